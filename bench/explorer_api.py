@@ -40,9 +40,9 @@ class Served:
         self._child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
         assert self._child.stdout is not None
         printed = ""
-        while (found := re.search(r"localhost:(\d+)/#token=([\w-]+)", printed)) is None:
+        while (found := re.search(r"http://localhost:(\d+)/#token=([\w-]+)\S*", printed)) is None:
             printed = self._child.stdout.readline()
-        self._port, self._token = int(found[1]), found[2]
+        self.link, self._port, self._token = found[0], int(found[1]), found[2]
         self._connection = self._connect()
 
     def _connect(self) -> http.client.HTTPConnection:

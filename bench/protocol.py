@@ -21,7 +21,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +112,9 @@ def walk(path: str, trace: str, keys: dict[str, str]) -> int:
                 digests.update(dict.fromkeys(_find_blobs(content["outcome"]["result"])))
         held = held or expected
     for digest in digests:
-        (data,) = connection.execute("SELECT data FROM blobs WHERE digest = ?", (digest,)).fetchone()
+        (data,) = connection.execute(
+            "SELECT data FROM blobs WHERE tenant = 'default' AND digest = ?", (digest,)
+        ).fetchone()
         if hashlib.sha256(data).hexdigest() != digest:
             return -1
     connection.close()
@@ -168,7 +169,7 @@ def measure_bare_append(ledger: aver.Ledger, session: ProtocolSession, times: in
     signer = ledger.keys.signer("agent:critic")
 
     def append() -> float:
-        drafts = [build_event_draft(replace(event, id=aver.clock.new_id())) for _ in range(times)]
+        drafts = [build_event_draft(event._replace(id=aver.clock.new_id())) for _ in range(times)]
         began = time.perf_counter()
         for draft in drafts:
             ledger.append("bench.bare", draft, signer=signer)

@@ -29,6 +29,7 @@ import floor
 import peer
 import postgres
 from explorer_api import bench_explorer_api
+from explorer_page import bench_explorer_page
 from gate import bench_gate
 from gateway import bench_gateway
 from hooks import bench_hooks
@@ -281,6 +282,7 @@ def main() -> None:
                 "search",
                 "hostile",
                 "explorer-api",
+                "explorer-page",
             ),
         ],
     )
@@ -307,6 +309,7 @@ def main() -> None:
         "search": lambda: bench_search(directory, quick=options.quick),
         "hostile": lambda: bench_hostile(directory, quick=options.quick),
         "explorer-api": lambda: bench_explorer_api(directory, rounds),
+        "explorer-page": lambda: bench_explorer_page(directory, quick=options.quick),
     }
     lines: list[Line] = []
     try:

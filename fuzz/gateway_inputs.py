@@ -12,13 +12,16 @@ from aver.errors import AverError
 from aver.gateway.delegation import check_delegation, sign_delegation
 from aver.gateway.ingress import check_ingress, sign_ingress
 from aver.gateway.intents import read_inputs
+from aver.gateway.mediation.contract import CapsuleContract
+from aver.gateway.mediation.contract_clauses import list_clauses
+from aver.gateway.mediation.contract_verdict import find_reported_values, judge_report
 from aver.gateway.proof.attestation import PolicyKeys, build_attestation, sign_attestation
 from aver.gateway.proof.evidence import PolicyBits, build_share
 from aver.gateway.proof.evidence_report import EvidenceRequest
 from aver.gateway.proof.patch import SanitizePatch, parse_patch
 from aver.gateway.proof.predicate import EvidenceTrust, KnownCommit, judge_commit
 from aver.gateway.request import ActRequest, BoundRequest
-from aver.gateway.specs import SPEC_FILES, AcceptRules, read_spec_bytes, validate_specs
+from aver.gateway.specs import CONTRACT, SPEC_FILES, AcceptRules, read_spec_bytes, validate_specs
 from aver.keys.mac_keys import parse_mac_keys
 from fuzz.oracles import Defect, call_parser
 from fuzz.target import Target
@@ -26,6 +29,11 @@ from fuzz.target import Target
 NOW = 1_700_000_000
 PRINCIPAL = SeedSigner(bytes([9]) * 32)
 KEYS = {"ext:acme": PRINCIPAL.public}
+CONTRACT_VALUES = {
+    name: (f"/{name.lower()}",)
+    for name in ("CAPSULE_WORKSPACE", "REPO_ROOT", "TMPDIR", "STATE_DIR", "PY_PREFIX", "PY_BIN", "PY_REAL_BIN", "HOME")
+}
+"""Values of the contract's variables."""
 
 
 class Act(Target):
@@ -203,4 +211,36 @@ class Specs(Target):
         call_parser(lambda: SanitizePatch.from_dict(document))
 
 
-TARGETS: tuple[type[Target], ...] = (Act, CommitEvidenceTarget, Tokens, IngressHeaders, Specs)
+class Contracts(Target):
+    """Capsule contracts, and smoke reports about the one that comes with Aver. No report may be better for nonsense."""
+
+    name = "capsule-contract"
+
+    def prepare(self) -> None:
+        self.contract = CapsuleContract.parse(read_spec_bytes(CONTRACT)).expand(CONTRACT_VALUES)
+
+    def seeds(self) -> list[bytes]:
+        probe = {"target": ["/home/ada/.ssh"], "ok": False, "control": {"ok": True}}
+        clauses = {each.id: {**probe, "target": list(each.target)} for each in list_clauses(self.contract)}
+        clauses["filesystem.mounts"] |= {
+            "mounts": [{"point": "/tmp", "device": "0:1", "root": "/", "type": "tmpfs", "writable": True}],
+            "control": {"mounts": [{"point": "/", "device": "8:1", "root": "/", "type": "ext4", "writable": True}]},
+        }
+        report = {"contract_sha256": self.contract.sha256, "clauses": clauses, "direct_fs_read": probe}
+        return [read_spec_bytes(CONTRACT), json.dumps(report).encode()]
+
+    def run(self, data: bytes) -> None:
+        contract = call_parser(lambda: CapsuleContract.parse(data))
+        if contract is not None:
+            call_parser(lambda: contract.expand(CONTRACT_VALUES))
+        try:
+            report = read_json(data)
+        except AverError:
+            return
+        find_reported_values(report)
+        verdict = judge_report(self.contract, report, runtime=(), now=NOW, paths={})
+        if verdict["ok"]:
+            raise Defect("a report without the gateway's answers holds a contract")
+
+
+TARGETS: tuple[type[Target], ...] = (Act, CommitEvidenceTarget, Tokens, IngressHeaders, Specs, Contracts)

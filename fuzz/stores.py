@@ -5,6 +5,7 @@ The verifier is an auditor: it has the honest keys and has never seen the thing 
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import sqlite3
@@ -16,7 +17,7 @@ from typing import Any
 import aver
 from aver import SeedSigner
 from aver.actions.archive import open_archive, pack
-from aver.ledger.bundle import import_bundle
+from aver.ledger.bundle import export_bundle, import_bundle
 from aver.verdict import Verdict
 from fuzz.byte_edits import mutate_bytes, parse_documents
 from fuzz.honest import HonestLedger, read_files, write_files
@@ -112,14 +113,57 @@ class BundleTarget(StoreTarget):
         return fit_bundle
 
     def judge(self, members: Members) -> None:
-        directory = self.things.new_path(self.name)
-        write_files(directory, members)
-        verdict = call_verify(lambda: aver.verify(directory, keys=self._ledger.keys, home=self.auditor()))
+        verdict = self.verify(members)
         require_same(verdict, self._records, bundle_records(members))
         if verdict is not None and verdict.status == "verified":
             require_same(verdict, self._claims, bundle_claims(members))
             if missing := set(self._records) - set(bundle_records(members)):
                 raise Defect(f"verified without {missing}")
+
+    def verify(self, members: Members) -> Verdict | None:
+        """Judge the bundle that these members make."""
+        directory = self.things.new_path(self.name)
+        write_files(directory, members)
+        return call_verify(lambda: aver.verify(directory, keys=self._ledger.keys, home=self.auditor()))
+
+
+class SiteTarget(BundleTarget):
+    """A bundle with the Explorer's page: the twins that the page shows have the bytes of the bundle's own files."""
+
+    name = "bundle-site"
+    share = 8
+
+    def honest_members(self) -> Members:
+        self._ledger = self.honest_ledger()
+        with aver.open_ledger(home=self._ledger.home) as ledger:
+            out = export_bundle(ledger, self.things.new_directory("site-seed"), html=True).path
+        members = read_files(out)
+        self._records, self._claims = bundle_records(members), bundle_claims(members)
+        return members
+
+    def judge(self, members: Members) -> None:
+        verdict = self.verify(members)
+        require_same(verdict, self._records, bundle_records(members))
+        if verdict is None or verdict.status not in ACCEPTED or "explorer/app.js" not in members:
+            return
+        shown = read_twins(members)
+        if other := [name for name, data in shown.items() if members.get(name) != data]:
+            raise Defect(f"{verdict.status}, and the page shows other bytes of {other}")
+        listed = {name for name in self.members if not name.startswith(("explorer/", "index.html"))}
+        if hidden := (listed & set(members)) - set(shown):
+            raise Defect(f"{verdict.status}, and the page does not show {hidden}")
+
+
+def read_twins(members: Members) -> dict[str, bytes]:
+    """The files that the page of a site shows, by their names: as a browser runs its scripts."""
+    listed = members["explorer/data/names.js"].strip().removeprefix(b"averNames(").removesuffix(b");")
+    shown = {}
+    for number, name in enumerate(json.loads(listed)):
+        twin = members[f"explorer/data/{number}.js"].strip().removeprefix(b"averFile(").removesuffix(b");")
+        named, packed = json.loads(b"[" + twin + b"]")
+        if named == name:
+            shown[name] = gzip.decompress(base64.b64decode(packed))
+    return shown
 
 
 class FullBundle(BundleTarget):
@@ -407,6 +451,7 @@ def _peer_contents(path: Path) -> dict[Any, Any]:
 
 
 TARGETS: tuple[type[Target], ...] = (
-    *(LedgerTarget, FullLedger, BundleTarget, FullBundle, ImportTarget, CapTarget, PackedCap, RunTarget, ProofTarget),
+    *(LedgerTarget, FullLedger, BundleTarget, FullBundle, SiteTarget, ImportTarget, CapTarget, PackedCap, RunTarget),
+    ProofTarget,
     *(CheckpointTarget, CheckpointedLedger, CapsuleFile, CapsealTarget, ForeignDatabase),
 )

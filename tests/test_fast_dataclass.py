@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import typing
 from dataclasses import FrozenInstanceError, asdict, field, fields, replace
 from typing import Any
 
 import pytest
 
-from aver.fast_dataclass import dataclass
+from aver.fast_dataclass import INSTANCES_WITHOUT_COMPILING, NamedTuple, dataclass
 
 
 def made(decorator: Any) -> Any:
@@ -157,3 +158,88 @@ def test_the_first_instances_are_made_as_the_later_ones(earlier: int) -> None:
                 ours(*values, **named)
         else:
             assert asdict(ours(*values, **named)) == expected
+
+
+# --- named tuples
+
+
+class Span(NamedTuple):
+    """A stretch."""
+
+    start: int
+    end: int = 0
+    tags: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        return self.end - self.start
+
+
+class StandardSpan(typing.NamedTuple):
+    start: int
+    end: int = 0
+    tags: tuple[str, ...] = ()
+
+
+class LongSpan(Span):
+    """A class below a named tuple has its fields, and no others."""
+
+    __slots__ = ()
+
+    @property
+    def size(self) -> int:
+        return 100 * super().size
+
+
+@pytest.mark.parametrize("arguments", [((1,), {}), ((1, 2), {}), ((1, 2, ("a",)), {}), ((), {"end": 5, "start": 1})])
+def test_a_named_tuple_is_as_the_standard_one(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> None:
+    # More often than the first instances, which are made without compiling.
+    for _ in range(INSTANCES_WITHOUT_COMPILING + 2):
+        ours, standard = Span(*arguments[0], **arguments[1]), StandardSpan(*arguments[0], **arguments[1])
+        assert ours == standard
+        assert tuple(ours) == tuple(standard)
+        assert repr(ours) == repr(standard).replace("StandardSpan", "Span")
+        assert ours._asdict() == standard._asdict()
+        assert ours._replace(end=9) == standard._replace(end=9)
+        assert (ours.start, ours.end, ours.tags, ours.size) == (*standard, standard.end - standard.start)
+        assert hash(ours) == hash(standard)
+        assert type(pickle.loads(pickle.dumps(ours))) is type(copy.deepcopy(ours)) is Span
+        assert not hasattr(ours, "__dict__")
+    assert Span._fields == StandardSpan._fields
+    assert Span._field_defaults == StandardSpan._field_defaults
+    assert Span.__match_args__ == StandardSpan.__match_args__
+    assert Span.__doc__ == "A stretch."
+
+
+@pytest.mark.parametrize("arguments", [((), {}), ((1, 2, (), 4), {}), ((1,), {"start": 2}), ((1,), {"size": 2})])
+def test_wrong_arguments_are_wrong_in_both_named_tuples(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> None:
+    class New(NamedTuple):
+        start: int
+        end: int = 0
+        tags: tuple[str, ...] = ()
+
+    for kind in (New, New, StandardSpan):  # The first call is made without compiling, the second is not.
+        with pytest.raises(TypeError):
+            kind(*arguments[0], **arguments[1])
+
+
+def test_a_named_tuple_cannot_be_changed() -> None:
+    span = Span(1)
+    with pytest.raises(AttributeError):
+        span.start = 2  # type: ignore[misc]
+    with pytest.raises(ValueError, match="no fields"):
+        span._replace(size=2)  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        Span._make([1, 2])
+    assert Span._make([1, 2, ()]) == Span(1, 2)
+
+
+def test_a_class_below_a_named_tuple() -> None:
+    assert LongSpan(1, 3).size == 200
+    assert LongSpan(1, 3) == Span(1, 3)
+    assert type(LongSpan(1)._replace(end=2)) is LongSpan
+
+
+def test_a_named_tuple_with_a_field_after_defaults_is_refused() -> None:
+    with pytest.raises(TypeError, match="without a default follows"):
+        type(Span)("Bad", (NamedTuple,), {"__annotations__": {"a": "int", "b": "int"}, "a": 1})

@@ -69,7 +69,7 @@ def _add_fields(cls: Any, *, kw_only: bool) -> type:
     """Return the class again, with its fields and slots. A class can get slots only while it is being made."""
     own: dict[str, Field[Any]] = {}
     for name, annotation in cls.__dict__.get("__annotations__", {}).items():  # noqa: RUF063 - `inspect` loads slowly
-        if not isinstance(annotation, str) or any(other in annotation for other in _OTHER_ANNOTATIONS):
+        if not isinstance(annotation, str) or any(map(annotation.__contains__, _OTHER_ANNOTATIONS)):
             return dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
         default = cls.__dict__.get(name, MISSING)
         each: Any = default if isinstance(default, Field) else field(default=default)

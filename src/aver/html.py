@@ -107,12 +107,16 @@ table { border-collapse: collapse; width: 100%; font-size: .88rem; margin-top: .
 th, td { text-align: left; vertical-align: top; padding: .2rem .75rem .2rem 0; border-top: 1px solid var(--line);
   overflow-wrap: anywhere; }
 th { font-weight: 600; white-space: nowrap; }
-td:nth-child(2) { white-space: nowrap; }
+td:nth-child(2), td.name { white-space: nowrap; }
+td code { font-size: .82rem; }
 td.passed { color: var(--good); } td.failed { color: var(--bad); background: none; }
 td.warning, td.matters { color: var(--warn); } td.not_checked { color: var(--soft); } td.matters { color: var(--warn); }
 footer { color: var(--soft); font-size: .85rem; padding-bottom: 3rem; }
 @media (max-width: 40rem) { li.step { grid-template-columns: minmax(0, 1fr); } header { padding-top: 1.25rem; }
-  header, main, footer { padding-left: .9rem; padding-right: .9rem; } details.agent { padding-left: .5rem; } }
+  header, main, footer { padding-left: .9rem; padding-right: .9rem; } details.agent { padding-left: .5rem; }
+  table:not(.sessions) thead { position: absolute; clip-path: inset(50%); }
+  table:not(.sessions) tr { display: block; border-top: 1px solid var(--line); padding: .3rem 0; }
+  table:not(.sessions) :is(th, td) { display: block; border: 0; padding: 0; white-space: normal; } }
 .lists { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(18rem, 100%), 1fr));
   gap: 0 2rem; margin: 1rem 0; }
 .lists h2 { font-size: 1.1rem; margin: .5rem 0; }

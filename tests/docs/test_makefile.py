@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is no
 
 TARGETS = {
     *("demo", "test", "test-more", "test-all", "test-clients", "test-browser", "web", "lint"),
-    *("bench", "bench-agentdojo", "fuzz", "clean"),
+    *("bench", "bench-agentdojo", "bench-tools", "fuzz", "clean"),
 }
 
 

@@ -140,6 +140,35 @@ def test_server_that_ends_and_comes_back(free_page: Any, filled: Ledger) -> None
         free_page.locator(".live.on").wait_for()
 
 
+def test_server_that_was_started_anew_has_another_token(free_page: Any, filled: Ledger) -> None:
+    """Such as after an upgrade. The page says so, keeps what it read, and does not ask on and on."""
+    with serve(filled) as running:
+        port = running.port
+        free_page.goto(running.server.link)
+        free_page.locator(".band.verified").wait_for()
+        free_page.locator(".live.on").wait_for()
+    with serve_at(filled, port):
+        free_page.locator(".stale").filter(has_text="token").wait_for()
+        go(free_page, "#/chains")
+        free_page.locator(".chain-row:not(.heads)").first.wait_for()
+
+
+def test_storage_that_is_refused_is_no_error(page: Any, served: ServedExplorer) -> None:
+    page.add_init_script("indexedDB.open = () => { throw new DOMException('refused', 'SecurityError'); };")
+    page.goto(served.server.link)
+    page.locator(".band.verified").wait_for()  # The pins of the link hold for this visit.
+    assert "came from the server of this ledger" in page.locator(".band").inner_text()
+
+
+def test_key_that_was_rotated_meanwhile_is_no_break(page: Any, served: ServedExplorer, filled: Ledger) -> None:
+    page.goto(served.server.link)
+    page.locator(".band.verified").wait_for()
+    filled.keys.rotate("ledger")
+    filled.append("codex.two", draft("sealed by the new key"))
+    page.locator(".band.qualified").wait_for()  # The reader has not pinned the new key, and nothing is broken.
+    assert page.locator(".band .finding.failed").count() == 0
+
+
 def test_sessions_and_search_come_from_the_index(page: Any, ledger: Ledger, tmp_path: Path) -> None:
     sample.rich(ledger, tmp_path)
     with serve(ledger) as running:

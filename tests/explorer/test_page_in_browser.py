@@ -269,6 +269,25 @@ def test_lost_worker_is_no_verdict(free_page: Any, filled: Ledger, tmp_path: Pat
     free_page.locator(".band.qualified").wait_for()
 
 
+def test_key_that_is_pinned_or_unpinned_meanwhile_counts(page: Any, filled: Ledger, tmp_path: Path) -> None:
+    """A verdict is about the keys that are pinned now, also if the reader changes them while the page verifies."""
+    filled.append_many(
+        "ci.long", [Capsule(type="tool", trigger={"source": "test", "request": "x"}) for _ in range(4000)]
+    )
+    export_bundle(filled, tmp_path / "bundle")
+    page.goto(PAGE.as_uri())
+    page.get_by_test_id("folder").set_input_files(tmp_path / "bundle")
+    page.locator(".band.working").wait_for()
+    pin(page, key_of(filled))
+    page.locator(".band.verified").wait_for()
+    page.keyboard.press("v")
+    page.locator(".band.working").wait_for()
+    go(page, "#/keys")
+    page.get_by_role("button", name="Unpin").click()
+    go(page, "#/")
+    page.locator(".band.qualified").wait_for()
+
+
 def test_verification_can_be_stopped(page: Any, filled: Ledger, tmp_path: Path) -> None:
     filled.append_many(
         "ci.long", [Capsule(type="tool", trigger={"source": "test", "request": "x"}) for _ in range(8000)]

@@ -267,3 +267,22 @@ def test_too_many_entries_are_refused(place: Place, monkeypatch: pytest.MonkeyPa
         (place.workspace / f"{number}").touch()
     with pytest.raises(BadInput, match="too many"):
         build_wrapped_command("true", place.workspace, aver_home=place.aver_home, environment=place.environment)
+
+
+@needs_wrapper
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may write to these files at all")
+def test_root_cannot_change_the_kernel(place: Place) -> None:
+    """Opened for writing and closed again: nothing is written, inside or outside."""
+    code = "import os; os.close(os.open('/proc/sys/kernel/core_pattern', os.O_WRONLY))"
+    assert place.run(f"{shlex.quote(sys.executable)} -c {shlex.quote(code)}").returncode != 0
+    os.close(os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY))
+
+
+def test_a_file_that_is_removed_meanwhile_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other programs work in temporary directories, too."""
+    (tmp_path / "gone").write_text("x")
+    monkeypatch.setattr(confinement, "TEMPORARY_DIRECTORIES", (str(tmp_path),))
+    listed = list(confinement._scan(str(tmp_path)))
+    (tmp_path / "gone").unlink()
+    monkeypatch.setattr(confinement, "_scan", lambda directory: listed)
+    assert list(confinement._list_sockets()) == []

@@ -1,14 +1,11 @@
-"""Every reason code is an answer that a door gives: for each there is a scenario here, and it is carried out.
-
-`LATER` are the codes whose causes another door has: the MCP proxy gives `TOOL_CHANGED`.
-"""
+"""Every reason code is an answer that a door gives: for each there is a scenario here, and it is carried out."""
 
 from __future__ import annotations
 
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +14,9 @@ from typing import Any
 import pytest
 from tests.gateway.test_http_door import ACME, BOT, BOT_CLIENT, OTHER, OWNER, Caller, delegate
 
-from aver.errors import Unavailable
+from aver.errors import Refused, Unavailable
 from aver.gateway.act_records import revocation_key
+from aver.gateway.calls.upstream import FunctionTools, ToolDefinition, UpstreamCall
 from aver.gateway.codes import load_reason_codes
 from aver.gateway.delegation_records import build_revocation_draft, delegations_chain
 from aver.gateway.effect_settings import EffectSettings, SkillSettings
@@ -33,8 +31,6 @@ from support.act_ledgers import add_rules
 from support.acts import Office, open_office
 from support.apart import write
 from support.parts import short_directory
-
-LATER = {"TOOL_CHANGED"}
 
 RULES = """
 @id("one-recipient") @reason("only bob") @code("RECIPIENT_NOT_ALLOWED")
@@ -220,6 +216,30 @@ def declassify_by_flag(place: Place) -> dict[str, Any]:
         return place.act("Declassify", {"handle": handle, "purpose": "to see it"}, user_confirm=True)
 
 
+class RedeployedTools(FunctionTools):
+    """Tools whose server changes each definition right after it was judged. It compares, as an upstream must."""
+
+    def __init__(self) -> None:
+        super().__init__({"get_order": lambda **given: given})
+        self._judged = self._present = ""
+
+    def find_tool(self, name: str) -> ToolDefinition | None:
+        found = super().find_tool(name)
+        self._judged, self._present = ("" if found is None else found.sha256), "of a newer version"
+        return found
+
+    def call(self, call: UpstreamCall) -> Mapping[str, Any]:
+        if self._judged != self._present:
+            raise Refused("TOOL_CHANGED", "the tool is not the one that was judged")
+        return super().call(call)
+
+
+def call_changed_tool(place: Place) -> dict[str, Any]:
+    """The proxy compares in the same way: `tests/mcp/test_proxy.py`."""
+    place.office.gateway.connect("shop", RedeployedTools())
+    return place.act("CallTool", {"server": "shop", "tool": "get_order", "arguments": {"id": 7}})
+
+
 def act_insecurely(place: Place) -> dict[str, Any]:
     with place.settings(is_insecure=True):
         return place.act()
@@ -287,6 +307,7 @@ SCENARIOS: dict[str, Scenario] = {
     "REPLAY_DENY": replay,
     "WORKSPACE_PATH_BLOCKED": link_out,
     "WORKSPACE_CHANGED": change_file_after_preview,
+    "TOOL_CHANGED": call_changed_tool,
     "EFFECT_FAILED": lambda place: place.act("ReadWorkspaceFile", {"relpath": "missing.txt"}),
     "OUTCOME_UNKNOWN": lose_executor,
     "CAPSULE_REQUIRED": act_without_confinement,
@@ -294,7 +315,7 @@ SCENARIOS: dict[str, Scenario] = {
 
 
 def test_every_code_has_a_scenario() -> None:
-    assert SCENARIOS.keys() == load_reason_codes().keys() - LATER
+    assert SCENARIOS.keys() == load_reason_codes().keys()
 
 
 @pytest.fixture

@@ -61,6 +61,7 @@ def review_by_carol(
     head = session.fold.head
     assert head is not None
     event = Event(
+        id=clock.new_id(),
         trace=session.trace,
         name="proposal_reviewed",
         role="critic",
@@ -68,7 +69,7 @@ def review_by_carol(
         payload=REVIEW,
         refs={"proposal": proposal},
     )
-    event = replace(event, **change)
+    event = event._replace(**change)
     return ContributionFile(sign_contribution(CAROL, session.place, event, seen or head), event.payload)
 
 
@@ -137,6 +138,7 @@ def test_only_the_participants_own_key_counts(session: ProtocolSession) -> None:
     head = session.fold.head
     assert head is not None
     event = Event(
+        id=clock.new_id(),
         trace=session.trace,
         name="proposal_reviewed",
         role="critic",
@@ -150,7 +152,7 @@ def test_only_the_participants_own_key_counts(session: ProtocolSession) -> None:
     # The operator cannot say it in carol's name either.
     with pytest.raises(AverError):
         session.say("agent:carol", "proposal_reviewed", REVIEW, refs={"proposal": proposal.id})
-    stranger = replace(event, agent="agent:dave")
+    stranger = event._replace(agent="agent:dave")
     sent = ContributionFile(sign_contribution(mallory, session.place, stranger, head), REVIEW)
     assert code_of(session, sent) == "ROLE_POLICY_VIOLATION"
 
@@ -185,11 +187,13 @@ def test_artifacts_travel_along_and_none_that_was_not_named(ledger: Ledger, tmp_
         head = session.fold.head
         assert head is not None
         event = Event(
+            id=clock.new_id(),
             trace=session.trace,
             name="artifact_recorded",
             role="executor",
             agent="agent:dave",
             payload={"v": 1, "name": "log", "blob": blob.reference},
+            refs={},
         )
         statement = sign_contribution(dave, session.place, event, head)
         without = ContributionFile(statement, event.payload)

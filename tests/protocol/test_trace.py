@@ -244,14 +244,14 @@ def test_only_the_roles_of_the_table_may_say_an_event(moment: tuple[TraceInMemor
     allowed = FORMS[event.name].roles
     by_role = {role: agent for agent, role in speakers(trace).items()}
     for role in ROLES:
-        speaker = replace(event, role=role, agent=by_role[role], signer=trace.signers[by_role[role]].fingerprint)
+        speaker = event._replace(role=role, agent=by_role[role], signer=trace.signers[by_role[role]].fingerprint)
         if role not in allowed:
             assert refusal_of(lambda said=speaker: trace.fold.next_state(said)).code == "ROLE_POLICY_VIOLATION"
             # Nor by claiming the right role, or the right name, with the own key.
             if trace.fold.count:
-                lying = replace(speaker, role=allowed[0])
+                lying = speaker._replace(role=allowed[0])
                 assert refusal_of(lambda said=lying: trace.fold.next_state(said)).code == "ROLE_POLICY_VIOLATION"
-                stolen = replace(lying, agent=by_role[allowed[0]])
+                stolen = lying._replace(agent=by_role[allowed[0]])
                 assert refusal_of(lambda said=stolen: trace.fold.next_state(said)).code == "ROLE_POLICY_VIOLATION"
     assert trace.fold.next_state(event) in STATES
 
@@ -260,10 +260,10 @@ def test_only_the_roles_of_the_table_may_say_an_event(moment: tuple[TraceInMemor
 def test_an_event_that_is_refused_changes_nothing(moment: tuple[TraceInMemory, Event]) -> None:
     trace, event = moment
     before = (trace.fold.count, trace.fold.state, dict(trace.fold.artifacts), trace.fold.list_claims())
-    sealed = replace(event, before=trace.fold.state, after="completed", sequence=trace.fold.count, hash="0" * 64)
+    sealed = event._replace(before=trace.fold.state, after="completed", sequence=trace.fold.count, hash="0" * 64)
     if trace.fold.next_state(event) != "completed":
         assert refusal_of(lambda: trace.fold.admit(sealed)).code == "STATE_VIOLATION"
-    late = replace(sealed, after=trace.fold.next_state(event), sequence=trace.fold.count + 1)
+    late = sealed._replace(after=trace.fold.next_state(event), sequence=trace.fold.count + 1)
     assert refusal_of(lambda: trace.fold.admit(late)).code == "SEQUENCE_GAP"
     assert (trace.fold.count, trace.fold.state, dict(trace.fold.artifacts), trace.fold.list_claims()) == before
 
@@ -272,15 +272,15 @@ def test_an_event_of_another_trace_or_with_a_known_id_is_a_replay() -> None:
     trace = TraceInMemory()
     proposal = trace.reach_executing()
     said = trace.draft("agent:planner", "proposal_created", trace.events[1].payload)
-    assert refusal_of(lambda: trace.fold.next_state(replace(said, trace="t2"))).code == "REPLAY"
-    assert refusal_of(lambda: trace.fold.next_state(replace(said, id=proposal))).code == "REPLAY"
+    assert refusal_of(lambda: trace.fold.next_state(said._replace(trace="t2"))).code == "REPLAY"
+    assert refusal_of(lambda: trace.fold.next_state(said._replace(id=proposal))).code == "REPLAY"
 
 
 def test_a_statement_that_does_not_belong_to_an_event_is_refused() -> None:
     for trace, event in MOMENTS:
         stray = TraceInMemory("t9").initial.statements[0]
         stray = replace(stray, purpose="delegation")
-        strayed = replace(event, statements=(*event.statements, stray))
+        strayed = event._replace(statements=(*event.statements, stray))
         error = refusal_of(lambda said=strayed, at=trace: at.fold.next_state(said))
         assert (error.code, error.place) == ("EVIDENCE_INVALID", "authority.chain"), event.name
 
@@ -338,29 +338,29 @@ def rebuild(trace: TraceInMemory) -> TraceInMemory:
     """Make the first event again, after the keys were exchanged."""
     participants = [trace.participant(agent) for agent in trace.agents]
     joins = tuple(trace.join(agent, role) for agent, role in trace.agents.items())
-    trace.initial = replace(
-        trace.initial, payload={**trace.initial.payload, "participants": participants}, statements=joins
+    trace.initial = trace.initial._replace(
+        payload={**trace.initial.payload, "participants": participants}, statements=joins
     )
     return trace
 
 
 def test_a_join_counts_in_its_own_trace_task_and_role_only() -> None:
     other = TraceInMemory("t2")
-    assert begin_with(lambda t: replace(t.initial, statements=other.initial.statements)).code == "REPLAY"
+    assert begin_with(lambda t: t.initial._replace(statements=other.initial.statements)).code == "REPLAY"
     elsewhere = TraceInMemory(ledger="ledger-2")
-    assert begin_with(lambda t: replace(t.initial, statements=elsewhere.initial.statements)).code == "REPLAY"
-    assert begin_with(lambda t: replace(t.initial, statements=t.initial.statements[::-1])).code != ""
-    fewer = begin_with(lambda t: replace(t.initial, statements=t.initial.statements[:-1]))
+    assert begin_with(lambda t: t.initial._replace(statements=elsewhere.initial.statements)).code == "REPLAY"
+    assert begin_with(lambda t: t.initial._replace(statements=t.initial.statements[::-1])).code != ""
+    fewer = begin_with(lambda t: t.initial._replace(statements=t.initial.statements[:-1]))
     assert fewer.code == "ROLE_POLICY_VIOLATION"
     task = {"objective": "something else"}
-    assert begin_with(lambda t: replace(t.initial, payload={**t.initial.payload, "task": task})).code != ""
+    assert begin_with(lambda t: t.initial._replace(payload={**t.initial.payload, "task": task})).code != ""
 
 
 def test_a_join_that_the_joining_key_did_not_sign_does_not_count() -> None:
     trace = TraceInMemory()
     forged = trace.initial.statements[0]
     forged = replace(forged, signatures=trace.initial.statements[1].signatures)
-    event = replace(trace.initial, statements=(forged, *trace.initial.statements[1:]))
+    event = trace.initial._replace(statements=(forged, *trace.initial.statements[1:]))
     assert refusal_of(lambda: trace.fold.next_state(event)).code == "SIG_INVALID"
 
 
@@ -443,7 +443,7 @@ def test_nobody_becomes_operator_without_a_rotation() -> None:
     first = trace.events[0].id
     trace.signers[OPERATOR] = signer_of("usurper")
     event = join_anew(trace, OPERATOR, OPERATOR, (), first)
-    event = replace(event, signer=trace.signers[OPERATOR].fingerprint)
+    event = event._replace(signer=trace.signers[OPERATOR].fingerprint)
     assert refusal_of(lambda: trace.fold.next_state(event)).code == "ROLE_POLICY_VIOLATION"
 
 

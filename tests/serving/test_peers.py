@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 from pathlib import Path
 
 import pytest
 
 from aver.errors import BadInput
-from aver.serving.peers import ClientList, Credentials, PermittedClient, read_peer_uid
+from aver.serving.peers import ClientList, Credentials, PermittedClient, read_peer_pid, read_peer_uid
 from aver.serving.sockets import bind_loopback, bind_unix
 from aver.serving.tokens import digest_token
 from support.parts import short_directory
@@ -111,3 +112,29 @@ def test_rules_that_permit_everyone_or_nobody_are_refused() -> None:
     with pytest.raises(BadInput, match="tell them apart"):
         ClientList([PermittedClient("x", uid=1), PermittedClient("y", uid=1)])
     assert ClientList([])(Credentials(b"x", 0, {})) is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the process")
+def test_the_process_behind_a_unix_socket_is_told() -> None:
+    with short_directory() as directory, socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(directory / "s"))
+        listening.listen()
+        child = os.fork()
+        if not child:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.connect(str(directory / "s"))
+                connection.recv(1)
+            os._exit(0)
+        accepted, _ = listening.accept()
+        with accepted:
+            assert read_peer_pid(accepted) == child
+        os.waitpid(child, 0)
+
+
+def test_over_tcp_no_process_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        with socket.create_connection(listening.getsockname()) as connection:
+            accepted, _ = listening.accept()
+            with accepted:
+                assert read_peer_pid(accepted) is None
+            assert read_peer_pid(connection) is None

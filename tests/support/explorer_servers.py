@@ -101,9 +101,11 @@ class ServedExplorer:
 
 
 @contextmanager
-def serve(ledger: Ledger, *, read_only: bool = False, origin: str | None = None) -> Iterator[ServedExplorer]:
-    """Serve a ledger on a free port, in a thread."""
-    with listen_locally(0, origin) as place:
+def serve(
+    ledger: Ledger, *, read_only: bool = False, origin: str | None = None, port: int = 0
+) -> Iterator[ServedExplorer]:
+    """Serve a ledger on a free port, in a thread. At the port of an earlier server, a browser takes it for the same."""
+    with listen_locally(port, origin) as place:
         server = ExplorerServer(ledger, place, read_only=read_only)
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()

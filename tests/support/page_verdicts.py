@@ -9,13 +9,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from aver.verdict.examiner import TRACE_CHECKS
+
 ROOT = Path(__file__).parents[2]
 VERIFIER = ROOT / "src" / "aver" / "explorer" / "page" / "verify.mjs"
+
+TRACE_MARK = "participants"
+"""Only a verdict on a trace of the protocol has this check. `report` is one of its checks, and that of a report too."""
 
 PYTHON_ALONE = frozenset(
     {
         *("store", "columns", "decisions", "changes", "checkpoint"),
         *("evidence", "effects", "delegation", "protocol"),
+        *(check for check in TRACE_CHECKS if check != "report"),
     }
 )
 """Checks that only `aver verify` makes. The page says so, and they are left out of the comparison."""
@@ -37,7 +43,7 @@ def judge_cases(directory: Path, verifier: Path = VERIFIER) -> Iterator[tuple[di
     command = [find_node(), str(script), str(verifier), str(directory)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    for line in done.stdout.splitlines():
+    for line in filter(None, done.stdout.split("\n")):  # `splitlines` would also split at U+2028 inside of a text.
         answer = json.loads(line)
         yield json.loads((directory / answer["case"] / "case.json").read_text()), answer
 
@@ -53,8 +59,10 @@ def compare(case: Mapping[str, Any], answer: Mapping[str, Any]) -> list[str]:
 
 def _reduce(verdict: Mapping[str, Any], matters: list[str]) -> dict[str, Any]:
     """A verdict without the words, and without the checks that only Aver makes."""
-    checks = [check for check in verdict["checks"] if check["name"] not in PYTHON_ALONE]
-    findings = [_shorten(one) for one in verdict["findings"] if one["check"] not in PYTHON_ALONE]
+    has_trace = any(check["name"] == TRACE_MARK for check in verdict["checks"])
+    left_out = PYTHON_ALONE | ({"report"} if has_trace else set())
+    checks = [check for check in verdict["checks"] if check["name"] not in left_out]
+    findings = [_shorten(one) for one in verdict["findings"] if one["check"] not in left_out]
     failed = [one for one in findings if one["status"] == "failed"]
     if failed:
         status = "failed"

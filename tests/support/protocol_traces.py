@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Any
 
 from aver import clock
@@ -86,6 +85,7 @@ class TraceInMemory:
         """An event that was not sealed yet."""
         found = OPERATOR if agent == OPERATOR else self.agents.get(agent, FORMS[name].roles[0])
         return Event(
+            id=clock.new_id(),
             trace=self.fold.trace,
             name=name,
             role=role or found,
@@ -99,16 +99,15 @@ class TraceInMemory:
         """The event with a place, a hash and a signer. Nothing is admitted."""
         signer = by or self.signers[event.agent]
         previous = self.records[-1].hash if self.records else None
-        event = replace(event, signer=signer.fingerprint, before=self.fold.state)
-        event = replace(event, after=after or self.fold.next_state(event))
+        event = event._replace(signer=signer.fingerprint, before=self.fold.state)
+        event = event._replace(after=after or self.fold.next_state(event))
         draft = build_event_draft(event).to_dict()
         draft["sequence"], draft["previous_hash"] = len(self.records), previous
         at = clock.now()
         draft["context"]["environment"]["aver"] |= {"v": 1, "at": at, "by": signer.fingerprint}
         record = seal(draft, signer)
         self.records.append(record)
-        return replace(
-            event,
+        return event._replace(
             sequence=len(self.records) - 1,
             hash=record.hash,
             previous=previous or "",

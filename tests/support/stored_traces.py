@@ -7,7 +7,6 @@ verdict finds it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +53,7 @@ class StoredTrace(TraceInMemory):
         profile = self.initial.payload["profile"]
         payload = {**self.initial.payload, "participants": [self.participant(agent) for agent in self.agents]}
         joins = tuple(self.join(agent, role, profile=profile) for agent, role in self.agents.items())
-        self.initial = replace(self.initial, payload=payload, statements=joins)
+        self.initial = self.initial._replace(payload=payload, statements=joins)
         self.workspace = workspace
         self.chain = self.place.chain
         self.data: dict[str, Blob] = {}
@@ -69,14 +68,13 @@ class StoredTrace(TraceInMemory):
 
     def seal(self, event: Event, *, after: str | None = None, by: SeedSigner | None = None) -> Event:
         signer = by or self.signers[event.agent]
-        event = replace(event, before=self.fold.state, after=after or self.fold.next_state(event))
+        event = event._replace(before=self.fold.state, after=after or self.fold.next_state(event))
         blobs = [self.data[digest] for digest, _ in blob_references(event.payload)]
         used = getattr(signer, "for_append", signer)
         record = self.ledger.append(self.chain, build_event_draft(event), signer=used, blobs=blobs)
         self.records.append(record)
         block = record.content["context"]["environment"]["aver"]
-        return replace(
-            event,
+        return event._replace(
             sequence=record.sequence,
             hash=record.hash,
             previous=record.previous_hash or "",

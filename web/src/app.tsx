@@ -2,7 +2,7 @@
 
 import { effect } from "@preact/signals";
 import { type JSX, render } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { Bar } from "./frame/bar.tsx";
 import { Help, isHelpOpen } from "./frame/help.tsx";
 import { BottomBar, Rail } from "./frame/rail.tsx";
@@ -39,7 +39,8 @@ function App(): JSX.Element {
   const main = useRef<HTMLElement>(null);
   const address = route.value.slice(0, 2).join("/");
   const isFirst = useRef(true);
-  useEffect(() => {
+  // Before the browser draws: a reader who presses a key at once, such as / for the search, must not lose the focus again.
+  useLayoutEffect(() => {
     if (!isFirst.current && main.current) returnFocus(main.current);
     isFirst.current = false;
   }, [address]);

@@ -71,7 +71,7 @@ async function openLive(): Promise<void> {
 /** Pin the server's keys, if the printed link vouches for exactly this list. */
 async function pinByLink(api: Api): Promise<void> {
   if (!secrets.keys) return;
-  const raw = new Uint8Array(await (await api.ask("keys")).arrayBuffer());
+  const raw = await api.bytes("keys");
   if (sha256Hex(raw) !== secrets.keys.toLowerCase()) {
     problem.value = "The server's list of keys is not the one that its link vouches for. None was pinned: compare them on Keys.";
     return;
@@ -118,9 +118,11 @@ let lastTook = 0;
 
 /** Verify again after news, where everything is small enough to be verified at once. */
 function planVerification(): void {
-  if (totalRecords.value > VERIFIED_AT_ONCE || planned !== undefined || judgement.value.state === "working") return;
+  if (totalRecords.value > VERIFIED_AT_ONCE || planned !== undefined) return;
   planned = setTimeout(() => {
     planned = undefined;
+    // Records that came while everything is verified are judged after that.
+    if (judgement.value.state === "working") return planVerification();
     const start = performance.now();
     void verifyThing().then(() => { lastTook = performance.now() - start; });
   }, Math.max(1_000, lastTook * REST));

@@ -117,13 +117,17 @@ export async function openThing(found: OpenedThing, change = "", beforeJudging: 
 export async function verifyThing(): Promise<void> {
   const [found, listed] = [thing.value, contents.value];
   if (found === null || listed === null || judgement.value.state === "working") return;
+  const [keys, records] = [pins.value, totalRecords.value];
   judgement.value = { state: "working", progress: null };
   spoken.value = "Verifying";
   const done = await judge(found, listed, null, (next) => { judgement.value = next; });
   if (thing.value !== found) return;
   judgement.value = done;
-  unjudged.value = 0;
+  // The bound was fixed at the beginning: records that came meanwhile are not judged.
+  unjudged.value = Math.max(0, totalRecords.value - Math.max(records, done.state === "done" ? done.verdict.records : 0));
   spoken.value = done.state === "done" ? `Verdict: ${done.verdict.status}` : "Not judged";
+  // The reader pinned or unpinned a key meanwhile, so that this verdict is about other keys.
+  if (done.state === "done" && pins.value !== keys) await verifyThing();
 }
 
 /** Verify one chain, where not everything was verified. */
@@ -131,11 +135,13 @@ export async function verifyChain(chain: string): Promise<void> {
   const [found, listed] = [thing.value, contents.value];
   if (found === null || listed === null || judgement.value.state === "done" || judgement.value.state === "working") return;
   if (chainJudgements.value.get(chain)?.state === "working") return;
+  const keys = pins.value;
   const set = (next: Judgement) => { chainJudgements.value = new Map(chainJudgements.value).set(chain, next); };
   set({ state: "working", progress: null });
   const done = await judge(found, listed, [chain], set);
   if (thing.value !== found) return;
   set(done);
+  if (done.state === "done" && pins.value !== keys) await verifyChain(chain);
   spoken.value = done.state === "done" ? `Verdict on this chain: ${done.verdict.status}` : "Not judged";
 }
 
@@ -147,14 +153,21 @@ async function judge(found: OpenedThing, listed: Contents, chains: string[] | nu
     const { heads, ...result } = await judges.ask({ type: "verify", keys: pinnedKeys(), remembered, chains }, (progress) => {
       if (thing.value === found) report({ state: "working", progress });
     });
-    // Only what a pinned key signed is worth remembering: else anyone could fill the memory.
-    if (scope !== FILES_SCOPE && !changed.value && result.verdict.status === "verified") await rememberHeads(scope, heads);
+    if (scope !== FILES_SCOPE && !changed.value && isSignedByPins(result.verdict)) await rememberHeads(scope, heads);
     if (!changed.value) copyHeads = heads;
     return { state: "done", ...result, at: new Date() };
   } catch (error) {
     const words = error instanceof NotJudgedHere ? error.message : `the verifier broke down: ${(error as Error).message}`;
     return { state: "not judged", words };
   }
+}
+
+/**
+ * Whether nothing failed, and a pinned key signed every record. Only then heads are worth remembering: else anyone could
+ * fill the memory. A ledger with decisions of the gate is `qualified` on every page, so its status alone says too little.
+ */
+function isSignedByPins({ status, checks }: Verdict): boolean {
+  return status !== "failed" && checks.some((check) => check.name === "signature" && check.status === "passed" && check.count > 0);
 }
 
 /** Stop the verification. The workers that judge are ended; views go on. */

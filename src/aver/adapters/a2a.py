@@ -285,6 +285,7 @@ class RemoteParticipant:
         assert self.seen is not None
         assert self._place is not None
         said = Event(
+            id=clock.new_id(),
             trace=self._place.chain.partition(".")[2],
             name=event,
             role=self._role,

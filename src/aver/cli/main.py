@@ -29,7 +29,7 @@ VERBS = {
     "seal": ("aver.cli.verbs.seal", "seal your own records, from a JSON or JSONL file, into a chain"),
     "gate": ("aver.cli.verbs.gate", "decide whether an action is allowed: check, learn, report, outcome"),
     "approvals": ("aver.cli.verbs.approvals.command", "answer requests for approval: list, show, approve, deny, watch"),
-    "policy": ("aver.cli.verbs.policy", "work with the gate's rules: show, check, test, explain, init"),
+    "policy": ("aver.cli.verbs.policy.command", "work with the gate's rules: show, check, test, explain, init"),
     "gateway": ("aver.cli.verbs.gateway.command", "let two policy servers decide about acts, and check their evidence"),
     "protocol": ("aver.cli.verbs.protocol.command", "run planner, executor, critic and auditor on a task"),
     "confine": ("aver.cli.verbs.confine", "run a command without network, with writes in its workspace only"),

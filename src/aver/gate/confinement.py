@@ -204,7 +204,11 @@ def _list_sockets() -> Iterator[str]:
         for entry in _scan(directory):
             nested = _scan(entry.path) if entry.is_dir(follow_symlinks=False) else ()
             for found in (entry, *nested):
-                if not stat.S_ISSOCK(found.stat(follow_symlinks=False).st_mode):
+                try:
+                    is_socket = stat.S_ISSOCK(found.stat(follow_symlinks=False).st_mode)
+                except OSError:
+                    continue  # It was removed meanwhile, so nothing must be hidden.
+                if not is_socket:
                     continue
                 count += 1
                 if count > SOCKETS_MAX:

@@ -4,6 +4,7 @@
     policy_server  decides about a request; `policy_panel` asks two of them
     executor/      checks the proof of an act, and causes its effect once
     parts/         policy servers, executor and doors as processes of their own
+    mediation/     an agent that is confined to the gateway, and the verdict on that
     judgement/     the verdict on acts, afterwards
 
 These modules are pure. They open no file but those of the package, no socket and no process, and read no clock:
@@ -19,4 +20,8 @@ These modules are pure. They open no file but those of the package, no socket an
     proof/patch        the change that a rule wants before a request goes out
     proof/predicate    the accept predicate: may this COMMIT be carried out?
     proof/evidence_report   the report of `aver gateway verify-evidence`
+    mediation/contract          the capsule contract, and its variables
+    mediation/contract_clauses  what a contract demands
+    mediation/contract_verdict  the verdict on a smoke report
+    mediation/syscall_filter    the filter of a confined agent's system calls
 """

@@ -178,6 +178,8 @@ def find_external_chains(content: Any) -> Iterator[str]:
         tool, session = result["tool"], result["session_id"]
     except (KeyError, TypeError):
         return
+    if not (isinstance(tool, str) and isinstance(session, str)):
+        return
     if (database.parent.name, database.stem) != (tool, session):
         yield f"{tool}.{session}"
 
@@ -257,6 +259,8 @@ def _parse_heads(result: Any) -> Iterator[tuple[str, int, str]]:
     """(chain, count, hash) from an entry's result. Raises `KeyError` and others if it is malformed."""
     if result.get("kind") == "conversation_seal":
         tool, session = result["tool"], result["session_id"]
+        if not (isinstance(tool, str) and isinstance(session, str)):
+            return
         # A reserved chain such as `keys` has no session; `split_chain_name` gives its name for both.
         chain = tool if tool == session and tool in RESERVED_CHAINS else f"{tool}.{session}"
         yield chain, result["capsule_count"], result["head_hash"]

@@ -189,6 +189,7 @@ def begin_call(
         approval = find_approval(fold, intent)
         refs = {"intent": intent.id, **({"review": approval} if approval else {})}
         probe = Event(
+            id=clock.new_id(),
             trace=session.trace,
             name=_START,
             role="executor",

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from aver import clock
 from aver.capsule.blobs import Blob
 from aver.capsule.masking.mask import mask
 from aver.errors import BadInput, Refused
@@ -47,6 +48,7 @@ def sign_for_operator(
         participant, head = session.find_participant(agent), fold.head
         assert head is not None  # A trace that has participants has a first event.
         said = Event(
+            id=clock.new_id(),
             trace=session.trace,
             name=event,
             role=participant.role,

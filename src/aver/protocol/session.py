@@ -28,7 +28,6 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -270,6 +269,7 @@ class ProtocolSession:
                 raise EventRefused("ROLE_POLICY_VIOLATION", f"{ascii(agent)[:80]} does not take part", place="agent")
             return self.seal_judged(
                 Event(
+                    id=event_id or clock.new_id(),
                     trace=self.trace,
                     name=event,
                     role=participant.role,
@@ -277,7 +277,6 @@ class ProtocolSession:
                     payload=prepare_payload(event, payload),
                     refs=dict(refs or {}),
                     statements=statements,
-                    id=event_id or clock.new_id(),
                 ),
                 self.find_signer(agent),
                 artifacts,
@@ -295,9 +294,9 @@ class ProtocolSession:
         fold, is_read_on = self.fold, False
         for _ in range(TRIES):
             bound = BoundSigner(signer)
-            event = replace(event, before=fold.state, after="", signer=bound.fingerprint, at=clock.now())
+            event = event._replace(before=fold.state, after="", signer=bound.fingerprint, at=clock.now())
             try:
-                event = replace(event, after=fold.next_state(event))
+                event = event._replace(after=fold.next_state(event))
                 key, basis = self._find_key(event)
             except EventRefused as error:
                 count = fold.count
@@ -322,10 +321,11 @@ class ProtocolSession:
             except OutcomeUnknown:
                 # The store failed at the very end of the commit. If the event is there, it was said.
                 self._read_on()
-                said = next((each for each in reversed(self._recorded.events) if each.id == event.id), None)
-                if said is None:
-                    raise
-                return said
+                said: Event
+                for said in reversed(self._recorded.events):
+                    if said.id == event.id:
+                        return said
+                raise
             return self._recorded.add(event, record)
         raise Unavailable(f"other events of {self.trace} came first {TRIES} times", advice="try again")
 
@@ -373,8 +373,8 @@ class ProtocolSession:
         if entry is not None and not entry.role.may_attest:
             words = f"a trace is opened by the ledger's key, and this ledger seals by that of {entry.identity}"
             raise BadInput(words, advice="open the ledger without a signer, or invite the operator's home")
-        event = replace(build_first_event(self, task, profile, participants), signer=bound.fingerprint)
-        event = replace(event, after=self.fold.next_state(event))
+        event = build_first_event(self, task, profile, participants)._replace(signer=bound.fingerprint)
+        event = event._replace(after=self.fold.next_state(event))
         draft, key = build_event_draft(event), f"protocol:{self.trace}"
         try:
             record = self.ledger.append(self.chain, draft, signer=bound.for_append, key=key, after=self._recorded.head)

@@ -276,7 +276,7 @@ def read_contribution(statement: Statement) -> Contribution:
         event=name,
         role=text_field(content["role"], "role", _ROLE),
         agent=text_field(content["agent"], "agent", AGENT_PATTERN),
-        refs=check_refs(refs, FORMS[name]),
+        refs=check_refs(refs, name),
         payload_sha256=text_field(content["payload_sha256"], "payload_sha256", _HEX64),
         artifacts=tuple(text_field(digest, "artifacts", _HEX64) for digest in artifacts),
         seen=read_seen(content["seen"], "seen"),

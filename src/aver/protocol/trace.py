@@ -227,7 +227,7 @@ class ProtocolTrace:
         if (event.before, event.after) != (self.state, step.after):
             words = f"the record says {event.before} → {event.after}; by the rules it is {self.state} → {step.after}"
             raise EventRefused("STATE_VIOLATION", words)
-        if event.sequence != self.count:
+        if event.sequence != len(self._hashes):
             words = f"the event has the sequence {event.sequence}, and {self.count} come before it"
             raise EventRefused("SEQUENCE_GAP", words)
         step.apply()
@@ -236,7 +236,7 @@ class ProtocolTrace:
         self.state = step.after
         if event.name == "session_initialized":
             self.began = event.at
-        if self.is_over:
+        if step.after in FINAL_STATES:
             self.ended = event.at
 
     def _judge(self, event: Event) -> FoldStep:
@@ -248,12 +248,13 @@ class ProtocolTrace:
             raise EventRefused("STATE_VIOLATION", f"{event.name} does not come in the state {self.state}")
         if event.role not in FORMS[event.name].roles:
             raise EventRefused("ROLE_POLICY_VIOLATION", f"{event.role} may not say {event.name}", place="role")
-        beside = event.statements if event.contribution is None else event.statements[1:]
-        if any(statement.purpose not in _STATEMENTS.get(event.name, ()) for statement in beside):
-            words = f"a statement beside it does not belong to {event.name}"
-            raise EventRefused("EVIDENCE_INVALID", words, place="authority.chain")
+        if event.statements:  # Most events have none.
+            beside = event.statements if event.contribution is None else event.statements[1:]
+            if any(statement.purpose not in _STATEMENTS.get(event.name, ()) for statement in beside):
+                words = f"a statement beside it does not belong to {event.name}"
+                raise EventRefused("EVIDENCE_INVALID", words, place="authority.chain")
         try:
-            check_refs(event.refs, FORMS[event.name])
+            check_refs(event.refs, event.name)
             if event.name != "session_initialized":
                 self._check_speaker(event)
             return _RULES[event.name](self, event)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from aver.capsule.json_reader import find_value_end
+from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 from aver.keys.public_key import KeyRole
 from aver.keys.ring import Ring
@@ -73,7 +75,11 @@ class VerifyOptions:
         return Rules(self.ring, self.level, self.require_pq, retired, roles or {}, recorded)
 
 
-_SKIM_DECODER = json.JSONDecoder(parse_float=str, parse_int=str)
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_SKIM_DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_refuse_constant)
 """Numbers stay text: Python refuses to convert very long ones, and only the keys count here."""
 
 
@@ -82,23 +88,30 @@ def _read_first_keys(beginning: bytes) -> Iterator[str]:
     text = beginning.decode("utf-8", "replace")
     at = text.find("{") + 1
     try:
-        # Each round reads `"key": value,`. `raw_decode` returns a value and the place after it.
-        while True:
+        while True:  # Each round reads `"key": value,`.
             at = _skip_whitespace(text, at)
             if text[at : at + 1] != '"':
                 return
-            key, at = _SKIM_DECODER.raw_decode(text, at)
+            key, at = _skim_value(text, at)
             at = _skip_whitespace(text, at)
             if text[at : at + 1] != ":":
                 return
             yield key
-            _, at = _SKIM_DECODER.raw_decode(text, _skip_whitespace(text, at + 1))
+            _, at = _skim_value(text, _skip_whitespace(text, at + 1))
             at = _skip_whitespace(text, at)
             if text[at : at + 1] != ",":
                 return
             at += 1
-    except (ValueError, RecursionError):
+    except (ValueError, BadInput):
         return
+
+
+def _skim_value(text: str, at: int) -> tuple[Any, int]:
+    """The value that begins at a place, and the place after it. Raises `ValueError` or `BadInput` if it is none."""
+    end = find_value_end(text, at) if at < len(text) else None  # It refuses values that are nested too deeply.
+    if end is None:
+        raise ValueError("the text ends")
+    return _SKIM_DECODER.decode(text[at:end]), end
 
 
 def _skip_whitespace(text: str, at: int) -> int:

@@ -122,6 +122,18 @@ def test_a_role_that_breaks_down_is_exit_code_3_and_the_trace_goes_on(project: A
     assert run(project, "--trace", "broken").code == 2
 
 
+def test_a_run_names_the_agent_of_this_home_that_it_waits_for(project: Aver) -> None:
+    said(project, ("critic", "waits = true"))
+    ran = run(project, "--trace", "slow")
+    assert ran.code == 3
+    assert "the trace waits for agent:critic; go on with: aver protocol resume slow" in ran.err
+    # An event without its payload is a mistake of the caller, and nothing is sealed.
+    empty = project("protocol", "say", "slow", "proposal_reviewed", "--as", "agent:critic")
+    assert empty.code == 2
+    assert "proposal_reviewed needs a payload, and no FILE was given" in empty.err
+    assert "- to read standard input" in empty.err
+
+
 @pytest.mark.more
 def test_nothing_was_allowed_is_exit_code_5(project: Aver) -> None:
     check = '{name = "remove", argv = ["rm", "-r", "src"]}'

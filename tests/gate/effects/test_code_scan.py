@@ -568,3 +568,12 @@ def test_lines_of_a_program_are_counted() -> None:
 
 def test_patterns_are_compiled_when_they_are_needed() -> None:
     assert not any(isinstance(rule.pattern, re.Pattern) for _, rule in RULES)
+
+
+def test_a_needle_that_is_a_word_is_in_a_word_of_every_text_that_holds_it() -> None:
+    rules = [rule for rules in code_scan._RULES_BY_LANGUAGE.values() for rule in rules]
+    assert {rule.has_word_needles for rule in rules} == {True, False}
+    for needle, is_word in [(needle, rule.has_word_needles) for rule in rules for needle in rule.needles]:
+        for text in (needle, f"x{needle}y", f"é{needle}_1", f"({needle})", f"a\n{needle}.b", f"-{needle}\t"):
+            in_words = any(needle in word for word in re.findall(r"\w+", text))
+            assert in_words or not is_word

@@ -66,6 +66,12 @@ def test_a_link_in_a_directory(skill: Path) -> None:
         read_package(skill)
 
 
+def test_a_name_in_a_directory_that_is_not_utf_8(skill: Path) -> None:
+    Path(os.fsdecode(os.fsencode(skill) + b"/\xff.md")).write_bytes(b"x")
+    with pytest.raises(BadInput, match="cannot have the path"):
+        read_package(skill)
+
+
 def test_a_pipe_in_a_directory_does_not_block(skill: Path) -> None:
     os.mkfifo(skill / "pipe")
     with pytest.raises(BadInput):

@@ -85,6 +85,14 @@ def test_a_wrong_claim_about_the_whole_fails(bundle: Path, wrong: dict[str, Any]
     assert (verdict.status, bad(verdict)[0]) == ("failed", "INDEX_MISMATCH")
 
 
+@pytest.mark.parametrize("value", [0, 1, None, "false", [], {}])
+@pytest.mark.parametrize("key", ["part", "unfinished"])
+def test_a_flag_that_another_reader_may_take_otherwise_fails(bundle: Path, key: str, value: Any) -> None:
+    change_index(lambda index: index.update({key: value}))(bundle)
+    verdict = verify(bundle)
+    assert (verdict.status, bad(verdict)[0]) == ("failed", "SCHEMA_INVALID")
+
+
 def test_a_key_of_the_same_fingerprint_fails(bundle: Path) -> None:
     """The beginning of a key is its fingerprint, so another key of the same one is easily made."""
 

@@ -220,7 +220,7 @@ def test_9_an_event_of_another_trace(ledger: Ledger, workspace: Path, trace: Sto
     other = StoredTrace(ledger, workspace, "t2")
     other.begin()
     replayed = other.propose()
-    event = trace.seal(replace(replayed, id="11111111-1111-4111-8111-111111111111"), after="executing")
+    event = trace.seal(replayed._replace(id="11111111-1111-4111-8111-111111111111"), after="executing")
     verdict = trace.verify()
     assert first_bad(verdict) == ("REPLAY", CHAIN, event.sequence)
     assert statuses(verdict)["append_only"] == "failed"
@@ -228,7 +228,7 @@ def test_9_an_event_of_another_trace(ledger: Ledger, workspace: Path, trace: Sto
 
 def test_9_a_join_of_another_trace(ledger: Ledger, workspace: Path) -> None:
     first, second = StoredTrace(ledger, workspace, "t1"), StoredTrace(ledger, workspace, "t2")
-    second.initial = replace(second.initial, statements=first.initial.statements)
+    second.initial = second.initial._replace(statements=first.initial.statements)
     second.seal(second.initial, after="planning")
     verdict = aver.verify("protocol.t2", ledger=ledger)
     assert first_bad(verdict) == ("REPLAY", "protocol.t2", 0)
@@ -333,7 +333,7 @@ def test_one_key_cannot_join_in_two_roles(ledger: Ledger, workspace: Path) -> No
     trace.signers["agent:critic"] = trace.signers["agent:planner"]
     payload = {**trace.initial.payload, "participants": [trace.participant(agent) for agent in trace.agents]}
     joins = tuple(trace.join(agent, role) for agent, role in trace.agents.items())
-    trace.seal(replace(trace.initial, payload=payload, statements=joins), after="planning")
+    trace.seal(trace.initial._replace(payload=payload, statements=joins), after="planning")
     verdict = trace.verify()
     assert first_bad(verdict) == ("ROLE_POLICY_VIOLATION", CHAIN, 0)
     assert statuses(verdict)["participants"] == "failed"
@@ -638,7 +638,7 @@ def test_the_digest_of_a_task_is_checked(ledger: Ledger, workspace: Path) -> Non
     trace = StoredTrace(ledger, workspace)
     payload = {**trace.initial.payload, "task": {"objective": "another"}}
     assert payload["task_sha256"] != digest_json(payload["task"])
-    trace.seal(replace(trace.initial, payload=payload), after="planning")
+    trace.seal(trace.initial._replace(payload=payload), after="planning")
     assert first_bad(trace.verify()) == ("EVIDENCE_INVALID", CHAIN, 0)
 
 
@@ -666,7 +666,7 @@ def test_the_join_of_a_key_stands_for_its_record_in_the_keys_chain(ledger: Ledge
     trace.signers["agent:critic"] = critic
     payload = {**trace.initial.payload, "participants": [trace.participant(agent) for agent in trace.agents]}
     joins = tuple(trace.join(agent, role) for agent, role in trace.agents.items())
-    trace.initial = replace(trace.initial, payload=payload, statements=joins)
+    trace.initial = trace.initial._replace(payload=payload, statements=joins)
     trace.finish()
     keys = [*(entry.key for entry in ledger.keys.ring().entries), critic.public]
     verdict = aver.verify(CHAIN, ledger=ledger, keys=keys)
@@ -686,7 +686,7 @@ def test_a_signer_that_the_ring_does_not_know_counts_by_the_key_that_joined(
     trace.signers["agent:critic"] = critic
     payload = {**trace.initial.payload, "participants": [trace.participant(agent) for agent in trace.agents]}
     joins = tuple(trace.join(agent, role) for agent, role in trace.agents.items())
-    trace.initial = replace(trace.initial, payload=payload, statements=joins)
+    trace.initial = trace.initial._replace(payload=payload, statements=joins)
     trace.begin()
     review = trace.review(trace.propose().id)
     verdict = trace.verify()

@@ -215,11 +215,11 @@ def rule(trace: StoredTrace, challenge: Event, signer: SeedSigner, **more: Any) 
 
 
 def seal_ruling(trace: StoredTrace, event: Event) -> Event:
-    event = replace(event, before=trace.fold.state, after=trace.fold.state)
+    event = event._replace(before=trace.fold.state, after=trace.fold.state)
     people = ", ".join(str(each.content["approver"]) for each in event.statements)
     draft = build_event_draft(event, authority=Authority(type="human_approved", approver=people))
     found = trace.ledger.append(CHAIN, draft, signer=trace.signers[OPERATOR].for_append)
-    return replace(event, sequence=found.sequence)
+    return event._replace(sequence=found.sequence)
 
 
 @pytest.mark.parametrize("is_enrolled", [False, True])
@@ -245,8 +245,7 @@ def test_a_persons_answer_to_something_else_is_no_ruling(tmp_path: Path, ledger:
         approve(ledger, next(iter(recent_requests(ledger))), ANN, shown=SHOWN)
         ruling = session.resolve(first.id)
         assert ruling is not None
-        event = replace(
-            ruling,
+        event = ruling._replace(
             id=clock.new_id(),
             refs={"challenge": second.id, "approval": ruling.refs["approval"]},
             before="claiming",
@@ -294,7 +293,7 @@ def test_an_event_that_names_no_signer_is_nobodys(trace: StoredTrace, by: str | 
     """Whoever can write to the store needs no key for such a record. No rule may take it for the agent's."""
     trace.reach_executing()
     event = trace.draft("agent:critic", "proposal_reviewed", REJECTION, {"proposal": clock.new_id()})
-    content = build_event_draft(replace(event, before="executing", after="executing")).to_dict()
+    content = build_event_draft(event._replace(before="executing", after="executing")).to_dict()
     content["context"]["environment"]["aver"] |= {"v": 1, "at": clock.now(), "by": by}
     sealed = seal({**content, "sequence": 3, "previous_hash": "0" * 64}, SeedSigner(b"m" * 32))
     with pytest.raises(BadInput, match="by"):
@@ -463,7 +462,7 @@ def test_participants_that_the_operator_has_replaced_by_its_own_keys(ledger: Led
         trace.signers[agent] = SeedSigner(f"made up for {agent}".encode().ljust(32, b".")[:32])
     payload = {**trace.initial.payload, "participants": [trace.participant(agent) for agent in trace.agents]}
     joins = tuple(trace.join(agent, role) for agent, role in trace.agents.items())
-    trace.initial = replace(trace.initial, payload=payload, statements=joins)
+    trace.initial = trace.initial._replace(payload=payload, statements=joins)
     trace.finish()
     # Who has the participants' keys from elsewhere finds the first record that none of them signed.
     assert first_bad(aver.verify(CHAIN, ledger=ledger, keys=honest)) == ("SIG_INVALID", CHAIN, 1)

@@ -44,12 +44,11 @@ export function Help(): JSX.Element {
   return (
     <dialog ref={dialog} aria-label="Keys of the keyboard" onClose={() => { isHelpOpen.value = false; }}
       onKeyDown={(event) => { event.stopPropagation(); }}>
-      <h2>Keys of the keyboard</h2>
+      <div class="head"><h2>Keys of the keyboard</h2><button type="button" class="small" onClick={() => { isHelpOpen.value = false; }}>Close</button></div>
       <div class="columns">
         <Rows rows={KEYS} />
         <Rows rows={views} />
       </div>
-      <p><button type="button" onClick={() => { isHelpOpen.value = false; }}>Close</button></p>
     </dialog>
   );
 }

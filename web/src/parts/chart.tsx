@@ -36,14 +36,8 @@ const TICKS = [0, 0.25, 0.5, 0.75, 1];
 /** Points with their intervals, over time. `ends` name the two ends of the time axis. */
 export function PointChart({ points, lines, ends, label }: { points: ChartPoint[]; lines: ChartLine[]; ends: [string, string]; label: string }): JSX.Element {
   return (
-    <svg class="plot" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="group" aria-label={label}>
+    <div class="plot-scroll" tabIndex={0} role="region" aria-label="Chart"><svg class="plot" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="group" aria-label={label}>
       <Axes ends={ends} />
-      {lines.map(({ y, words }) => (
-        <g key={words} class="threshold">
-          <line x1={LEFT} x2={WIDTH - 12} y1={toY(y)} y2={toY(y)} />
-          <text x={LEFT + 4} y={toY(y) - 4}>{words}</text>
-        </g>
-      ))}
       {points.map(({ x, y, low, high, sort, words, href }, at) => (
         <a key={at} href={href} tabIndex={-1} aria-label={words}>
           <g class={`point ${sort}`}>
@@ -53,7 +47,13 @@ export function PointChart({ points, lines, ends, label }: { points: ChartPoint[
           </g>
         </a>
       ))}
-    </svg>
+      {lines.map(({ y, words }) => (
+        <g key={words} class="threshold">
+          <line x1={LEFT} x2={WIDTH - 12} y1={toY(y)} y2={toY(y)} />
+          <text x={WIDTH - 14} y={toY(y) - 4} text-anchor="end">{words}</text>
+        </g>
+      ))}
+    </svg></div>
   );
 }
 
@@ -86,7 +86,7 @@ export interface ReliabilityBar {
 /** Predicted against happened. A point on the diagonal was predicted well. */
 export function ReliabilityChart({ bars, label }: { bars: ReliabilityBar[]; label: string }): JSX.Element {
   return (
-    <svg class="plot" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
+    <div class="plot-scroll" tabIndex={0} role="region" aria-label="Chart"><svg class="plot" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
       <Axes ends={["predicted 0", "predicted 1"]} />
       <line class="diagonal" x1={toX(0)} y1={toY(0)} x2={toX(1)} y2={toY(1)} />
       {bars.map((bar) => (
@@ -96,7 +96,7 @@ export function ReliabilityChart({ bars, label }: { bars: ReliabilityBar[]; labe
           <circle cx={toX(bar.predicted)} cy={toY(bar.happened)} r={Math.min(9, 3 + Math.sqrt(bar.count) / 2)} />
         </g>
       ))}
-    </svg>
+    </svg></div>
   );
 }
 

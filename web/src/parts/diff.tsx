@@ -5,7 +5,7 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { type LineCounts, countChangedLines } from "../sessions/changed_lines.ts";
 import { type MarkedLine, markDiff, splitRows } from "./diff_rows.ts";
-import { Text, count, visible } from "./text.tsx";
+import { Text, count, plural, visible } from "./text.tsx";
 
 /** Lines that are shown at first. A diff may have thousands. */
 const LINES_SHOWN = 300;
@@ -30,13 +30,15 @@ export function DiffView({ diff, title = "" }: { diff: string; title?: string })
   const lines = useMemo(() => markDiff(diff.slice(0, DIFF_MAX)), [diff]);
   const names = lines.filter((line) => line.sort === "file").map((line) => line.pieces[0]?.text ?? "");
   const path = names.map((name) => /^\+\+\+ (?:b\/)?(.+)/.exec(name)?.[1] ?? "").find((name) => name && name !== "/dev/null");
-  const body = lines.filter((line) => line.sort !== "file" || !/^(?:--- |\+\+\+ )/.test(line.pieces[0]?.text ?? ""));
+  // The caption names the only file. With several, each keeps its own lines, or nobody could tell what belongs to which.
+  const isOfOne = names.filter((name) => name.startsWith("+++ ")).length <= 1;
+  const body = isOfOne ? lines.filter((line) => line.sort !== "file" || !/^(?:--- |\+\+\+ )/.test(line.pieces[0]?.text ?? "")) : lines;
   const isSplit = form.value === "split";
   const rows = isSplit ? splitRows(body) : body;
   return (
     <figure class={`diff-box${isSplit ? " split" : ""}`}>
       <figcaption>
-        <span class="path"><Text>{title || path || "change"}</Text></span>
+        <span class="path"><Text>{title || (isOfOne ? path : plural(names.filter((name) => name.startsWith("+++ ")).length, "file")) || "change"}</Text></span>
         <Counts lines={countChangedLines(diff)} />
         <button type="button" class="small" aria-pressed={isSplit} onClick={() => { form.value = isSplit ? "unified" : "split"; }}>Side by side</button>
       </figcaption>

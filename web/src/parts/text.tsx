@@ -40,15 +40,15 @@ export function Hex({ children, length = 16 }: { children: string; length?: numb
 export function Time({ children, short = false, brief = false }: { children: string; short?: boolean; brief?: boolean }): JSX.Element {
   const date = /^\d{4}-\d\d-\d\dT/.test(children) ? new Date(children) : null;
   if (date === null || Number.isNaN(date.getTime())) return <Text>{children}</Text>;
-  const words = usesUtc.value ? date.toISOString() : localIso(date);
+  const words = formatTime(date);
   const zone = usesUtc.value ? " UTC" : "";
   const shown = short ? words.slice(11, 19) : brief ? words.slice(0, 16).replace("T", " ") : `${words.slice(0, 19).replace("T", " ")}${zone}`;
   return <time dateTime={children} title={children}>{shown}</time>;
 }
 
-/** A time of this machine's zone, written as the others are. */
-function localIso(date: Date): string {
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString();
+/** A time in the zone that the reader chose, such as `2026-05-31T09:00:00.000Z`; for local time, its `Z` means nothing. */
+export function formatTime(date: Date): string {
+  return (usesUtc.value ? date : new Date(date.getTime() - date.getTimezoneOffset() * 60_000)).toISOString();
 }
 
 export function count(value: number): string {

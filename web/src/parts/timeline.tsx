@@ -8,12 +8,12 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { isObserved, shownReasons } from "../sessions/decisions.ts";
 import { authorityLabel, decisionLabel, formatDuration, formatMoney, stepSummary } from "../sessions/labels.ts";
 import type { Step } from "../sessions/step.ts";
+import { BreakCard } from "./break.tsx";
 import { Counts } from "./diff.tsx";
 import { type MapMark, Minimap } from "./minimap.tsx";
 import { Text, Time, count, visible } from "./text.tsx";
 import { SortIcon } from "./timeline_icon.tsx";
 import { type TimelineRow, rowHeight } from "./timeline_rows.ts";
-import { FindingCard, Mark } from "./verdict.tsx";
 import { useVirtualRows } from "./virtual_rows.ts";
 
 /** Pixels of a row that its text does not have: time, line, icon and padding. */
@@ -135,7 +135,7 @@ function StoryRow({ row, index, top, height, isSelected, isHit, onSelect, onOpen
 function RowCells({ row }: { row: TimelineRow }): JSX.Element {
   const { entry, sort } = row;
   if (sort === "break" && row.finding !== null) {
-    return <div role="gridcell" class="break-card"><Mark name="failed" /><FindingCard finding={row.finding} /></div>;
+    return <div role="gridcell" class="break-card"><BreakCard chain={row.chain} finding={row.finding} place={row.place} /></div>;
   }
   if (sort === "missing") return <div role="gridcell" class="missing-cell">{row.words}</div>;
   const step = entry?.step ?? null;

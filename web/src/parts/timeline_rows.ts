@@ -14,7 +14,7 @@ import type { Finding } from "../verify/verdict.ts";
 export const ROW_HEIGHT = 36;
 /** Rows are taller where fingers choose them. */
 export const PHONE_ROW_HEIGHT = 56;
-const BREAK_HEIGHT = 116;
+const BREAK_HEIGHT = 160;
 const LINE_HEIGHT = 22;
 /** Lines of a prompt that its band shows. The detail has the whole of a longer one. */
 const PROMPT_LINES_MAX = 14;
@@ -31,6 +31,8 @@ export interface TimelineRow {
   findings: Finding[];
   /** For breaks and missing records. */
   finding: Finding | null;
+  /** For a break, the place of the record that fails; null beyond the last record. */
+  place: number | null;
   words: string;
   isDenied: boolean;
   isFailed: boolean;
@@ -47,7 +49,7 @@ export function arrangeStory(entries: StoryEntry[], findingsOf: (chain: string) 
   for (const entry of entries) {
     const { chain, depth, step } = entry;
     const found = byChain.get(chain) ?? byChain.set(chain, new ChainFindings(findingsOf(chain))).get(chain) as ChainFindings;
-    const bare = { depth, chain, entry: null, findings: [], finding: null, words: "", isDenied: false, isFailed: false, isAfterBreak: found.isBroken, turn };
+    const bare = { depth, chain, entry: null, findings: [], finding: null, place: null, words: "", isDenied: false, isFailed: false, isAfterBreak: found.isBroken, turn };
     if (step === null) {
       const { decision } = entry;
       if (decision === null) rows.push({ ...bare, sort: "agent", entry, words: `subagent ${entry.agent}` });
@@ -58,7 +60,7 @@ export function arrangeStory(entries: StoryEntry[], findingsOf: (chain: string) 
     if (missing) rows.push({ ...bare, sort: "missing", words: missing });
     const here = found.take(entry.place);
     const failed = here.filter((finding) => finding.status === "failed");
-    for (const finding of failed.slice(0, 1)) rows.push({ ...bare, sort: "break", finding, isAfterBreak: true });
+    for (const finding of failed.slice(0, 1)) rows.push({ ...bare, sort: "break", finding, place: entry.place, isAfterBreak: true });
     if (!failed.length && isBookkeeping(step)) continue;
     if (step.what === "prompt" && depth === 0) turn++;
     const sort = stepSort(entry);
@@ -79,7 +81,7 @@ export function arrangeStory(entries: StoryEntry[], findingsOf: (chain: string) 
     for (const finding of found.rest()) {
       const last = rows.findLastIndex((row) => row.chain === chain);
       const depth = rows[last]?.depth ?? 0;
-      rows.splice(last + 1, 0, { sort: "break", depth, chain, entry: null, findings: [], finding, words: "", isDenied: false, isFailed: false, isAfterBreak: true, turn: rows[last]?.turn ?? turn });
+      rows.splice(last + 1, 0, { sort: "break", depth, chain, entry: null, findings: [], finding, place: null, words: "", isDenied: false, isFailed: false, isAfterBreak: true, turn: rows[last]?.turn ?? turn });
     }
   }
   return rows;

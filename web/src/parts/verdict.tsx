@@ -5,6 +5,7 @@ import codes from "../../../src/aver/verdict/codes.json" with { type: "json" };
 import { pins } from "../source/pins.ts";
 import { type Judgement, VERIFIED_AT_ONCE, contents, judgement, link, stopVerifying, thing, totalRecords, unjudged, verifyThing } from "../state.ts";
 import { CHECKS, type Check, DOES_NOT_APPLY, type Finding, type Place, type Verdict, verdictDocument } from "../verify/verdict.ts";
+import { describeCheck } from "./check_words.ts";
 import { Command, Copy, Text, Time, count, plural } from "./text.tsx";
 
 type MarkName = "verified" | "qualified" | "failed" | "empty" | "not judged" | "working";
@@ -30,13 +31,18 @@ export function Mark({ name, share = 0 }: { name: MarkName; share?: number }): J
 
 const ADVICE: Record<string, { meaning: string; advice: string }> = codes;
 
+/** Whether only the command makes this check: it has the rules and the policy language, and the page has not. */
+function isOnlyOfCommand({ name }: Check): boolean {
+  return ["decisions", "changes", "evidence", "effects", "delegation", "protocol"].includes(name);
+}
+
 /** What would make a check that was not made. */
 function remedy(check: Check): JSX.Element | string {
   const name = thing.value?.live ? "" : (contents.value?.name ?? "FILE");
   if (check.code === "UNKNOWN_SIGNER" || check.name === "signature" || check.name === "signature_pq") {
     return <>Pin the signer's key on <a href={link("keys")}>Keys</a>, after you compared it with its owner.</>;
   }
-  if (["decisions", "changes", "evidence", "effects", "delegation", "protocol"].includes(check.name)) {
+  if (isOnlyOfCommand(check)) {
     return <Command>{`aver verify ${name}`.trim()}</Command>;
   }
   if (check.name === "columns" || check.name === "store") return "These belong to a ledger's file, and no copy has them.";
@@ -88,14 +94,40 @@ export function FindingCard({ finding, isFirst = false }: { finding: Finding; is
   );
 }
 
+/** A reason that repeats the count, which has its own column. */
+const ONLY_COUNTS = /^[\d,]+ checked$/;
+
 function CheckRow({ check }: { check: Check }): JSX.Element {
+  const said = ONLY_COUNTS.test(check.reason) ? "" : check.reason;
+  const meaning = check.status === "passed" ? describeCheck(check.name) : "";
   return (
     <tr>
       <th scope="row">
         <span class={`check ${check.status}`}>{check.status === "passed" ? "✓" : check.status === "failed" ? "✕" : "!"}</span> {check.name.replace("_", " ")}
       </th>
       <td class="number">{check.status === "passed" ? count(check.count) : check.status}</td>
-      <td><Text>{check.reason}</Text></td>
+      <td>{meaning}{meaning && said ? <br /> : null}{said ? <span class={meaning ? "soft" : ""}><Text>{said}</Text></span> : null}</td>
+    </tr>
+  );
+}
+
+/** Checks that were not made, those with the same reason together. */
+function groupUnmade(checks: Check[]): Check[][] {
+  const groups = new Map<string, Check[]>();
+  for (const check of checks) {
+    const key = isOnlyOfCommand(check) ? `${check.matters} ${check.reason}` : check.name;
+    groups.set(key, [...(groups.get(key) ?? []), check]);
+  }
+  return [...groups.values()];
+}
+
+function UnmadeRow({ checks }: { checks: Check[] }): JSX.Element {
+  const [first] = checks as [Check];
+  return (
+    <tr class={first.matters ? "matters" : ""}>
+      <th scope="row">{checks.map((check) => <span key={check.name} class="unmade-name">{check.name.replace("_", " ")}</span>)}</th>
+      <td><Text>{isOnlyOfCommand(first) ? first.reason.replace(/; run: aver verify$/, "") : first.reason}</Text></td>
+      <td>{remedy(first)}</td>
     </tr>
   );
 }
@@ -180,13 +212,7 @@ function Judged({ verdict, usesPlatform, at }: { verdict: Verdict; usesPlatform:
           <h3>Not checked</h3>
           <table class="checks">
             <tbody>
-              {others.map((check) => (
-                <tr key={check.name} class={check.matters ? "matters" : ""}>
-                  <th scope="row">{check.name.replace("_", " ")}</th>
-                  <td><Text>{check.reason}</Text></td>
-                  <td>{remedy(check)}</td>
-                </tr>
-              ))}
+              {groupUnmade(others).map((checks) => <UnmadeRow key={checks[0]?.name} checks={checks} />)}
             </tbody>
           </table>
           {others.length ? null : <p>Every check that applies was made.</p>}
@@ -195,14 +221,16 @@ function Judged({ verdict, usesPlatform, at }: { verdict: Verdict; usesPlatform:
       </div>
       {rest.length ? (
         <details open={rest.length <= 8}>
-          <summary>{plural(rest.length, "more finding")}</summary>
+          <summary>{plural(rest.length, first === undefined ? "finding" : "more finding")}</summary>
           {rest.slice(0, 100).map((finding, at) => <FindingCard key={at} finding={finding} />)}
         </details>
       ) : null}
-      <p class="beside">
+      <p class="beside judged-by">
         This page judged it at <Time short>{at.toISOString()}</Time>, and came {origin()}.
-        Ed25519 by {usesPlatform ? "the browser, after checks of our own" : "JavaScript"}. Without this page:{" "}
-        <Command>{command()}</Command>{" "}
+        Ed25519 by {usesPlatform ? "the browser, after checks of our own" : "JavaScript"}.
+      </p>
+      <p class="beside without-page">
+        The same without this page: <Command>{command()}</Command>{" "}
         <Copy text={JSON.stringify(verdictDocument(verdict), (_, value: unknown) => (typeof value === "bigint" ? String(value) : value), 2)} label="copy as JSON" />
       </p>
     </section>

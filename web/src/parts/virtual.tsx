@@ -38,3 +38,8 @@ export function VirtualRows({ heights, row, label, handle, onRange, isBusy = fal
     </div>
   );
 }
+
+/** Whether the page has one column, and its rows two lines. The style sheet has the same bound. */
+export function isPhone(): boolean {
+  return matchMedia("(max-width: 719px)").matches;
+}

@@ -35,6 +35,11 @@ export interface SessionChains {
   imported: boolean;
 }
 
+/** Whether a chain of this name may be one of a session. Its first record says whether it is. */
+export function isOfSession(name: string): boolean {
+  return !OTHER_DOMAINS.has(name.replace(/^import\.[0-9a-f]{16}\./, "").split(".")[0] as string);
+}
+
 /** All chains of the session. A verdict on it must cover all of them. */
 export function chainNames({ main, agents, decisions }: SessionChains): string[] {
   return [main, ...agents.map(([, chain]) => chain), decisions].filter((chain) => chain !== null);

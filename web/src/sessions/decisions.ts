@@ -199,3 +199,14 @@ export function commandLine(values: JsonObject): string {
   if (command.length === 3 && ["-lc", "-c"].includes(command[1] as string)) return command[2] as string;
   return command.map((word) => (word === "" ? "''" : /[^A-Za-z0-9_@%+=:,./-]/.test(word) ? `'${word.replaceAll("'", "'\"'\"'")}'` : word)).join(" ");
 }
+
+/** Arguments that name the thing which a call is about, the most telling first. */
+const TELLING = ["file_path", "relpath", "path", "notebook_path", "url", "recipient", "query", "pattern", "name", "id"];
+
+/** An action in one line: its command, or the tool and the thing that it is about, such as `Edit deploy/prod.yaml`. */
+export function actionLine(tool: string, given: JsonObject): string {
+  const command = commandLine(given);
+  if (command) return command;
+  const about = TELLING.map((name) => asText(given.get(name))).find(Boolean) ?? "";
+  return [tool || "an action", about].filter(Boolean).join(" ");
+}

@@ -74,7 +74,8 @@ export async function askSessions(api: Api): Promise<{ sessions: IndexedSession[
     const page: { sessions: IndexedSession[]; next: string | null; indexed: Indexed } | null = await ask(api, `sessions${query({ limit: 500, after })}`);
     if (page === null) return null;
     sessions.push(...page.sessions);
-    after = page.next;
+    // A page without sessions ends the list, whatever it says: a server could go on for ever.
+    after = page.sessions.length ? page.next : null;
     if (after === null || sessions.length >= SESSIONS_MAX) return { sessions, indexed: page.indexed };
   }
 }

@@ -14,6 +14,9 @@ const WAIT_MAX = 15_000;
 /** Milliseconds without a word after which the stream counts as dead. The server sends one every 15 seconds. */
 const SILENCE_MAX = 40_000;
 
+/** Characters of an event at most. The server's own have a few hundred. */
+const EVENT_MAX = 1024 ** 2;
+
 /** What an event is about. */
 export type News = "heads" | "approvals" | "index";
 
@@ -72,6 +75,7 @@ export class LiveStream {
         rest = (rest + decoder.decode(value, { stream: true })).replaceAll("\r\n", "\n");
         const events = rest.split("\n\n");
         rest = events.pop() ?? "";
+        if (rest.length > EVENT_MAX) throw new Error("the server's stream has no events");
         for (const event of events) this.take(event);
       }
     } catch (error) {

@@ -36,6 +36,8 @@ function openStore(): Promise<IDBDatabase> {
     };
     opening.onsuccess = () => resolve(opening.result);
     opening.onerror = () => reject(opening.error);
+    // Another tab has an older version of the store open: nothing waits for it.
+    opening.onblocked = () => reject(new Error("the store is in use"));
   });
 }
 

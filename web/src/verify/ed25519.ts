@@ -17,6 +17,8 @@ import { encoder } from "./json.ts";
 const SIGNATURE = /^[0-9a-f]{128}$/;
 const PUBLIC = /^[0-9a-f]{64}$/;
 const P = 2n ** 255n - 19n;
+/** Digits of a signature. Only these are kept by name: parts of another length could spell the name of another question. */
+const SIGNATURE_DIGITS = 128;
 const L = 2n ** 252n + 27742317777372353535851937790883648493n;
 
 /** The encodings of points of small order, without the bit of the sign. The last two are not canonical. */
@@ -137,12 +139,14 @@ export class Ed25519 {
   /** Take the answers that another thread gave to these questions, and keep them for `verify`. */
   adopt(questions: readonly SignatureQuestion[], answers: readonly boolean[]): void {
     if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
-    questions.forEach(({ publicHex, message, signature }, at) => this.answers.set(publicHex + signature + message, answers[at] === true));
+    questions.forEach(({ publicHex, message, signature }, at) => {
+      if (signature.length === SIGNATURE_DIGITS) this.answers.set(publicHex + signature + message, answers[at] === true);
+    });
   }
 
   /** Whether a signature is valid under the rule. */
   verify(publicHex: string, message: string | Uint8Array, signature: string): boolean {
-    if (typeof message === "string") {
+    if (typeof message === "string" && signature.length === SIGNATURE_DIGITS) {
       const known = this.answers.get(publicHex + signature + message);
       if (known !== undefined) return known;
     }

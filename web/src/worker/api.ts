@@ -1,5 +1,6 @@
 /** Requests to the server of a ledger. The page and its workers ask through this; nothing here believes an answer. */
 
+import { NotJudged } from "../verify/options.ts";
 import type { LiveAccess } from "./protocol.ts";
 
 /** The server refused, or did not answer. `status` is 0 where there was no answer. */
@@ -16,6 +17,10 @@ export class ApiError extends Error {
   }
 }
 
+/** Bytes of an answer that are read. The server gives at most 8 MiB of records, or one that is larger. */
+const ANSWER_MAX = 64 * 1024 ** 2;
+/** Milliseconds after which a server that has not answered whole counts as silent. */
+const SILENT_AFTER = 120_000;
 /** How often a request is repeated that the server was too busy for. */
 const TRIES = 4;
 
@@ -31,11 +36,12 @@ export class Api {
     const headers = { ...(init.headers as Record<string, string> | undefined), Authorization: `Bearer ${this.access.token}` };
     for (let tried = 1; ; tried++) {
       let answer: Response;
+      const signal = init.signal ?? AbortSignal.timeout(SILENT_AFTER);
       try {
-        answer = await fetch(`${this.access.origin}/api/v1/${path}`, { ...init, headers, cache: "no-store", credentials: "omit", redirect: "error" });
+        answer = await fetch(`${this.access.origin}/api/v1/${path}`, { ...init, signal, headers, cache: "no-store", credentials: "omit", redirect: "error" });
       } catch (error) {
         if ((error as Error).name === "AbortError") throw error;
-        throw new ApiError(0, "UNREACHABLE", "the server does not answer", "Start it again: aver serve");
+        throw unreachable();
       }
       if (answer.ok) return answer;
       if ((answer.status === 429 || answer.status === 503) && tried < TRIES) {
@@ -46,9 +52,43 @@ export class Api {
     }
   }
 
-  async json<Result>(path: string): Promise<Result> {
-    return (await (await this.ask(path)).json()) as Result;
+  /** The bytes of an answer. Raises `NotJudged` if it is too large, so that no server can fill the page's memory. */
+  async bytes(path: string, limit = ANSWER_MAX): Promise<Uint8Array<ArrayBuffer>> {
+    const answer = await this.ask(path);
+    const parts: Uint8Array<ArrayBuffer>[] = [];
+    let size = 0;
+    try {
+      for (const reader = (answer.body as ReadableStream<Uint8Array<ArrayBuffer>>).getReader(); ; ) {
+        const { done, value } = await reader.read();
+        if (done) break;
+        size += value.length;
+        if (size > limit) {
+          void reader.cancel();
+          throw new NotJudged(`the server's answer is larger than ${limit / 1024 ** 2} MiB`);
+        }
+        parts.push(value);
+      }
+    } catch (error) {
+      if (error instanceof NotJudged) throw error;
+      throw unreachable(); // It ended in the middle of its answer.
+    }
+    if (parts.length === 1) return parts[0] as Uint8Array<ArrayBuffer>;
+    return new Uint8Array(await new Blob(parts).arrayBuffer());
   }
+
+  /** The document of an answer. Its shape is only a claim. */
+  async json<Result>(path: string): Promise<Result> {
+    const text = new TextDecoder().decode(await this.bytes(path));
+    try {
+      return JSON.parse(text) as Result;
+    } catch {
+      throw new ApiError(200, "NOT_JSON", "the server's answer is no JSON", "Start it again: aver serve");
+    }
+  }
+}
+
+function unreachable(): ApiError {
+  return new ApiError(0, "UNREACHABLE", "the server does not answer", "Start it again: aver serve");
 }
 
 async function readError(answer: Response): Promise<ApiError> {

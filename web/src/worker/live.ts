@@ -19,6 +19,8 @@ const PAGE = 500;
 /** Chains that are asked for at once, and in all. */
 const CHAINS_PAGE = 500;
 const CHAINS_MAX = 200_000;
+/** Bytes of a blob that are fetched. */
+const BLOB_MAX = 256 * 1024 ** 2;
 /** Bytes that a record has about, for showing progress. More than `SHORTEST_CHAIN`, so that no chain counts as too short. */
 const RECORD_BYTES = 2_000;
 
@@ -79,7 +81,7 @@ export class LiveChainSource implements ByteSource {
     const path = `chains/${encodeURIComponent(this.chain)}/records${query({ start, stop })}`;
     let raw: Uint8Array;
     try {
-      raw = new Uint8Array(await (await this.api.ask(path)).arrayBuffer());
+      raw = await this.api.bytes(path);
     } catch (error) {
       if (error instanceof ApiError && error.status === 404) return [];
       throw error;
@@ -109,7 +111,7 @@ function readEntry(line: Uint8Array): Entry {
 /** A blob of the ledger. It is fetched whole when it is opened: the API gives no parts. */
 async function openBlob(api: Api, digest: string): Promise<ByteSource> {
   try {
-    return new MemorySource(new Uint8Array(await (await api.ask(`blobs/${encodeURIComponent(digest)}`)).arrayBuffer()));
+    return new MemorySource(await api.bytes(`blobs/${encodeURIComponent(digest)}`, BLOB_MAX));
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) throw new NotFound(`there is no blob ${digest}`);
     throw error;
@@ -146,6 +148,8 @@ export class LiveDirectory implements Directory {
   static async fetch(access: LiveAccess, name: string): Promise<LiveDirectory> {
     const api = new Api(access);
     const { keys } = await api.json<{ keys: LiveKey[] }>("keys");
+    const isKey = (key: LiveKey) => typeof key?.public_key === "string";
+    if (!Array.isArray(keys) || !keys.every(isKey)) throw new NotJudged("the server's list of keys is none");
     return new LiveDirectory(api, name, await api.json<About>("about"), await fetchChains(api), keys);
   }
 
@@ -195,13 +199,20 @@ export class LiveDirectory implements Directory {
   }
 }
 
+function isChain(chain: LiveChain): boolean {
+  return typeof chain?.name === "string" && Number.isSafeInteger(chain.count) && chain.count >= 0;
+}
+
 async function fetchChains(api: Api): Promise<Map<string, LiveChain>> {
   const chains = new Map<string, LiveChain>();
   for (let after: string | null = null; ; ) {
     const page: { chains: LiveChain[]; next?: string | null } = await api.json(`chains${query({ after, limit: CHAINS_PAGE })}`);
+    const known = chains.size;
+    if (!Array.isArray(page.chains) || !page.chains.every(isChain)) throw new NotJudged("the server's list of chains is none");
     for (const chain of page.chains) chains.set(chain.name, chain);
     after = page.next ?? null;
-    if (after === null || !page.chains.length) return chains;
+    if (after === null) return chains;
+    if (chains.size === known) throw new NotJudged("the server's list of chains has no end");
     if (chains.size >= CHAINS_MAX) throw new NotJudged(`the ledger has more than ${CHAINS_MAX} chains; run: aver verify`);
   }
 }

@@ -93,7 +93,7 @@ def _answer_event(arguments: Sequence[str]) -> int:
     from aver.cli.lazy_imports import import_lazily
 
     # Before all other imports: the modules below import these, and hardly any hook uses them.
-    import_lazily("difflib", "inspect", "ipaddress", "platform", "tempfile")
+    import_lazily("base64", "difflib", "inspect", "ipaddress", "platform", "tempfile")
     from aver.agents.registry import AGENTS, load_hook, provide_known_agents
     from aver.hooks.run import answer_event
 

@@ -4594,6 +4594,8 @@ var ed25519 = /* @__PURE__ */ ed({});
 var SIGNATURE = /^[0-9a-f]{128}$/;
 var PUBLIC = /^[0-9a-f]{64}$/;
 var P = 2n ** 255n - 19n;
+/** Digits of a signature. Only these are kept by name: parts of another length could spell the name of another question. */
+var SIGNATURE_DIGITS = 128;
 var L = 2n ** 252n + 27742317777372353535851937790883648493n;
 /** The encodings of points of small order, without the bit of the sign. The last two are not canonical. */
 var SMALL_ORDER = /* @__PURE__ */ new Set([
@@ -4684,11 +4686,13 @@ var Ed25519 = class {
 	/** Take the answers that another thread gave to these questions, and keep them for `verify`. */
 	adopt(questions, answers) {
 		if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
-		questions.forEach(({ publicHex, message, signature }, at) => this.answers.set(publicHex + signature + message, answers[at] === true));
+		questions.forEach(({ publicHex, message, signature }, at) => {
+			if (signature.length === SIGNATURE_DIGITS) this.answers.set(publicHex + signature + message, answers[at] === true);
+		});
 	}
 	/** Whether a signature is valid under the rule. */
 	verify(publicHex, message, signature) {
-		if (typeof message === "string") {
+		if (typeof message === "string" && signature.length === SIGNATURE_DIGITS) {
 			const known = this.answers.get(publicHex + signature + message);
 			if (known !== void 0) return known;
 		}
@@ -8496,14 +8500,14 @@ async function readIndex(directory) {
 		capsuleCount: requireCount(data, "capsule_count"),
 		ledger: requireText(data, "ledger"),
 		tenant: requireText(data, "tenant"),
-		isPart: data.get("part") === true,
+		isPart: requireFlag(data, "part"),
 		areBlobsLeftOut: data.get("blobs") === null,
 		blobs: requireCount(data, "blobs"),
 		publicKey: requireText(data, "public_key"),
 		fingerprint: requireText(data, "fingerprint"),
 		keys: requireTexts(data, "keys"),
 		pqKeys: requireTexts(data, "pq_keys"),
-		isUnfinished: data.get("unfinished") === true,
+		isUnfinished: requireFlag(data, "unfinished"),
 		unknown: unknownKeys(data, INDEX_KEYS)
 	};
 }
@@ -8548,6 +8552,12 @@ function readClaim(summary, where, { own = false } = {}) {
 		signedBy: signers,
 		allHashesOk: ok
 	};
+}
+/** Reads a flag that may be left out. Another reader may take 1 or "no" for true. */
+function requireFlag(data, key) {
+	const value = data.has(key) ? data.get(key) : false;
+	if (typeof value !== "boolean") throw new Unreadable(`${key} must be true or false`);
+	return value;
 }
 function requireCount(data, key, where = "") {
 	const value = data.get(key) ?? null;
@@ -8883,9 +8893,9 @@ function* listHeads(result) {
 	const kind = result.get("kind");
 	if (kind === "conversation_seal") {
 		const [tool, session] = [result.get("tool"), result.get("session_id")];
-		if (tool === void 0 || session === void 0) return;
+		if (typeof tool !== "string" || typeof session !== "string") return;
 		yield [
-			typeof tool === "string" && tool === session && RESERVED_CHAINS.has(tool) ? tool : `${text(tool)}.${text(session)}`,
+			tool === session && RESERVED_CHAINS.has(tool) ? tool : `${tool}.${session}`,
 			result.get("capsule_count"),
 			result.get("head_hash")
 		];
@@ -8916,12 +8926,12 @@ function findExternalChain(content) {
 		"tool",
 		"session_id"
 	].map((name) => result.get(name));
-	if (typeof path !== "string" || tool === void 0 || session === void 0) return null;
+	if (typeof path !== "string" || typeof tool !== "string" || typeof session !== "string") return null;
 	const parts = path.split("/").filter((part) => part !== "" && part !== ".");
 	const last = parts.at(-1) ?? "";
 	const dot = last.lastIndexOf(".");
 	const stem = dot > 0 && dot < last.length - 1 ? last.slice(0, dot) : last;
-	return (parts.at(-2) ?? "") === tool && stem === session ? null : `${text(tool)}.${text(session)}`;
+	return (parts.at(-2) ?? "") === tool && stem === session ? null : `${tool}.${session}`;
 }
 var TITLE_SCAN_MAX = 4096;
 /** Most signers of a chain that are noted. The signers of a chain with more are not compared with the index. */
@@ -9736,8 +9746,8 @@ var BundleJudge = class {
 		}
 		tally.merge(this.shown);
 		await this.checkIndex(head);
-		reportUnrecorded(tally);
 		await this.examine(examiners);
+		reportUnrecorded(tally);
 		return tally;
 	}
 	/** Whose bundle it is: as the index says, and where it does not, as the first chain that was made there does. */
@@ -11394,7 +11404,7 @@ function readManifest(data) {
 		runId,
 		head,
 		createdAt,
-		numActions: count.value,
+		numActions: count,
 		finalReceiptHash: final,
 		policyVerdict: get("policy_verdict"),
 		isProved: type === PROOF_TYPE,
@@ -11546,7 +11556,7 @@ var RunFilesJudge = class {
 		}
 		const { seal } = judge;
 		if (seal === null) return tally;
-		const isSame = manifest.numActions === seal.numActions && manifest.finalReceiptHash === seal.finalReceiptHash && manifest.policyVerdict === seal.policyVerdict && manifest.isProved === (seal.statement !== null);
+		const isSame = manifest.numActions.value === seal.numActions && manifest.finalReceiptHash === seal.finalReceiptHash && manifest.policyVerdict === seal.policyVerdict && manifest.isProved === (seal.statement !== null);
 		if (last !== null && (!isSame || manifest.createdAt !== last.signed_at)) this.fail("ROLLBACK", "the manifest says something else than the run's seal", MANIFEST$1);
 		for (const [name, document] of sealDocuments(seal, manifest.head)) {
 			const raw = readSmall(this.files, name, SMALL_FILE_MAX);
@@ -11643,7 +11653,7 @@ var RunFilesJudge = class {
 			["chain", manifest.head.chain],
 			["count", number(manifest.head.count)],
 			["hash", manifest.head.hash],
-			["num_actions", number(manifest.numActions)],
+			["num_actions", manifest.numActions],
 			["final_receipt_hash", manifest.finalReceiptHash],
 			["manifest_sha256", sha256Hex(this.raw)]
 		]);
@@ -12164,7 +12174,7 @@ function firstKeys(beginning) {
 	const readValue = () => {
 		const end = findValueEnd(text, at);
 		if (end === null) throw new Error("the text ends");
-		const value = parseBounded(text.slice(at, end));
+		const value = JSON.parse(text.slice(at, end));
 		at = end;
 		return value;
 	};

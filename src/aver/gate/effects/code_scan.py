@@ -153,19 +153,25 @@ def scan_text(text: str, language: CodeLanguage) -> tuple[Reach, ...]:
 
 def _scan_lines(lines: list[str], language: CodeLanguage) -> tuple[Reach, ...]:
     found: dict[Reach, None] = {}
-    if language == "python" and (coded := _CODING.search("\n".join(lines))):
+    text = "\n".join(lines)
+    if language == "python" and (coded := _CODING.search(text)):
         found[Reach("hidden", 0, " ".join(coded[0].split())[:WORD_MAX])] = None
     comment, marks = _COMMENT_STARTS.get(language, ()), _MARKS_IN_COMMENTS.get(language, ())
-    for number, line in enumerate(lines, 1):
-        if len(line) > LINE_MAX:
-            found[Reach("unreadable", number, f"{len(line)} characters in one line")] = None
-            lines[number - 1] = line[:LINE_MAX]
-        elif comment and line.lstrip().startswith(comment) and not any(mark in line for mark in marks):
-            # A line that begins so is a comment, or text inside a string.
-            lines[number - 1] = ""
-    text = "\n".join(lines)
+    # Most changes have no comment and no long line: two searches are faster than looking at each line.
+    if max(map(len, lines)) > LINE_MAX or any(start in text for start in comment):
+        for number, line in enumerate(lines, 1):
+            if len(line) > LINE_MAX:
+                found[Reach("unreadable", number, f"{len(line)} characters in one line")] = None
+                lines[number - 1] = line[:LINE_MAX]
+            elif comment and line.lstrip().startswith(comment) and not any(mark in line for mark in marks):
+                # A line that begins so is a comment, or text inside a string.
+                lines[number - 1] = ""
+        text = "\n".join(lines)
+    # Code repeats its words. A needle that is a word is sought in each word once, which takes half the time or less.
+    words = " ".join(set(_WORD.findall(text)))
     for rule in _RULES_BY_LANGUAGE[language]:
-        if any(needle in text for needle in rule.needles):
+        place = words if rule.has_word_needles else text
+        if any(needle in place for needle in rule.needles):
             for reach in rule.find_reaches(text):
                 found[reach] = None
                 if len(found) >= FINDINGS_MAX:
@@ -173,6 +179,7 @@ def _scan_lines(lines: list[str], language: CodeLanguage) -> tuple[Reach, ...]:
     return tuple(found)
 
 
+_WORD = lazy_pattern(r"\w+")
 _LINE_END = lazy_pattern(r"\r\n?|[\u2028\u2029]")
 """Ends of lines besides a newline: a comment ends there in Python and JavaScript, and code follows."""
 
@@ -201,6 +208,8 @@ class ReachRule:
     kind: ReachKind
     needles: tuple[str, ...]
     pattern: re.Pattern[str]
+    has_word_needles: bool
+    """Every needle consists of letters, so no needle reaches from one word of a text into the next."""
 
     def find_reaches(self, text: str) -> Iterator[Reach]:
         line, at = 1, 0
@@ -214,7 +223,9 @@ class ReachRule:
 
 def _rule(kind: ReachKind, needles: str, pattern: str) -> ReachRule:
     """Build a rule. Needles are separated by blanks. Without any, the pattern is tried on every text."""
-    return ReachRule(kind, tuple(needles.split()) or ("",), lazy_pattern(pattern, re.MULTILINE))
+    listed = tuple(needles.split()) or ("",)
+    are_words = all(needle.isascii() and needle.isidentifier() for needle in listed)
+    return ReachRule(kind, listed, lazy_pattern(pattern, re.MULTILINE), are_words)
 
 
 # Every repetition below is bounded, or its characters cannot begin another match: all rules take linear time. A test

@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import field
+from sys import float_info
 from typing import Any, NamedTuple
 
 from aver.fast_dataclass import dataclass
@@ -168,8 +169,11 @@ class ReadValues:
             source,
             labels=tuple(text for _, text in short[:FIELDS_MAX]),
             author=author,
+            # An integer beyond all floats is left out: it must not stand for another one of the same kind.
             numbers=tuple(
-                float(value) for _, value in leaves if isinstance(value, int | float) and not isinstance(value, bool)
+                float(value)
+                for _, value in leaves
+                if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
             )[:FIELDS_MAX],
         )
         self._records.append(record)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from math import inf
 from typing import Any, Literal, NamedTuple, get_args
 
 from aver.gate.origins.plain_text import word_set
@@ -128,8 +129,16 @@ def list_values(
             role = given if given in ARGUMENT_ROLES else find_role(key, own if key == name else None, leaf)
             if leaf is None or leaf == "":
                 continue
-            number = float(leaf) if isinstance(leaf, int | float) and not isinstance(leaf, bool) else None
+            number = _to_number(leaf) if isinstance(leaf, int | float) and not isinstance(leaf, bool) else None
             yield RoledValue(place, role, leaf if isinstance(leaf, str) else str(leaf), number)  # type: ignore[arg-type]
+
+
+def _to_number(value: float) -> float:
+    """Return a number as a float. An integer beyond all floats is larger than every amount that a user can name."""
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
 
 
 def _walk(place: str, key: str, value: Any, depth: int) -> Iterator[tuple[str, str | None, Any]]:

@@ -216,7 +216,7 @@ class _FeatureTally:
         self.branches += sum([len(branch.findall(text)) for branch in _BRANCHES])
         # A set holds each distinct indentation once.
         deepest = 0
-        for space in {line[: len(line) - len(line.lstrip(" \t"))] for line in code}:
+        for space in set(_INDENTATION.findall(text)):
             deepest = max(deepest, len(space) + (TAB_WIDTH - 1) * space.count("\t"))
         self.indentation = max(self.indentation, min(deepest, INDENTATION_MAX))
 
@@ -305,6 +305,9 @@ _COMMENTS: Mapping[CommentStyle, tuple[str, re.Pattern[str]]] = {
     "hash and slash": ("#/*", lazy_pattern(r"#(?!\[)|//|/\*(?!.*\*/.)|\*(?:/|\s.*[^;{}(),])?$")),
 }
 """By style: the possible first characters of a comment line, and its pattern. Both are for stripped lines."""
+
+
+_INDENTATION = lazy_pattern(r"^[ \t]+", re.MULTILINE)
 
 
 def code_lines(lines: list[str], style: CommentStyle) -> list[str]:

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from aver.gateway.mediation.contract import ContractAssertion, ExpandedContract, is_inside
 from aver.gateway.mediation.contract_clauses import (
@@ -32,6 +31,7 @@ from aver.gateway.mediation.contract_clauses import (
     list_clauses,
     name_probes,
 )
+from aver.lazy_pattern import lazy_pattern
 
 PASS_DENY, PASS_ALLOW, SKIPPED_ALLOWED = "PASS_DENY", "PASS_ALLOW", "SKIPPED_ALLOWED"
 FAIL_MUST_DENY, FAIL_MUST_ALLOW, MISSING_PROBE, SKIPPED = (
@@ -43,7 +43,6 @@ FAIL_MUST_DENY, FAIL_MUST_ALLOW, MISSING_PROBE, SKIPPED = (
 PASSES = frozenset({PASS_DENY, PASS_ALLOW, SKIPPED_ALLOWED})
 
 EXFIL_VARIABLE = "MIRAGE_EXFIL_URL"
-LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 
 PRIVATE_MOUNT_TYPES = frozenset({"tmpfs", "devpts", "proc", "mqueue"})
 """File systems that can be a confinement's own. One on a device of the host is not."""
@@ -56,6 +55,8 @@ DEVICE_FILES = frozenset(
 OWN_NAMESPACES = {"network": ("net",), "process": ("pid", "ipc", "user")}
 
 DETAILS_MAX = 500
+
+_LOOPBACK_URL = lazy_pattern(r"http://(?:127\.0\.0\.1|\[::1\]|localhost)(?::[0-9]{1,5})?/[\x21-\x7e]*")
 
 
 class Judged(NamedTuple):
@@ -158,13 +159,7 @@ def judge_clause(
 
 def is_loopback_url(url: Any) -> bool:
     """Whether a URL is of this machine: a report may not choose another for the probe of the loopback."""
-    if not isinstance(url, str):
-        return False
-    try:
-        parts = urlsplit(url)
-        return parts.scheme == "http" and parts.hostname in LOOPBACK_HOSTS
-    except ValueError:
-        return False
+    return isinstance(url, str) and _LOOPBACK_URL.fullmatch(url) is not None
 
 
 def find_reported_values(report: Any) -> dict[str, tuple[str, ...]]:

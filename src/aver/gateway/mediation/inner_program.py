@@ -331,8 +331,10 @@ def list_sockets(probe: dict[str, Any]) -> dict[str, Any]:
                 count += 1
                 if count > ENTRIES_MAX:
                     return {"ok": False, "error": f"more than {ENTRIES_MAX} entries", "sockets": sorted(found)}
-            elif stat.S_ISSOCK(os.lstat(path).st_mode) and connect_unix({"path": path})["ok"]:
-                found.append(path)
+            else:
+                with suppress(OSError):  # It may have been removed meanwhile.
+                    if stat.S_ISSOCK(os.lstat(path).st_mode) and connect_unix({"path": path})["ok"]:
+                        found.append(path)
     return {"ok": True, "sockets": sorted(set(found))}
 
 

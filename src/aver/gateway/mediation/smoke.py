@@ -88,7 +88,7 @@ def open_targets(home: Path) -> Iterator[SmokeTargets]:
     replace_file(canary, f"{secrets.token_urlsafe(32)}\n".encode("ascii"))
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="aver-smoke-")))
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Answer)
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _LoopbackHandler)
         stack.enter_context(_serve(server))
         abstract = f"@aver-smoke-{secrets.token_hex(8)}"
         for address in (os.fspath(directory / "s"), f"\0{abstract[1:]}"):
@@ -99,7 +99,7 @@ def open_targets(home: Path) -> Iterator[SmokeTargets]:
         yield SmokeTargets(canary=canary, url=url, socket=directory / "s", abstract=abstract)
 
 
-class _Answer(http.server.BaseHTTPRequestHandler):
+class _LoopbackHandler(http.server.BaseHTTPRequestHandler):
     """Answers every POST."""
 
     def do_POST(self) -> None:

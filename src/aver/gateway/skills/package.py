@@ -77,7 +77,8 @@ def digest_files(files: Mapping[str, bytes]) -> str:
 def _check_name(name: str) -> None:
     parts = PurePosixPath(name).parts
     is_plain = name.isprintable() and "\\" not in name and "//" not in name and not name.startswith("/")
-    is_long = len(name) > PATH_MAX or any(len(part.encode()) > NAME_BYTES_MAX for part in parts)
+    # A name that is not UTF-8 has halves of surrogate pairs here. It is not printable, so it is refused below.
+    is_long = len(name) > PATH_MAX or any(len(os.fsencode(part)) > NAME_BYTES_MAX for part in parts)
     if not is_plain or not parts or ".." in parts or is_long or str(PurePosixPath(name)) != name:
         raise BadInput(f"a package cannot have the path {ascii(name)[:120]}")
 

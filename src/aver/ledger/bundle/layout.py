@@ -184,14 +184,14 @@ def read_index(directory: Path) -> BundleIndex:
         capsule_count=_require_count(data, "capsule_count"),
         ledger=_require_text(data, "ledger"),
         tenant=_require_text(data, "tenant"),
-        part=data.get("part") is True,
+        part=_require_flag(data, "part"),
         blobs_left_out="blobs" in data and data["blobs"] is None,
         blobs=_require_count(data, "blobs"),
         public_key=_require_text(data, "public_key"),
         fingerprint=_require_text(data, "fingerprint"),
         keys=_require_texts(data, "keys"),
         pq_keys=_require_texts(data, "pq_keys"),
-        unfinished=data.get("unfinished") is True,
+        unfinished=_require_flag(data, "unfinished"),
         files=tuple(check_file_name(name) for name in files),
         unknown=tuple(sorted(data.keys() - INDEX_KEYS)[:UNKNOWN_KEPT]),
     )
@@ -293,6 +293,14 @@ def _parse_shown_claims(summary: dict[str, Any], where: str) -> dict[str, Any]:
     if ok is not None and not isinstance(ok, bool):
         raise Unreadable(f"{where}all_hashes_ok must be true or false")
     return {**found, "signed_by": None if signers is None else tuple(signers), "all_hashes_ok": ok}
+
+
+def _require_flag(data: Mapping[str, Any], key: str) -> bool:
+    """Read a flag that may be left out. Another reader may take 1 or "no" for true."""
+    value = data.get(key, False)
+    if not isinstance(value, bool):
+        raise Unreadable(f"{key} must be true or false")
+    return value
 
 
 def _require_count(data: dict[str, Any], key: str, where: str = "") -> int | None:

@@ -106,8 +106,8 @@ class CallJudge:
             if "result" in shown:  # The gateway has put handles in the place of secrets.
                 shown = {**shown, "result": envelope["data"].get("result")}
             if "error" in shown:
-                error = gateway.cover_secrets(shown["error"], session=door.session, **self._name_caller())
-                shown = {**shown, "error": error}
+                told = gateway.cover_secrets(shown["error"], session=door.session, **self._name_caller())
+                shown = {**shown, "error": told}
             return self._relay.address(_replace_value(call.answer, shown), call.waiting)
         return self._refuse(call, envelope["reason_code"], envelope["summary"], envelope["data"])
 

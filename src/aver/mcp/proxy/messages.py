@@ -150,7 +150,10 @@ def read_server_line(line: bytes) -> list[ServerMessage]:
     found = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]
     if not found:
         raise MessageProblem(INVALID_REQUEST, "no message of JSON-RPC")
-    return [ServerMessage(each, orjson.dumps(each)) for each in found]
+    try:
+        return [ServerMessage(each, orjson.dumps(each)) for each in found]
+    except orjson.JSONEncodeError as error:  # orjson reads deeper nesting than it writes.
+        raise MessageProblem(PARSE_ERROR, f"this cannot be passed on: {error}") from None
 
 
 def write_message(message: Mapping[str, Any]) -> bytes:

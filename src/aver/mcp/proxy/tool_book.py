@@ -195,7 +195,12 @@ def _read_file(path: Path, name: str) -> dict[str, Any]:
         is_whole = (
             found["v"] == 1
             and found["name"] == name
-            and all(isinstance(entry["sha256"], str) and isinstance(entry["definition"], str) for entry in entries)
+            and all(
+                isinstance(entry["sha256"], str)
+                and isinstance(entry["definition"], str)
+                and isinstance(entry.get("changed", ""), str)
+                for entry in entries
+            )
         )
     except (BadInput, AttributeError, KeyError, TypeError) as error:
         raise BadInput(f"{path} cannot be read: {error}", advice=advice) from error

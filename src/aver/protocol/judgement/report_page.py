@@ -26,6 +26,9 @@ _BADGES = {"pass": "verified", "pass-with-warnings": "qualified", "fail": "faile
 
 _CELLS = {"note": "not_checked"}
 
+_FIRST_CELLS = dict.fromkeys(("Checks", "Findings", "Participants"), ' class="name"')
+"""The first cell of these tables is a name of a few letters, which is never broken."""
+
 
 def render_report_page(content: Mapping[str, Any], texts: ClaimTexts) -> str:
     """The report as a page."""
@@ -81,15 +84,37 @@ def _render_items(title: str, items: list[Mapping[str, Any]]) -> Iterator[str]:
     yield f'<table><thead><tr><th scope="col">{title}</th><th scope="col">Result</th>'
     yield '<th scope="col">Recomputed</th></tr></thead><tbody>\n'
     for item in items:
-        check = show_value(item["check"]) if "check" in item else "no check"
+        check = _describe_check(item["check"]) if "check" in item else "no check"
         names = ("artifact", "execution", "critic")
-        about = " · ".join(f"{name} {item[name]}" for name in names if name in item)
+        about = "".join(f"<br>{name} <code>{escape_text(item[name])}</code>" for name in names if name in item)
         status, words = ("passed", "holds") if item["holds"] else ("failed", "does not hold")
-        found = "" if item["found"] is None else show_value(item["found"])
+        found = "" if item["found"] is None else _describe_found(item["found"])
         why = REASONS.get(item["reason"], item["reason"])
-        yield f"<tr><td><code>{escape_text(check)}</code><br>{escape_text(about)}</td>"
+        yield f'<tr><td>{escape_text(check)}<span class="meta">{about}</span></td>'
         yield f'<td class="{status}">{words}</td><td>{escape_text(" · ".join(filter(None, (found, why))))}</td></tr>\n'
     yield "</tbody></table>\n"
+
+
+def _describe_check(check: Any) -> str:
+    """A check of counts or of an exit code in words, such as `failed == 1, total == 3 (tap)`. Others stay as JSON."""
+    match check:
+        case {"tests": {"format": str(name), "counts": dict(counts)}} if len(check) == 1:
+            compared = {
+                each: wanted for each, wanted in counts.items() if isinstance(wanted, list) and len(wanted) == 2
+            }
+            if compared.keys() == counts.keys():
+                words = ", ".join(f"{each} {sign} {number}" for each, (sign, number) in compared.items())
+                return show_text(f"{words} ({name})")
+        case {"exit_code": [str(sign), int(number)]} if len(check) == 1:
+            return show_text(f"exit code {sign} {number}")
+    return show_value(check)
+
+
+def _describe_found(found: Any) -> str:
+    """Recomputed counts in words, such as `failed 1, passed 2`. Other values stay as JSON."""
+    if isinstance(found, dict) and found and all(type(value) is int for value in found.values()):
+        return show_text(", ".join(f"{name} {value}" for name, value in found.items()))
+    return show_value(found)
 
 
 def _render_tables(content: Mapping[str, Any]) -> Iterator[str]:
@@ -101,8 +126,7 @@ def _render_tables(content: Mapping[str, Any]) -> Iterator[str]:
     ]
     yield from _render_table("Findings", ("Code", "Result", "Details"), rows)
     rows = [
-        (each["agent"], each["role"], f"key {each['public_key']}, held {each['held']}")
-        for each in content["participants"]
+        (each["agent"], each["role"], f"{each['public_key']}, held {each['held']}") for each in content["participants"]
     ]
     yield from _render_table("Participants", ("Agent", "Role", "Key"), rows)
     rows = [
@@ -141,6 +165,7 @@ def _render_table(title: str, names: tuple[str, str, str], rows: list[tuple[str,
     yield "</tr></thead><tbody>\n"
     for first, state, details in rows:
         cell = _CELLS.get(state, state) if title in ("Checks", "Findings") else ""
-        yield f'<tr><td>{escape_text(show_text(first))}</td><td class="{escape_text(cell)}">{escape_text(state)}</td>'
+        opening = f"<tr><td{_FIRST_CELLS.get(title, '')}>{escape_text(show_text(first))}</td>"
+        yield f'{opening}<td class="{escape_text(cell)}">{escape_text(state)}</td>'
         yield f"<td>{escape_text(show_text(details))}</td></tr>\n"
     yield "</tbody></table></section>\n"

@@ -17,40 +17,66 @@ from aver.protocol.statements import TracePlace
 from aver.protocol.trace import ProtocolTrace
 from aver.verdict import Rules
 
+TAKEN_TOGETHER = 32
+"""Records that are folded in one go. Between two signatures, the processor's caches hold little of the fold."""
+
 
 class TraceFollower:
-    """Folds a trace record by record. `judge` has taken `judge.count` of them; None if it could not go on."""
+    """Folds a trace record by record."""
 
     def __init__(self, rules: Rules, ledger: str, tenant: str, chain: str) -> None:
         place = TracePlace(ledger, tenant, chain)
-        self.judge: TraceJudge | None = TraceJudge(place, chain.partition(".")[2], rules.ring, roles=rules.roles)
-        self.rulings: list[tuple[Event, str]] = []
-        """The rulings of people, each with the digest of its dispute as it stood before."""
+        self._judge: TraceJudge | None = TraceJudge(place, chain.partition(".")[2], rules.ring, roles=rules.roles)
+        self._rulings: list[tuple[Event, str]] = []
+        self._waiting: list[Sealed] = []
         self._is_done = False
 
+    @property
+    def judge(self) -> TraceJudge | None:
+        """The judge that has taken `judge.count` records of those given; None if it could not go on."""
+        self._fold()
+        return self._judge
+
+    @property
+    def rulings(self) -> list[tuple[Event, str]]:
+        """The rulings of people, each with the digest of its dispute as it stood before."""
+        self._fold()
+        return self._rulings
+
     def take(self, record: Sealed) -> None:
-        if self._is_done or self.judge is None:
+        self._waiting.append(record)
+        if len(self._waiting) == TAKEN_TOGETHER:
+            self._fold()
+
+    def _fold(self) -> None:
+        """Fold the records that wait, up to the end of the audit or the first that does not hold."""
+        waiting, self._waiting = self._waiting, []
+        if self._is_done or self._judge is None:
             return
         try:
-            event = self.judge.read(record)
-            if event is None or event.name == "verification_run_completed":
-                self._is_done = True
-                return
-            dispute = find_dispute(self.judge.trace, event)
-            if not self.judge.admit(event):
-                self._is_done = True
-            elif dispute is not None:
-                self.rulings.append((event, dispute))
+            self._is_done = not all(self._go_on(self._judge, record) for record in waiting)
         except Exception as error:  # A hostile record must not end the verification.
             if (fault := find_machine_fault(error)) is not None:
                 raise fault from error
-            debug("protocol", "record %d of the trace cannot be followed: %r", self.judge.count, error)
-            self.judge = None
+            debug("protocol", "record %d of the trace cannot be followed: %r", self._judge.count, error)
+            self._judge = None
+
+    def _go_on(self, judge: TraceJudge, record: Sealed) -> bool:
+        """Take one record. Returns whether the next one is to be taken too."""
+        event = judge.read(record)
+        if event is None or event.name == "verification_run_completed":
+            return False
+        dispute = find_dispute(judge.trace, event)
+        if not judge.admit(event):
+            return False
+        if dispute is not None:
+            self._rulings.append((event, dispute))
+        return True
 
 
 def find_dispute(trace: ProtocolTrace, event: Event) -> str | None:
     """The digest of the dispute that a person is said to rule on, as it stands before the ruling; None if none."""
-    challenge = trace.challenges.get(event.refs.get("challenge", ""))
-    if event.name != "challenge_resolved" or event.role != OPERATOR or challenge is None:
+    if event.name != "challenge_resolved" or event.role != OPERATOR:
         return None
-    return dispute_action(trace, challenge).digest
+    challenge = trace.challenges.get(event.refs["challenge"])
+    return None if challenge is None else dispute_action(trace, challenge).digest

@@ -96,6 +96,8 @@ class TraceJudge:
         self._last: tuple[int, str, str] | None = None
         self._sequences: dict[str, int] = {}
         self._produced: dict[str, ProducedArtifact] = {}
+        self._confirmed: dict[str, PublicKey] = {}
+        """The bound keys that the ring knows, by fingerprint. Whoever verified the chain did so by these."""
 
     @property
     def count(self) -> int:
@@ -207,9 +209,14 @@ class TraceJudge:
         bound = self._find_bound_key(event)
         if bound is None:
             return True  # No key of this trace: the fold refuses the event, and says why.
+        if self._confirmed.get(event.signer) is bound:
+            return True
         known = self._ring.lookup(record.signed_by)
         if known:
-            return any(key.ed25519 == bound.ed25519 for key in known)
+            is_bound = any(key.ed25519 == bound.ed25519 for key in known)
+            if is_bound:
+                self._confirmed[event.signer] = bound
+            return is_bound
         message = record.hash.encode()
         if not verify_ed25519(bound.ed25519_bytes, message, record.signature or ""):
             return False

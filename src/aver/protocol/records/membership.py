@@ -63,11 +63,13 @@ def build_first_event(
     if problem := find_payload_problem("session_initialized", payload):
         raise BadInput(f"the task or the participants cannot be used: {problem}")
     return Event(
+        id=clock.new_id(),
         trace=session.trace,
         name="session_initialized",
         role=OPERATOR,
         agent=OPERATOR,
         payload=payload,
+        refs={},
         statements=tuple(statement for _, statement in joins),
         before="initialized",
     )
@@ -111,6 +113,7 @@ def admit_join(session: ProtocolSession, file: JoinFile, held: str) -> Event:
     before = session.fold.participants.get(join.agent)
     participant = Participant(join.agent, join.role, join.key, held, "")
     event = Event(
+        id=clock.new_id(),
         trace=session.trace,
         name="participant_joined",
         role=OPERATOR,

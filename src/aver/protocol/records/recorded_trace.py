@@ -14,7 +14,6 @@ which it has seen itself, or which this home remembers from before (`aver.protoc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, IntegrityError
@@ -72,8 +71,7 @@ class RecordedTrace:
 
     def add(self, event: Event, record: Sealed, key: PublicKey | None = None) -> Event:
         """Go on by an event that this process has just sealed. `key` is the operator's, for the first event."""
-        sealed = replace(
-            event,
+        sealed = event._replace(
             sequence=self.fold.count,
             hash=record.hash,
             previous=self.events[-1].hash if self.events else "",

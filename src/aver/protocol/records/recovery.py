@@ -38,11 +38,13 @@ def fail_trace(session: ProtocolSession, error: IntegrityError) -> None:
             return
         finding = {"code": error.code, "sequence": fold.count, "words": error.message[:WORDS_MAX]}
         event = Event(
+            id=clock.new_id(),
             trace=session.trace,
             name="session_failed",
             role=OPERATOR,
             agent=OPERATOR,
             payload={"v": 1, "finding": finding},
+            refs={},
             before=fold.state,
             after="failed",
         )

@@ -119,10 +119,10 @@ function* listHeads(result: Json | undefined): Generator<[Json | undefined, Json
   const kind = result.get("kind");
   if (kind === "conversation_seal") {
     const [tool, session] = [result.get("tool"), result.get("session_id")];
-    if (tool === undefined || session === undefined) return;
+    if (typeof tool !== "string" || typeof session !== "string") return;
     // A reserved chain such as `keys` has no session.
-    const isReserved = typeof tool === "string" && tool === session && RESERVED_CHAINS.has(tool);
-    yield [isReserved ? tool : `${text(tool)}.${text(session)}`, result.get("capsule_count"), result.get("head_hash")];
+    const isReserved = tool === session && RESERVED_CHAINS.has(tool);
+    yield [isReserved ? tool : `${tool}.${session}`, result.get("capsule_count"), result.get("head_hash")];
   } else if (kind === "chain_import") {
     yield [result.get("chain"), result.get("capsule_count"), result.get("head_hash")];
   } else if (kind === "checkpoint") {
@@ -140,11 +140,11 @@ export function findExternalChain(content: JsonObject): string | null {
   const result = at(content, "outcome", "result");
   if (!isObject(result)) return null;
   const [path, tool, session] = ["db", "tool", "session_id"].map((name) => result.get(name));
-  if (typeof path !== "string" || tool === undefined || session === undefined) return null;
+  if (typeof path !== "string" || typeof tool !== "string" || typeof session !== "string") return null;
   const parts = path.split("/").filter((part) => part !== "" && part !== ".");
   const last = parts.at(-1) ?? "";
   const dot = last.lastIndexOf(".");
   const stem = dot > 0 && dot < last.length - 1 ? last.slice(0, dot) : last;
   const isUsual = (parts.at(-2) ?? "") === tool && stem === session;
-  return isUsual ? null : `${text(tool)}.${text(session)}`;
+  return isUsual ? null : `${tool}.${session}`;
 }

@@ -275,8 +275,8 @@ class BundleJudge {
     }
     tally.merge(this.shown);
     await this.checkIndex(head); // 6., and the rest of 1.
-    reportUnrecorded(tally);
     await this.examine(examiners); // 7.
+    reportUnrecorded(tally); // After the examiners, as `aver verify` reports them.
     return tally;
   }
 

@@ -121,14 +121,14 @@ export async function readIndex(directory: Directory): Promise<BundleIndex> {
     capsuleCount: requireCount(data, "capsule_count"),
     ledger: requireText(data, "ledger"),
     tenant: requireText(data, "tenant"),
-    isPart: data.get("part") === true,
+    isPart: requireFlag(data, "part"),
     areBlobsLeftOut: data.get("blobs") === null,
     blobs: requireCount(data, "blobs"),
     publicKey: requireText(data, "public_key"),
     fingerprint: requireText(data, "fingerprint"),
     keys: requireTexts(data, "keys"),
     pqKeys: requireTexts(data, "pq_keys"),
-    isUnfinished: data.get("unfinished") === true,
+    isUnfinished: requireFlag(data, "unfinished"),
     unknown: unknownKeys(data, INDEX_KEYS),
   };
 }
@@ -173,6 +173,13 @@ function readClaim(summary: Json, where: string, { own = false } = {}): ChainCla
   const ok = summary.get("all_hashes_ok") ?? null;
   if (ok !== null && typeof ok !== "boolean") throw new Unreadable(`${where}.all_hashes_ok must be true or false`);
   return { ...claim, signedBy: signers as string[] | null, allHashesOk: ok };
+}
+
+/** Reads a flag that may be left out. Another reader may take 1 or "no" for true. */
+function requireFlag(data: JsonObject, key: string): boolean {
+  const value = data.has(key) ? data.get(key) : false;
+  if (typeof value !== "boolean") throw new Unreadable(`${key} must be true or false`);
+  return value;
 }
 
 function requireCount(data: JsonObject, key: string, where = ""): number | null {

@@ -36,7 +36,8 @@ interface Manifest {
   runId: string;
   head: Head;
   createdAt: string;
-  numActions: number;
+  /** As it is written: a number that JavaScript would round is compared by its digits. */
+  numActions: JsonNumber;
   finalReceiptHash: string;
   policyVerdict: Json;
   isProved: boolean;
@@ -76,7 +77,7 @@ function readManifest(data: Json): Manifest {
     runId,
     head,
     createdAt,
-    numActions: count.value,
+    numActions: count,
     finalReceiptHash: final,
     policyVerdict: get("policy_verdict"),
     isProved: type === PROOF_TYPE,
@@ -224,7 +225,7 @@ class RunFilesJudge {
     const { seal } = judge;
     if (seal === null) return tally;
     const isSame =
-      manifest.numActions === seal.numActions &&
+      manifest.numActions.value === seal.numActions &&
       manifest.finalReceiptHash === seal.finalReceiptHash &&
       manifest.policyVerdict === seal.policyVerdict &&
       manifest.isProved === (seal.statement !== null);
@@ -320,7 +321,7 @@ class RunFilesJudge {
       ["chain", manifest.head.chain],
       ["count", number(manifest.head.count)],
       ["hash", manifest.head.hash],
-      ["num_actions", number(manifest.numActions)],
+      ["num_actions", manifest.numActions],
       ["final_receipt_hash", manifest.finalReceiptHash],
       ["manifest_sha256", sha256Hex(this.raw)],
     ]);

@@ -22,6 +22,9 @@ const LAID_OUT_MAX = 2_000_000;
 /** Characters of the exact bytes that are shown. All of them can be copied. */
 const EXACT_MAX = 200_000;
 
+/** Related records that are listed at first. */
+const LISTED = 8;
+
 type Address = { place: number } | { sequence: string };
 
 function readAddress(text: string): Address | null {
@@ -96,11 +99,17 @@ function Capsule({ chain, detail, hasNext, near }: { chain: string; detail: Reco
       </p>
       <SealBand detail={detail} />
       {inChain.map((finding, index) => <FindingCard key={index} finding={finding} />)}
-      {content === null
-        ? <p class="strip">The text of this record is no JSON object, or too large to lay out. Its exact bytes are below.</p>
-        : <Sections record={record} content={content} />}
-      {content === null ? null : <Related chain={chain} place={place} content={content} />}
-      <SealSection detail={detail} />
+      <div class="capsule-body">
+        <div>
+          {content === null
+            ? <p class="strip">The text of this record is no JSON object, or too large to lay out. Its exact bytes are below.</p>
+            : <Sections record={record} content={content} />}
+        </div>
+        <aside aria-label="Seal and related records">
+          <SealSection detail={detail} />
+          {content === null ? null : <Related chain={chain} place={place} content={content} />}
+        </aside>
+      </div>
       <TryToChange chain={chain} place={place} sequence={row.sequence} />
       <section class="section">
         <h2>Exact bytes</h2>
@@ -139,7 +148,7 @@ function SealSection({ detail }: { detail: RecordDetail }): JSX.Element {
     <section class="section seal" id="section-seal">
       <h2>Seal</h2>
       <div class="members"><dl>
-        <div><dt>SHA3-256, computed here</dt><dd><Mark name={isSame ? "verified" : "failed"} /> <Hex length={64}>{detail.computedHash || "none: the text has no bytes"}</Hex></dd></div>
+        <div><dt><Mark name={isSame ? "verified" : "failed"} /> SHA3-256, computed here</dt><dd><Hex length={64}>{detail.computedHash || "none: the text has no bytes"}</Hex></dd></div>
         <div><dt>hash, as stored</dt><dd><Hex length={64}>{detail.hash}</Hex> {isSame ? "the same" : <strong>another</strong>}</dd></div>
         <div><dt>hash of the record before</dt><dd>{detail.previousHash ? <Hex length={64}>{detail.previousHash}</Hex> : <span class="soft">none: this is the first</span>}</dd></div>
         <div><dt>signed by</dt><dd><Hex>{detail.signedBy}</Hex> at <Time>{detail.signedAt}</Time></dd></div>
@@ -155,6 +164,7 @@ function SignatureWords({ detail }: { detail: RecordDetail }): JSX.Element {
   const failed = detail.findings.find((one) => one.code === "SIG_INVALID" || one.code === "SIG_MISSING");
   if (failed) return <strong>{failed.code}</strong>;
   const isUnknown = detail.findings.some((one) => one.code === "UNKNOWN_SIGNER");
+  if (detail.computedHash !== detail.hash) return <strong class="bad">signs the stored hash, which this text does not have</strong>;
   if (!isUnknown) return <span class="good">valid, by a key that you pinned</span>;
   if (detail.matchesOwnKey === true) return <span class="warn">matches the key in the bundle, which you have not pinned: not checked. <a href={link("keys")}>Keys</a></span>;
   if (detail.matchesOwnKey === false) return <strong>does not match the key in the bundle</strong>;
@@ -167,6 +177,7 @@ function Related({ chain, place, content }: { chain: string; place: number; cont
   const [words, setWords] = useState("");
   const { names, isWhole, isQuick } = useMemo(() => relatedChains(chain, asText(at(content, "context", "session_id"))), [chain, content, contents.value]);
   const [isAsked, setAsked] = useState(false);
+  const [isWholeList, setWholeList] = useState(false);
   const isSearched = isQuick || isAsked;
   useEffect(() => {
     let isCurrent = true;
@@ -187,13 +198,14 @@ function Related({ chain, place, content }: { chain: string; place: number; cont
       {found !== null && !found.found.length ? <p class="beside">No other record {isWhole ? "here" : "of its chain and session"} belongs to the same request, caused it, or was caused by it.</p> : null}
       {found?.found.length ? (
         <ul class="related">
-          {found.found.map((one) => (
+          {found.found.slice(0, isWholeList ? undefined : LISTED).map((one) => (
             <li key={`${one.chain} ${one.place}`}>
               <span class="soft"><Text>{one.relation}</Text>:</span> <a href={link("c", one.chain, one.place)}><Text>{one.summary || one.kind}</Text></a> <span class="beside"><Text>{one.kind}</Text> · <Time>{one.at}</Time></span>
             </li>
           ))}
         </ul>
       ) : null}
+      {found !== null && found.found.length > LISTED && !isWholeList ? <p><button type="button" class="small" onClick={() => setWholeList(true)}>Show all {found.found.length}</button></p> : null}
       {found?.isCut ? <p class="beside">There are more. This list is cut.</p> : null}
       {found !== null && !isWhole ? <p class="beside">Only {plural(names.length, "chain")} of its session and its approvals were searched, because there are too many records.</p> : null}
     </section>

@@ -31,7 +31,7 @@ export function DecisionCard({ decision, isLinked = true }: { decision: Recorded
         {decision.rules.length ? <div><dt>Rules</dt><dd>{decision.rules.map((rule) => <code key={rule}><Text>{rule}</Text></code>)}</dd></div> : null}
         {decision.answer ? <div><dt>Answer to the agent</dt><dd><Text>{decision.answer}</Text></dd></div> : null}
       </dl>
-      {decision.score instanceof JsonNumber ? <ScoreBar decision={decision} /> : <p class="beside">No risk was computed: the rules alone decided.</p>}
+      {decision.score instanceof JsonNumber ? <ScoreBar score={decision.score} interval={decision.interval} thresholds={decision.thresholds} /> : <p class="beside">No risk was computed: the rules alone decided.</p>}
     </div>
   );
 }
@@ -39,11 +39,10 @@ export function DecisionCard({ decision, isLinked = true }: { decision: Recorded
 const WIDTH = 320;
 
 /** The score on a scale from 0 to 1, with its interval and the two thresholds. The numbers stand below as text. */
-function ScoreBar({ decision }: { decision: RecordedDecision }): JSX.Element {
-  const score = decision.score as JsonNumber;
-  const [low, high] = Array.isArray(decision.interval) ? decision.interval : [];
-  const pass = at(decision.thresholds, "pass_below");
-  const skip = at(decision.thresholds, "skip_above");
+export function ScoreBar({ score, interval, thresholds }: { score: JsonNumber; interval: Json; thresholds: Json }): JSX.Element {
+  const [low, high] = Array.isArray(interval) ? interval : [];
+  const pass = at(thresholds, "pass_below");
+  const skip = at(thresholds, "skip_above");
   const toX = (value: Json | undefined) => (onScale(value) ?? 0) * WIDTH;
   const shown = (value: Json | undefined) => (value instanceof JsonNumber ? value.text : "");
   return (

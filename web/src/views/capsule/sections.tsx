@@ -191,7 +191,7 @@ function Outcome({ section, record }: { section: JsonObject; record: Sealed }): 
       {asText(section.get("error")) ? <Terminal text={asText(section.get("error"))} label="Error" /> : null}
       {decision === null ? null : <DecisionCard decision={decision} isLinked={false} />}
       {diff ? <DiffView diff={diff} /> : null}
-      {diff ? <Rest section={new Map([...(result as JsonObject)].filter(([name]) => name !== "diff"))} shown={[]} /> : <Output value={result} />}
+      {diff ? <Rest section={new Map([...(result as JsonObject)].filter(([name]) => name !== "diff"))} shown={[]} /> : decision === null ? <Output value={result} /> : <details class="all-fields"><summary>All that the decision rests on</summary><Output value={result} /></details>}
       <Rest section={section} shown={["status", "summary", "error", "result"]} />
     </Section>
   );

@@ -7,16 +7,18 @@
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { BreakCard } from "../../parts/break.tsx";
 import { useKeys } from "../../parts/keyboard.ts";
-import { Empty, Problem, useAnswer } from "../../parts/states.tsx";
-import { Text, Time, WholeHex, count, plural } from "../../parts/text.tsx";
-import { Band, FindingCard, Mark } from "../../parts/verdict.tsx";
-import { type VirtualHandle, VirtualRows } from "../../parts/virtual.tsx";
+import { Empty, Problem } from "../../parts/states.tsx";
+import { Text, Time, count, plural } from "../../parts/text.tsx";
+import { Band, FindingCard } from "../../parts/verdict.tsx";
+import { type VirtualHandle, VirtualRows, isPhone } from "../../parts/virtual.tsx";
 import { link, recordLink } from "../../route.ts";
-import { connection, contents, findingsOf, judgement, judgementOf, pinnedKeys, verifyChain } from "../../state.ts";
+import { connection, contents, findingsOf, judgement, judgementOf, verifyChain } from "../../state.ts";
 import type { Finding } from "../../verify/verdict.ts";
 import type { RecordRow } from "../../worker/protocol.ts";
-import { type Entry, type Extra, arrange, entryAt, findExtra, indexOfPlace, rowCount } from "./entries.ts";
+import { ChainMark } from "./mark.tsx";
+import { type Entry, arrange, entryAt, findExtra, indexOfPlace, rowCount } from "./entries.ts";
 
 const ROW_HEIGHT = 36;
 const PHONE_ROW_HEIGHT = 56;
@@ -29,6 +31,9 @@ const PAGE = 200;
 const FILE_PAGE = 2_000;
 
 const SORTS: Record<string, string> = { tool: "◆", chat: "❝", agent: "▲", system: "●", workflow: "▶", auth: "✓", vault: "▣", kill: "■" };
+
+/** Who allowed it, in a word; nothing where nobody is known to have. */
+const AUTHORITIES: Record<string, string> = { human_approved: "a person", policy: "a rule", autonomous: "the agent", escalated: "a second level", unknown: "" };
 
 /** By chain, the row that was selected when the reader left it. */
 const lastSelected = new Map<string, number>();
@@ -44,46 +49,12 @@ function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }: { row: R
       <span class="sequence figure">{row.sequence || row.place}</span>
       <span class="sort" title={row.type} aria-hidden="true">{SORTS[row.type] ?? "○"}</span>
       <span class="kind">{row.kind}</span>
-      <span class="summary">{row.tool ? <strong><Text>{row.tool}</Text></strong> : null} <Text>{row.problem || row.summary}</Text></span>
+      <span class="summary">{row.tool && !row.summary.startsWith(row.tool) ? <strong><Text>{row.tool}</Text></strong> : null} <Text>{row.problem || row.summary}</Text></span>
       <span class={word ? `word ${row.status}` : ""}>{word}</span>
-      <span class="authority">{row.authority}</span>
+      <span class="authority">{AUTHORITIES[row.authority] ?? row.authority}</span>
       <span class="tokens figure">{row.tokens}</span>
     </a>
   );
-}
-
-/** What the place of a break should have, and what it has. Both are read again from the records. */
-async function readExpected(chain: string, extra: Extract<Extra, { sort: "break" }>): Promise<[expected: string, found: string] | null> {
-  const { finding, before, isAtRow } = extra;
-  const ask = (place: number) => connection.ask({ type: "record", chain, at: { place }, keys: pinnedKeys() });
-  if (!isAtRow) return null;
-  if (finding.code === "HASH_MISMATCH") {
-    const { hash, computedHash } = await ask(before);
-    return [hash, computedHash];
-  }
-  if (["CHAIN_BREAK", "SEQUENCE_GAP", "GENESIS_INVALID"].includes(finding.code) && before > 0) {
-    const [previous, here] = [await ask(before - 1), await ask(before)];
-    return [previous.hash, here.previousHash];
-  }
-  return null;
-}
-
-/** Expected and found, where a break has both. */
-function Expected({ chain, extra }: { chain: string; extra: Extract<Extra, { sort: "break" }> }): JSX.Element | null {
-  const answer = useAnswer(() => readExpected(chain, extra).catch(() => null), [chain, extra.before, extra.finding]);
-  if (!answer.value) return null;
-  const [expected, found] = answer.value;
-  const what = extra.finding.code === "HASH_MISMATCH" ? ["stored hash", "computed here"] : ["hash of the record before", "this record links to"];
-  return <p class="beside tight">{what[0]}: <WholeHex>{expected}</WholeHex> {what[1]}: {found ? <WholeHex>{found}</WholeHex> : "nothing"}</p>;
-}
-
-/** Both heads, where the finding has them as its proof. */
-function Proof({ extra }: { extra: Extract<Extra, { sort: "break" }> }): JSX.Element | null {
-  const proof = extra.finding.proof;
-  if (proof === undefined || proof === null || typeof proof !== "object") return null;
-  const heads = Object.entries(proof as Record<string, { count?: number; hash?: string | null }>).filter(([, head]) => head !== null && typeof head === "object" && "hash" in head);
-  if (!heads.length) return null;
-  return <p class="beside">{heads.map(([name, head]) => <span key={name}>{name}: {head.count} records, {head.hash ? <WholeHex>{head.hash}</WholeHex> : "no head"} </span>)}</p>;
 }
 
 /** Findings about the chain as a whole: wrong claims about it, mostly. The list of records keeps its room. */
@@ -108,7 +79,7 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
   const [selected, setSelected] = useState(wanted ? -1 : (lastSelected.get(chain) ?? -1));
   const list = useRef<VirtualHandle>(null);
   const asked = useRef(new Set<number>());
-  const [isPhone] = useState(() => matchMedia("(max-width: 720px)").matches);
+  const [hasTallRows] = useState(isPhone);
 
   const [isReading, setReading] = useState(!isLive);
 
@@ -164,7 +135,7 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
   const length = rowCount(total ?? 0, extras);
   const entry = (index: number): Entry => entryAt(index, extras);
   const heights = useMemo(() => {
-    const all = Array<number>(total === null ? PLACEHOLDERS : length).fill(isPhone ? PHONE_ROW_HEIGHT : ROW_HEIGHT);
+    const all = Array<number>(total === null ? PLACEHOLDERS : length).fill(hasTallRows ? PHONE_ROW_HEIGHT : ROW_HEIGHT);
     for (const extra of extras) all[extra.index] = extra.sort === "break" ? CARD_HEIGHT : ROW_HEIGHT;
     return all;
   }, [extras, length, total === null]);
@@ -209,9 +180,9 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
       <header>
         <h1><Text>{listed?.title ?? chain}</Text></h1>
         <p class="beside">
-          <code><Text>{chain}</Text></code> {total === null ? "" : plural(total, "record")}
+          {listed && listed.title !== chain ? <><code><Text>{chain}</Text></code> </> : null}{total === null ? "" : plural(total, "record")}
           {isCut ? " listed; the chain is longer, and was verified whole" : ""}{" "}
-          {now.state === "done" ? <span class="judged"><Mark name={findings.some((one) => one.status === "failed") ? "failed" : now.verdict.status === "verified" ? "verified" : "qualified"} /> {findings.some((one) => one.status === "failed") ? plural(findings.filter((one) => one.status === "failed").length, "finding") : now.verdict.status === "verified" ? "verified" : "no failure"}</span> : null}{" "}
+          {now.state === "done" ? <span class="judged"><ChainMark chain={chain} isCounted /></span> : null}{" "}
           {extras.some((extra) => extra.sort !== "end") ? <button type="button" class="small" onClick={goToBreak}>Next break (b)</button> : null}{" "}
           <a href={link("s", chain)}>as a session</a>
         </p>
@@ -240,9 +211,8 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
           if (found.sort === "missing") return <div class={`missing${index === selected ? " selected" : ""}`}>{found.words}</div>;
           if (found.sort === "end") return <div class="cap">{found.words}</div>;
           return (
-            <div class={`break${index === selected ? " selected" : ""}`}>
-              <span class="jag" aria-hidden="true" />
-              <div><FindingCard finding={found.finding} /><Expected chain={chain} extra={found} /><Proof extra={found} /></div>
+            <div class={`break break-entry${index === selected ? " selected" : ""}`}>
+              <BreakCard chain={chain} finding={found.finding} place={found.isAtRow ? found.before : null} />
             </div>
           );
         }}

@@ -5,13 +5,14 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import { useRowKeys } from "../../parts/rows.ts";
 import { Empty } from "../../parts/states.tsx";
 import { Hex, Text, Time, count } from "../../parts/text.tsx";
-import { VirtualRows } from "../../parts/virtual.tsx";
+import { VirtualRows, isPhone } from "../../parts/virtual.tsx";
 import { link } from "../../route.ts";
 import { contents } from "../../state.ts";
 import type { ListedChain } from "../../worker/protocol.ts";
 import { ChainMark } from "./mark.tsx";
 
 const ROW_HEIGHT = 40;
+const PHONE_ROW_HEIGHT = 56;
 
 function ChainRow({ chain, isLive }: { chain: ListedChain; isLive: boolean }): JSX.Element {
   return (
@@ -31,7 +32,7 @@ export function ChainsView(_: { parts: string[] }): JSX.Element {
   useRowKeys(box);
   const all = contents.value?.chains ?? [];
   const found = all.filter((chain) => `${chain.id} ${chain.title} ${chain.tool}`.toLowerCase().includes(wanted.toLowerCase()));
-  const heights = useMemo(() => Array<number>(found.length).fill(ROW_HEIGHT), [found.length]);
+  const heights = useMemo(() => Array<number>(found.length).fill(isPhone() ? PHONE_ROW_HEIGHT : ROW_HEIGHT), [found.length]);
   const isLive = contents.value?.format === "ledger";
   return (
     <section class="fills">

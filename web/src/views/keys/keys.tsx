@@ -7,9 +7,16 @@ import { Copy, Text, Time, plural, visible } from "../../parts/text.tsx";
 import { pinKey, pins, readKeys, unpinKey } from "../../source/pins.ts";
 import { connection, contents, link, recordLink, thing, verifyThing } from "../../state.ts";
 import { PublicKey } from "../../verify/ring.ts";
+import { type Owner, readOwners } from "./owners.ts";
 
 function Whole({ value }: { value: string }): JSX.Element {
   return <code class="whole">{visible(value.replace(/(.{16})/g, "$1 ").trim())}</code>;
+}
+
+/** Whose key it is, and who says so. */
+function OwnerCell({ owner }: { owner: Owner | undefined }): JSX.Element {
+  if (owner === undefined) return <td class="soft">nobody says</td>;
+  return <td><Text>{owner.identity}</Text>{owner.isRetired ? <> <span class="word">retired</span></> : null}<p class="beside tight">says <Text>{owner.from}</Text></p></td>;
 }
 
 /** Where keys are kept, in words. */
@@ -68,6 +75,7 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
   const isPinned = (key: string) => pins.value.some((pin) => pin.publicKey === key);
   const came = contents.value?.keys ?? [];
   const pq = new Map(contents.value?.pqKeys ?? []);
+  const owners = useAnswer(readOwners, [contents.value]).value ?? new Map<string, Owner>();
   const source = thing.value?.live ? "The server says" : "Came with the records";
   return (
     <>
@@ -77,10 +85,11 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
         <h2>Pinned by you</h2>
         {pins.value.length ? (
           <div class="scroll" tabIndex={0} role="region" aria-label="Pinned keys"><table class="plain keys">
-            <thead><tr><th scope="col">Key</th><th scope="col">From</th><th scope="col">When</th><th scope="col"><span class="hidden">Unpin</span></th></tr></thead>
+            <thead><tr><th scope="col">Owner</th><th scope="col">Key</th><th scope="col">From</th><th scope="col">When</th><th scope="col"><span class="hidden">Unpin</span></th></tr></thead>
             <tbody>
               {pins.value.map((pin) => (
                 <tr key={pin.publicKey}>
+                  <OwnerCell owner={owners.get(pin.publicKey.slice(0, 16))} />
                   <td><Whole value={pin.publicKey} />{pin.publicKeyPq ? <p class="beside tight">with an ML-DSA-65 half</p> : null}</td>
                   <td><Text>{pin.origin}</Text></td>
                   <td><Time>{pin.at}</Time></td>
@@ -113,10 +122,11 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
         <h2>{source}</h2>
         {came.length ? (
           <div class="scroll" tabIndex={0} role="region" aria-label="Keys that came along"><table class="plain keys">
-            <thead><tr><th scope="col">Key</th><th scope="col">State</th><th scope="col"><span class="hidden">Pin</span></th></tr></thead>
+            <thead><tr><th scope="col">Owner</th><th scope="col">Key</th><th scope="col">State</th><th scope="col"><span class="hidden">Pin</span></th></tr></thead>
             <tbody>
               {came.map(([fingerprint, key]) => (
                 <tr key={fingerprint}>
+                  <OwnerCell owner={owners.get(fingerprint)} />
                   <td><Whole value={key} /> <Copy text={key} label="copy" /></td>
                   <td>{isPinned(key) ? <span class="good">pinned</span> : <span class="warn">not pinned, not used</span>}</td>
                   <td>{isPinned(key) ? null : <button type="button" class="small" onClick={() => {

@@ -5,27 +5,45 @@ import { useMemo } from "preact/hooks";
 import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
 import { Hex, Text, Time, count, plural } from "../../parts/text.tsx";
 import { Mark } from "../../parts/verdict.tsx";
-import { VirtualRows } from "../../parts/virtual.tsx";
+import { VirtualRows, isPhone } from "../../parts/virtual.tsx";
 import { link } from "../../route.ts";
-import { connection, contents } from "../../state.ts";
+import { connection, contents, findingsOf, judgementOf } from "../../state.ts";
 import type { MetaEntry } from "../../worker/protocol.ts";
 
 const ROW_HEIGHT = 40;
+const PHONE_ROW_HEIGHT = 56;
+
+/** How many records of a chain are here: counted by the verdict where it is another number than its index claims. */
+function countHere({ chain, here }: MetaEntry): number | null {
+  const cut = findingsOf(chain).find((one) => one.code === "TRUNCATED" && one.place.sequence !== null);
+  return cut === undefined ? here : Number(cut.place.sequence);
+}
+
+/** Why a chain is not as meta recorded it; empty where nothing says so. The verdict compares the head, too. */
+function wrongWords(entry: MetaEntry): string {
+  const here = countHere(entry);
+  if (here === null) return "not here";
+  if (here < entry.count) return `${plural(entry.count - here, "record")} missing`;
+  return findingsOf(entry.chain).some((one) => one.check === "meta" && one.status === "failed") ? "another head" : "";
+}
 
 function Standing({ entry }: { entry: MetaEntry }): JSX.Element {
-  if (entry.here === null) return <><Mark name="failed" /> <strong class="bad">not here</strong></>;
-  if (entry.here < entry.count) return <><Mark name="failed" /> <strong class="bad">{plural(entry.count - entry.here, "record")} missing</strong></>;
-  return <><Mark name="empty" /> {entry.here > entry.count ? `${count(entry.here - entry.count)} more since` : "as recorded"}</>;
+  const wrong = wrongWords(entry);
+  if (wrong) return <><Mark name="failed" /> <strong class="bad">{wrong}</strong></>;
+  const now = judgementOf(entry.chain);
+  const isSigned = now.state === "done" && now.verdict.checks.some((check) => check.name === "signature" && check.status === "passed");
+  const more = (entry.here ?? 0) - entry.count;
+  return <><Mark name={now.state !== "done" ? "not judged" : isSigned ? "verified" : "qualified"} /> <span>{more > 0 ? `${count(more)} more since` : "as recorded"}</span></>;
 }
 
 function rank(entry: MetaEntry): number {
-  return entry.here === null || entry.here < entry.count ? 0 : entry.here > entry.count ? 1 : 2;
+  return wrongWords(entry) ? 0 : (entry.here ?? 0) > entry.count ? 1 : 2;
 }
 
 export function MetaView(_: { parts: string[] }): JSX.Element {
   const answer = useAnswer(() => connection.ask({ type: "meta" }), [contents.value]);
   const entries = [...(answer.value?.entries ?? [])].sort((one, other) => rank(one) - rank(other) || (one.chain < other.chain ? -1 : 1));
-  const heights = useMemo(() => Array<number>(entries.length).fill(ROW_HEIGHT), [entries.length]);
+  const heights = useMemo(() => Array<number>(entries.length).fill(isPhone() ? PHONE_ROW_HEIGHT : ROW_HEIGHT), [entries.length]);
   const recorded = new Set(entries.map((entry) => entry.chain));
   const others = (contents.value?.chains ?? []).filter((chain) => !recorded.has(chain.id) && chain.id !== "meta");
   return (
@@ -48,7 +66,7 @@ export function MetaView(_: { parts: string[] }): JSX.Element {
                   <span class="state"><Standing entry={entry} /></span>
                   <span class="what">{entry.here === null ? <Text>{entry.chain}</Text> : <a href={link("chain", entry.chain)}><Text>{entry.chain}</Text></a>}</span>
                   <span class="number">{count(entry.count)}</span>
-                  <span class="number">{entry.here === null ? "–" : count(entry.here)}</span>
+                  <span class="number">{countHere(entry) === null ? "–" : count(countHere(entry) ?? 0)}</span>
                   <span class="hash">{entry.hash ? <Hex>{entry.hash}</Hex> : null}</span>
                   <span class="when"><Time>{entry.at}</Time></span>
                 </div>
@@ -57,7 +75,7 @@ export function MetaView(_: { parts: string[] }): JSX.Element {
           </div>
         </>
       ) : null}
-      <p class="beside">These are the records' own words. The verdict judges them, and compares each head.</p>
+      <p class="beside">These are the words of the meta chain. The verdict has compared each with the records where there is a tick.</p>
     </section>
   );
 }

@@ -56,7 +56,6 @@ export function OpenView(_: { parts: string[] }): JSX.Element {
           <tr><th scope="row">a bundle's folder</th><td>what <code>aver export --out DIR</code> and agent-capsule write: <code>index.json</code> and one file per chain</td></tr>
           <tr><th scope="row">one chain</th><td>a file of such a folder</td></tr>
           <tr><th scope="row">capsules</th><td>one, an array, or one on each line, as JSON</td></tr>
-          <tr><th scope="row">a report</th><td>the HTML file of <code>aver report</code></td></tr>
           <tr><th scope="row">a sealed run</th><td><code>.cap</code> of Aver and of CapSeal, <code>actions.jsonl</code>, a proof that a run has an action</td></tr>
           <tr><th scope="row">a report</th><td>the page that <code>aver report</code> writes, with the records inside</td></tr>
           <tr><th scope="row">anything else</th><td>a ledger, a database, a checkpoint, an act: <code>aver verify FILE</code></td></tr>

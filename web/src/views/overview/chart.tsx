@@ -17,12 +17,11 @@ const WIDTH = 480;
 export function DayChart({ title, days, series, show }: { title: string; days: string[]; series: Series[]; show: (value: number) => string }): JSX.Element {
   const sums = days.map((_, at) => series.reduce((sum, one) => sum + (one.values[at] ?? 0), 0));
   const most = Math.max(...sums, 0);
-  const step = WIDTH / Math.max(days.length, 14);
+  const step = WIDTH / Math.max(days.length, 1);
   const total = sums.reduce((sum, value) => sum + value, 0);
   return (
     <figure class="chart">
       <figcaption><strong>{title}</strong> <span class="figure">{show(total)}</span>
-        {series.length > 1 ? <span class="legend">{series.map((one) => <span key={one.name}><span class={`swatch ${one.colour}`} aria-hidden="true" />{one.name} {show(one.values.reduce((sum, value) => sum + value, 0))}</span>)}</span> : null}
       </figcaption>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT + 2}`} preserveAspectRatio="none" aria-hidden="true">
         <line x1="0" x2={WIDTH} y1={HEIGHT + 1} y2={HEIGHT + 1} class="base" />
@@ -37,6 +36,7 @@ export function DayChart({ title, days, series, show }: { title: string; days: s
         })}
       </svg>
       <div class="axis beside" aria-hidden="true"><span>{days[0] ?? ""}</span><span>{days.length > 1 ? days.at(-1) : ""}</span></div>
+      {series.length > 1 ? <p class="legend">{series.map((one) => <span key={one.name}><span class={`swatch ${one.colour}`} aria-hidden="true" />{one.name} {show(one.values.reduce((sum, value) => sum + value, 0))}</span>)}</p> : null}
       <details>
         <summary>As a table</summary>
         <div class="scroll" tabIndex={0} role="region" aria-label={`${title} as a table`}>

@@ -2,19 +2,21 @@
 
 import type { JSX } from "preact";
 import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
-import { Text, Time, count, plural } from "../../parts/text.tsx";
+import { Text, count, plural } from "../../parts/text.tsx";
 import { VerdictBand } from "../../parts/verdict.tsx";
-import { link, recordLink } from "../../route.ts";
+import { link } from "../../route.ts";
 import { askActivity, askHits } from "../../source/index_answers.ts";
 import { formatMoney } from "../../sessions/labels.ts";
 import { changed, connection, contents, news, server, totalRecords } from "../../state.ts";
 import type { DayActivity, RecordRow } from "../../worker/protocol.ts";
-import { CaseLine } from "../approvals/approvals.tsx";
+import { CaseLine } from "../approvals/case_line.tsx";
 import { cases, casesProblem, stateOf } from "../approvals/cases.ts";
 import { readRow } from "../search/find.ts";
 import { SessionTable } from "../sessions/sessions.tsx";
 import { type SessionRow, sessionRows, useSessions } from "../sessions/session_rows.ts";
 import { DayChart } from "./chart.tsx";
+import { Glance } from "./glance.tsx";
+import { Refused } from "./refused.tsx";
 
 /** Sessions on the first screen. */
 const LATEST = 6;
@@ -31,39 +33,27 @@ function Waiting(): JSX.Element | null {
   return (
     <section class="waiting">
       <h2>{plural(open.length, "approval")} {open.length === 1 ? "waits" : "wait"} for an answer</h2>
-      <div class="cases">{open.slice(0, 3).map((one) => <CaseLine key={one.id} one={one} />)}</div>
+      <div class="cases">{open.slice(0, 3).map((one) => <CaseLine key={one.id} one={one} isFirst />)}</div>
       {open.length > 3 ? <p><a href={link("approvals")}>All of them</a></p> : null}
     </section>
   );
 }
 
-function Refused({ denials }: { denials: Activity["denials"] }): JSX.Element {
-  return (
-    <section>
-      <h2>Refused last</h2>
-      {denials.length ? (
-        <ul class="hits">
-          {denials.map(({ chain, row }) => (
-            <li key={`${chain}/${row.place}`}><a href={recordLink(chain, row)}>
-              <span><span class="word failure">denied</span> <strong><Text>{row.tool || row.kind}</Text></strong> <Text>{row.summary}</Text></span>
-              <span class="beside"><Time>{row.at}</Time> · <Text>{chain}</Text></span>
-            </a></li>
-          ))}
-        </ul>
-      ) : <p class="soft">Nothing was refused.</p>}
-    </section>
-  );
-}
+/** Days that the charts have at most. */
+const DAYS = 60;
+/** Days that they have at least: a single bar says little. */
+const DAYS_MIN = 14;
+const DAY_MS = 86_400_000;
 
-/** The days from the first to the last, also those on which nothing happened, at most 60. */
-function fillDays(found: DayActivity[]): DayActivity[] {
-  const last = found.at(-1);
+/** The days from the first to the last, also those on which nothing happened. A first day before a long pause is left out. */
+function fillDays(all: DayActivity[]): DayActivity[] {
+  const last = all.at(-1);
   if (last === undefined) return [];
+  const found = all.filter(({ day }) => Date.parse(last.day) - Date.parse(day) < DAYS * DAY_MS);
   const byDay = new Map(found.map((day) => [day.day, day]));
   const days: typeof found = [];
   const end = Date.parse(`${last.day}T00:00:00Z`);
-  const start = Math.max(Date.parse(`${found[0]?.day}T00:00:00Z`), end - 59 * 86_400_000);
-  for (let at = start; at <= end; at += 86_400_000) {
+  for (let at = Math.min(Date.parse(`${found[0]?.day}T00:00:00Z`), end - (DAYS_MIN - 1) * DAY_MS); at <= end; at += DAY_MS) {
     const day = new Date(at).toISOString().slice(0, 10);
     days.push(byDay.get(day) ?? { day, records: 0, success: 0, failure: 0, blocked: 0, tokens: 0, cost: 0 });
   }
@@ -76,10 +66,11 @@ function Charts({ days, from }: { days: DayActivity[]; from: string }): JSX.Elem
   const of = (name: "records" | "success" | "failure" | "blocked" | "tokens" | "cost") => days.map((day) => day[name]);
   return (
     <section>
-      <h2>Activity</h2>
+      <h2>Activity <span class="soft">since {names[0]}</span></h2>
       <div class="charts">
         <DayChart title="Records" days={names} show={count} series={[{ name: "records", colour: "ink", values: of("records") }]} />
         <DayChart title="Outcomes" days={names} show={count} series={[{ name: "success", colour: "good", values: of("success") }, { name: "failure", colour: "warn", values: of("failure") }, { name: "denied", colour: "bad", values: of("blocked") }]} />
+        <DayChart title="Denials" days={names} show={count} series={[{ name: "denied", colour: "bad", values: of("blocked") }]} />
         <DayChart title="Tokens" days={names} show={count} series={[{ name: "tokens", colour: "ink", values: of("tokens") }]} />
         <DayChart title="Cost" days={names} show={formatMoney} series={[{ name: "cost", colour: "ink", values: of("cost") }]} />
       </div>
@@ -130,9 +121,12 @@ export function OverviewView(_: { parts: string[] }): JSX.Element {
   // What waits stands first. Until it is known, nothing is drawn that it would push down.
   if (cases.value === null && !casesProblem.value) return <><h1><Text>{whole.name}</Text></h1><div class="band placeholder tall" /></>;
   const rows = latestSessions();
+  const counted = activity.value;
+  const refusals = counted ? { count: counted.days.reduce((sum, day) => sum + day.blocked, 0), last: counted.denials[0] } : activity.state === "loading" ? "loading" : "not counted";
   return (
     <>
       <h1><Text>{whole.name}</Text></h1>
+      <Glance latest={rows[0]} isCounted={sessionRows.value !== null} refusals={refusals} />
       <Waiting />
       <VerdictBand />
       <section>
@@ -140,7 +134,7 @@ export function OverviewView(_: { parts: string[] }): JSX.Element {
         {sessionRows.value === null ? <Loading rows={LATEST} words="Reading the sessions" /> : null}
         {rows.length ? <SessionTable rows={rows} /> : null}
         {sessionRows.value !== null && !rows.length ? <Empty command="aver ingest --all">No session of a coding agent is in it. <a href={link("chains")}>Its chains</a> have what was recorded otherwise.</Empty> : null}
-        {(sessionRows.value?.length ?? 0) > LATEST ? <p><a href={link("sessions")}>All {count(sessionRows.value?.length ?? 0)} sessions</a></p> : null}
+        {(sessionRows.value?.length ?? 0) > LATEST ? <p class="all"><a href={link("sessions")}>All {count(sessionRows.value?.length ?? 0)} sessions</a></p> : null}
       </section>
       {activity.state === "failed" ? <Problem words={activity.words} retry={activity.retry} /> : null}
       {activity.state === "loading" ? <Loading rows={6} words="Counting the activity" /> : null}

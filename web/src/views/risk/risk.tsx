@@ -4,9 +4,9 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { type ChartLine, type ChartPoint, ChartWithTable, PointChart, ReliabilityChart } from "../../parts/chart.tsx";
 import { Empty, Problem } from "../../parts/states.tsx";
-import { Command, Hex, Text, Time, count, plural } from "../../parts/text.tsx";
+import { Command, Hex, Text, Time, count, formatTime, plural } from "../../parts/text.tsx";
 import { Left, countRecords, readBlob, readRecords } from "../../records.ts";
-import { isObserved, refuses, shownReasons } from "../../sessions/decisions.ts";
+import { actionLine, isObserved, refuses, shownReasons } from "../../sessions/decisions.ts";
 import { decisionLabel } from "../../sessions/labels.ts";
 import { OUTCOMES_MIN, type RiskDecision, type RiskOutcome, RiskReader, reliability } from "../../sessions/risk.ts";
 import { asObject } from "../../sessions/values.ts";
@@ -20,8 +20,10 @@ import { onScale } from "../capsule/decision.tsx";
 const READ_MAX = 20_000;
 /** Decisions that the chart draws: the latest. */
 const DRAWN_MAX = 1_000;
+/** Characters of an action that a row shows. Its record has all. */
+const ACTION_SHOWN = 200;
 /** Decisions that the table lists at first. */
-const LISTED = 100;
+const LISTED = 20;
 
 interface Reading {
   decisions: RiskDecision[];
@@ -136,7 +138,7 @@ function OverTime({ decisions }: { decisions: RiskDecision[] }): JSX.Element {
     const y = onScale(value);
     return y === null ? [] : [{ y, words: `${words} ${(value as JsonNumber).text}` }];
   });
-  const day = (time: number) => (Number.isFinite(time) ? new Date(time).toISOString().slice(0, 16).replace("T", " ") : "");
+  const day = (time: number) => (Number.isFinite(time) ? formatTime(new Date(time)).slice(0, 16).replace("T", " ") : "");
   const rows = [...decisions].reverse();
   return (
     <>
@@ -144,16 +146,16 @@ function OverTime({ decisions }: { decisions: RiskDecision[] }): JSX.Element {
       <p class="beside legend"><span class="good">● allowed</span> <span class="warn">■ left to a person</span> <span class="bad">✕ denied</span> A line is the 90 % interval of the score. {scored.length === DRAWN_MAX ? `The chart has the latest ${count(DRAWN_MAX)}.` : ""}</p>
       <div class="scroll">
         <table class="chains decisions">
-          <thead><tr><th scope="col">When</th><th scope="col">Decision</th><th scope="col">Tool</th><th scope="col">Risk</th><th scope="col">Interval</th><th scope="col">Why</th></tr></thead>
+          <thead><tr><th scope="col">When</th><th scope="col">Decision</th><th scope="col">Action</th><th scope="col" class="at-why">Why</th><th scope="col" class="number">Risk</th><th scope="col" class="number at-interval">90 % interval</th></tr></thead>
           <tbody>
             {rows.slice(0, listed).map((decision) => (
               <tr key={decision.hash}>
                 <td><a href={addressOf(decision)}><Time>{decision.at}</Time></a></td>
                 <td><span class={sortOf(decision)}>{isObserved(decision) ? "observed: " : ""}{decisionLabel(decision.decision)}</span></td>
-                <td><Text>{decision.tool}</Text></td>
-                <td class="figure">{numberText(decision.score)}</td>
-                <td class="figure">{Array.isArray(decision.interval) ? decision.interval.map(numberText).join(" to ") : ""}</td>
-                <td><Text>{shownReasons(decision).join("; ") || decision.rules.join(" ")}</Text></td>
+                <td class="action"><code><Text>{actionLine(decision.tool, decision.arguments).slice(0, ACTION_SHOWN)}</Text></code></td>
+                <td class="at-why"><Text>{shownReasons(decision).join("; ") || decision.rules.join(" ")}</Text></td>
+                <td class="number">{numberText(decision.score)}</td>
+                <td class="number at-interval">{Array.isArray(decision.interval) ? decision.interval.map(numberText).join(" to ") : ""}</td>
               </tr>
             ))}
           </tbody>
@@ -164,10 +166,10 @@ function OverTime({ decisions }: { decisions: RiskDecision[] }): JSX.Element {
   );
 }
 
-/** A number as the record writes it, without digits beyond the fourth; the record has them all. */
+/** A number as the record writes it, without digits beyond the third; the record has them all. */
 function numberText(value: Json): string {
   if (!(value instanceof JsonNumber)) return "";
-  return /^-?\d+\.\d{5,}$/.test(value.text) ? `${value.text.slice(0, value.text.indexOf(".") + 5)}…` : value.text;
+  return /^-?\d+\.\d{4,}$/.test(value.text) ? `${value.text.slice(0, value.text.indexOf(".") + 4)}…` : value.text;
 }
 
 function Reliability({ reading: { decisions, outcomes } }: { reading: Reading }): JSX.Element {

@@ -2,6 +2,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { BreakCard } from "../../parts/break.tsx";
 import { DiffView } from "../../parts/diff.tsx";
 import { Value } from "../../parts/json.tsx";
 import { Terminal } from "../../parts/terminal.tsx";
@@ -16,6 +17,7 @@ import { type Step, readStep } from "../../sessions/step.ts";
 import { applyAdditions, type StoryEntry } from "../../sessions/story.ts";
 import { isObject } from "../../verify/json.ts";
 import { Sealed } from "../../verify/sealed.ts";
+import type { Finding } from "../../verify/verdict.ts";
 import { link } from "../../state.ts";
 import { DecisionCard } from "../capsule/decision.tsx";
 
@@ -41,6 +43,21 @@ export async function readWholeStep(entry: StoryEntry): Promise<WholeStep> {
   return { step: await fetchStep(base, readBlob, SHOWN_BLOB_MAX), additions };
 }
 
+/** A break, whole, with the way to the records around it. */
+function BreakDetail({ row, finding }: { row: TimelineRow; finding: Finding }): JSX.Element {
+  return (
+    <>
+      <h2>The chain breaks here</h2>
+      <div class="break-detail"><BreakCard chain={row.chain} finding={finding} place={row.place} /></div>
+      <p>Records after this place keep their own marks: intact in themselves, no longer tied to what came before.</p>
+      <p>
+        {row.place === null ? null : <><a href={link("c", row.chain, `p${row.place}`)}>The record at this place</a> · </>}
+        <a href={link("chain", row.chain)}>The chain as it is stored</a>
+      </p>
+    </>
+  );
+}
+
 export function StepDetail({ row }: { row: TimelineRow }): JSX.Element {
   const { entry } = row;
   const [whole, setWhole] = useState<WholeStep | null>(null);
@@ -56,6 +73,7 @@ export function StepDetail({ row }: { row: TimelineRow }): JSX.Element {
     }
     return () => { isCurrent = false; };
   }, [entry]);
+  if (row.finding !== null) return <BreakDetail row={row} finding={row.finding} />;
   if (entry === null) return <p class="strip">{row.words || "Choose a row to see the whole of it."}</p>;
   if (entry.step === null) {
     return entry.decision === null

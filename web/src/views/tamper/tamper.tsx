@@ -6,14 +6,23 @@ import { TryToChange } from "../../parts/tamper.tsx";
 import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
 import { Text } from "../../parts/text.tsx";
 import { link } from "../../route.ts";
+import { isOfSession } from "../../sessions/chains.ts";
 import { changed, connection, contents, thing } from "../../state.ts";
+import type { ListedChain } from "../../worker/protocol.ts";
 
 /** Records of a chain that one can choose from. */
 const CHOICES = 200;
 
+/** A chain that tells something: the latest session with a few records, or else any chain with records. */
+function suggestChain(chains: ListedChain[]): string {
+  const long = chains.filter((one) => (one.length ?? 0) > 2);
+  const sessions = long.filter((one) => isOfSession(one.id)).sort((one, other) => (one.endedAt < other.endedAt ? 1 : -1));
+  return (sessions[0] ?? long[0] ?? chains[0])?.id ?? "";
+}
+
 export function TamperView({ parts: [given = "", at = ""] }: { parts: string[] }): JSX.Element {
   const chains = (contents.value?.chains ?? []).filter((chain) => (chain.length ?? 1) > 0);
-  const [chain, setChain] = useState(given || (chains.find((one) => (one.length ?? 0) > 2)?.id ?? chains[0]?.id ?? ""));
+  const [chain, setChain] = useState(given || suggestChain(chains));
   const [place, setPlace] = useState(Number(at) || 1);
   const rows = useAnswer(() => (chain ? connection.ask({ type: "rows", chain, start: 0, stop: CHOICES }) : Promise.reject(new Error("There is no chain in it."))), [chain, contents.value]);
   const listed = rows.value?.rows ?? [];

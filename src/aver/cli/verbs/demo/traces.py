@@ -21,7 +21,7 @@ from typing import Any
 
 import orjson
 
-from aver import KeyStore, Said, View, open_ledger
+from aver import KeyStore, Said, View, clock, open_ledger
 from aver.check import ProtocolSession
 from aver.errors import Refused
 from aver.fast_dataclass import dataclass
@@ -215,11 +215,13 @@ def _steal_role(home: Path, workspace: Path) -> None:
     """The planner's key signs an event of the auditor, past the session and its guards."""
     with _open_session(home, workspace) as session:
         event = Event(
+            id=clock.new_id(),
             trace=TRACE,
             name="verification_run_started",
             role="auditor",
             agent="agent:auditor",
             payload={"v": 1, "profile": "default"},
+            refs={},
             before=session.state,
             after=session.state,
         )

@@ -49,7 +49,10 @@ def try_gateway(config: Config) -> Iterator[DoctorReport]:
         }
         answer = gateway.act(document)
         deployment = "apart" if gateway.deployment == "apart" else "in one process"
-    if answer["reason_code"] in _NO_DECISION:
+    if answer["reason_code"] == "CAPSULE_REQUIRED":
+        words = "require_capsule is set: only agents in a verified confinement may act, so the canary was refused"
+        yield DoctorReport("ok", "gateway", words)
+    elif answer["reason_code"] in _NO_DECISION:
         words = f"the canary got no decision: {answer['reason_code']}: {answer['summary']}"
         yield DoctorReport("problem", "gateway", words, "aver gateway status")
     else:

@@ -80,6 +80,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 
 
 def _read_said(given: argparse.Namespace) -> Said:
+    from aver.protocol.records.draft import prepare_payload
+    from aver.protocol.rules.step import EventRefused
     from aver.protocol.view import Said
 
     document: dict[str, Any] = {}
@@ -98,6 +100,12 @@ def _read_said(given: argparse.Namespace) -> Said:
     artifacts = [_read_artifact(text) for text in given.artifact]
     if given.event == "artifact_recorded" and len(artifacts) == 1:
         payload = {"name": artifacts[0][0], "blob": artifacts[0][1].reference, **payload}
+    if given.file is None:
+        try:
+            prepare_payload(given.event, payload)
+        except EventRefused as error:
+            words = f"{given.event} needs a payload, and no FILE was given ({error.message})"
+            raise Usage(words, advice="give a FILE, or - to read standard input") from error
     return Said(event=given.event, payload=payload, refs=refs, artifacts=tuple(blob for _, blob in artifacts))
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from aver.cli.terminal import Screen, StderrScreen, StyledText, print_json
 from aver.cli.verbs.protocol.trace_access import print_event
 from aver.errors import AverError, NotFound
+from aver.protocol.events import OPERATOR
 from aver.text import to_one_line
 
 if TYPE_CHECKING:
@@ -117,12 +118,12 @@ def run_and_report(
         if given.json:
             raise
         StderrScreen().print_error(error.message, error.advice.replace("TRACE", session.trace[:8]))
-        _print_summary(session, screen)
+        _print_summary(session, roles, screen)
         return error.exit_code
     if given.json:
         print_json(summarise(session))
     else:
-        _print_summary(session, screen)
+        _print_summary(session, roles, screen)
     return find_exit_code(session)
 
 
@@ -188,7 +189,7 @@ def read_report(session: ProtocolSession) -> tuple[dict[str, Any], str | None]:
     return {}, None
 
 
-def _print_summary(session: ProtocolSession, screen: Screen) -> None:
+def _print_summary(session: ProtocolSession, roles: tuple[RoleSpec, ...], screen: Screen) -> None:
     from aver.protocol.judgement.report_text import describe_finding
 
     report, _ = read_report(session)
@@ -217,7 +218,7 @@ def _print_summary(session: ProtocolSession, screen: Screen) -> None:
     if session.fold.running:
         errors.print_note(f"another process is making a call; when it has ended: aver protocol resume {session.trace}")
         return
-    waiting = _name_waiting(session)
+    waiting = _name_waiting(session, roles)
     words = f"the trace waits for {waiting}" if waiting else "nobody has anything to say"
     errors.print_note(f"{words}; go on with: aver protocol resume {session.trace}")
 
@@ -228,13 +229,13 @@ def _judge_mark(standing: str, evidence: list[dict[str, Any]]) -> str:
     return "passed" if all(item.get("holds") for item in evidence) else "failed"
 
 
-def _name_waiting(session: ProtocolSession) -> str:
-    """Name the participants that could say something now and are not played here."""
+def _name_waiting(session: ProtocolSession, roles: tuple[RoleSpec, ...]) -> str:
+    """Name the participants that could say something now and that this run does not play."""
     from aver.protocol.view import find_admitted_events
 
-    ring = session.ledger.keys.ring()
+    played = {OPERATOR, *(spec.agent for spec in roles if spec.source != "waits")}
     return ", ".join(
         agent
         for agent, participant in session.fold.participants.items()
-        if agent != "operator" and find_admitted_events(session.fold, participant.role) and ring.active(agent) is None
+        if agent not in played and find_admitted_events(session.fold, participant.role)
     )

@@ -21,7 +21,7 @@ from aver.gate.shell.parser.grammar import RESERVED_WORDS
 from aver.gate.shell.programs.handlers import HANDLERS, OPEN_PROGRAMS, find_handler
 from aver.gate.shell.programs.spec import ParsedArguments, ProgramSpec, parse_spec, read_arguments
 from aver.gate.shell.programs.tables import ROWS, find_locked_install, has_subcommands
-from aver.gate.shell.programs.verbs import VERBS
+from aver.gate.shell.programs.verbs import apply_verb
 from aver.lazy_pattern import lazy_pattern
 
 _PROGRAM_DIRECTORIES = frozenset(
@@ -305,7 +305,7 @@ def apply_arguments(call: Invocation, spec: ProgramSpec, given: ParsedArguments)
         if option.is_first_operand and first:
             first.pop(0)  # `sed -e SCRIPT`: all operands are files now
         if option.verb and value is not None:
-            VERBS[option.verb](call, value)
+            apply_verb(option.verb, call, value)
     report_unlisted_options(call, spec, given)
     # A file whose name begins with a hyphen becomes an option of `rm *`.
     if given.doubtful and spec.has_risky_options:
@@ -332,16 +332,16 @@ def apply_arguments(call: Invocation, spec: ProgramSpec, given: ParsedArguments)
         if waiting:
             word = waiting.pop(0)
             if verb:
-                VERBS[verb](call, word)
+                apply_verb(verb, call, word)
     if operands_become == "command":
         call.judge_words(waiting)
         return
     last = waiting.pop() if spec.last and len(given.operands) > 1 and waiting else None
     if operands_become:
         for word in waiting:
-            VERBS[operands_become](call, word)
+            apply_verb(operands_become, call, word)
     if last is not None:
-        VERBS[spec.last](call, last)
+        apply_verb(spec.last, call, last)
 
 
 def report_unlisted_options(call: Invocation, spec: ProgramSpec, given: ParsedArguments) -> None:

@@ -9,8 +9,7 @@ from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import Word, change_directory
 from aver.gate.shell.programs.apply import apply_options, is_careless_directory, judge_subcommand
 from aver.gate.shell.programs.spec import parse_spec
-from aver.gate.shell.programs.verbs import VERBS
-from aver.gate.shell.programs.verbs.git_verbs import is_harmless_setting
+from aver.gate.shell.programs.verbs import apply_verb
 from aver.lazy_pattern import lazy_pattern
 
 _GIT = (
@@ -149,7 +148,7 @@ def _judge_fetch(call: Invocation) -> None:
     call.report_effect("git-fetch" if configured else "network", *remotes)
     if not configured:
         for word in remotes:
-            VERBS["remote"](call, word)
+            apply_verb("remote", call, word)
     if not plain:
         call.report_effect("git-history", *refs)
 
@@ -161,7 +160,7 @@ def _judge_config(call: Invocation) -> None:
     for word in given.option_values("-f", "--file"):
         call.report_path("read", word)
     for word in given.option_values("--blob"):
-        VERBS["committed"](call, word)
+        apply_verb("committed", call, word)
     # `git config get NAME` is the new style, `git config --get NAME` and `git config NAME` are the old one.
     verb = operands[0].value if operands else None
     if verb in ("get", "list"):
@@ -176,6 +175,8 @@ def _judge_config(call: Invocation) -> None:
         return
     key = operands[0].value if operands else None
     value = operands[1].value if len(operands) > 1 else None
+    from aver.gate.shell.programs.verbs.git_verbs import is_harmless_setting  # Not above: few calls change settings.
+
     # A setting for all repositories, or in a file of its own, reaches further than this one.
     harmless = key is not None and is_harmless_setting(key, value)
     if harmless and not given.has_option("--global", "--system", "-f", "--file"):

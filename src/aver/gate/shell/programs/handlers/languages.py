@@ -11,7 +11,7 @@ from aver.gate.shell.model import Word
 from aver.gate.shell.programs.apply import apply_arguments, apply_spec
 from aver.gate.shell.programs.spec import parse_spec, read_arguments, split_table
 from aver.gate.shell.programs.tables import ROWS, has_subcommands, tools
-from aver.gate.shell.programs.verbs import VERBS
+from aver.gate.shell.programs.verbs import apply_verb
 
 _PYTHON = (
     "posix -[bBdEhIOPqsSuvVt] -? -x!?dynamic-code -i!execute,?dynamic-code -c=code -m= -W= -X=pythonsetting"
@@ -250,7 +250,7 @@ def package_runner(call: Invocation) -> None:
     for name, word in given.unlisted:
         call.report_unclear("unknown-option", f"the option {name} of {call.program} is not in the tables", word)
     for value in given.option_values("--prefix", "-C"):
-        VERBS["project"](call, value)
+        apply_verb("project", call, value)
     for value in given.option_values("-c", "--call"):
         call.judge_script_word(value, call.program)
     packages = list(given.option_values("-p", "--package", "--from", "--with"))

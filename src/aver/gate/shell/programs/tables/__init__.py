@@ -31,6 +31,7 @@ ROWS: Mapping[str, str] = _Rows()
 """The unparsed line of each program, and of each subcommand under `program subcommand`."""
 
 
+@lru_cache(maxsize=256)
 def has_subcommands(program: str) -> bool:
     """Whether the tables have lines for subcommands of a program."""
     return any(name.startswith(f"{program} ") for name in _split_lines_about(program))

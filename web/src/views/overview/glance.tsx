@@ -1,0 +1,66 @@
+/** The four answers that a reader comes for, in one line: is it intact, what waits, what happened last, what was refused. */
+
+import type { ComponentChildren, JSX } from "preact";
+import { Text, Time, plural } from "../../parts/text.tsx";
+import { Mark, describePlace } from "../../parts/verdict.tsx";
+import { link, recordLink } from "../../route.ts";
+import { judgement, waiting } from "../../state.ts";
+import type { Verdict } from "../../verify/verdict.ts";
+import type { RecordRow } from "../../worker/protocol.ts";
+import type { SessionRow } from "../sessions/session_rows.ts";
+import { refusalWords } from "./refused.tsx";
+
+interface Refusals {
+  /** How many were refused on the days that are counted. */
+  count: number;
+  last: { chain: string; row: RecordRow } | undefined;
+}
+
+function Tile({ title, state = "", children, beside }: { title: string; state?: string; children: ComponentChildren; beside: ComponentChildren }): JSX.Element {
+  return <div class={`tile ${state}`}><dt>{title}</dt><dd><p class="answer">{children}</p><p class="beside">{beside}</p></dd></div>;
+}
+
+/** How far a verdict reaches, in a few words. The band below says all of it. */
+function extentOf({ status, records, chains, first_bad, checks }: Verdict): string {
+  if (status === "failed") return first_bad === null ? "a check failed" : `${first_bad.code} at ${describePlace(first_bad.place)}`;
+  if (status === "empty") return "no record was read";
+  const extent = `${plural(records, "record")}${chains ? ` in ${plural(chains, "chain")}` : ""}`;
+  const unmade = checks.filter((check) => check.status === "not_checked" && check.matters).length;
+  return status === "verified" ? `${extent} hold` : `Nothing failed in ${extent}; ${unmade ? `${plural(unmade, "check")} not made` : "there is a warning"}`;
+}
+
+function Intact(): JSX.Element {
+  const now = judgement.value;
+  if (now.state === "working") return <Tile title="Is it intact?" beside="Every hash and signature is computed here"><Mark name="working" /> Verifying</Tile>;
+  if (now.state !== "done") return <Tile title="Is it intact?" beside="Nothing is called verified before it is"><Mark name="not judged" /> Not judged</Tile>;
+  const { status } = now.verdict;
+  return <Tile title="Is it intact?" state={status} beside={<Text>{extentOf(now.verdict)}</Text>}><Mark name={status} /> {status[0]?.toUpperCase()}{status.slice(1)}</Tile>;
+}
+
+function RefusedTile({ refusals }: { refusals: Refusals | "loading" | "not counted" }): JSX.Element {
+  const title = "What was refused?";
+  if (refusals === "loading") return <Tile title={title} beside="…">…</Tile>;
+  if (refusals === "not counted") return <Tile title={title} beside={<a href={link("risk")}>see the decisions</a>}>Not counted</Tile>;
+  const { last } = refusals;
+  return (
+    <Tile title={title} beside={last ? <>last: <a href={recordLink(last.chain, last.row)}><Text>{refusalWords(last.row)}</Text></a></> : "nobody and no rule held anything back"}>
+      {refusals.count ? plural(refusals.count, "refusal") : "Nothing"}
+    </Tile>
+  );
+}
+
+export function Glance({ latest, isCounted, refusals }: { latest: SessionRow | undefined; isCounted: boolean; refusals: Refusals | "loading" | "not counted" }): JSX.Element {
+  const wait = waiting.value;
+  return (
+    <dl class="glance">
+      <Intact />
+      <Tile title="Does something wait for me?" state={wait ? "qualified" : ""} beside={wait ? "denied, if nobody answers in time" : "no request for an approval is open"}>
+        {wait ? <a href={link("approvals")}>{plural(wait, "approval")}</a> : "Nothing"}
+      </Tile>
+      <Tile title="What happened last?" beside={latest?.figures ? <><Text>{latest.tool}</Text> · <Time brief>{latest.figures.ended ?? latest.figures.started ?? ""}</Time></> : isCounted ? <a href={link("chains")}>see the chains</a> : "…"}>
+        {latest ? <a href={link("s", latest.chain)}><Text>{latest.figures?.title || latest.session}</Text></a> : isCounted ? "No session" : "…"}
+      </Tile>
+      <RefusedTile refusals={refusals} />
+    </dl>
+  );
+}
