@@ -237,3 +237,10 @@ def test_a_decision_of_an_earlier_version_is_not_called_forged(asking: Asking, l
     assert replay_decision(content, ledger.blob).status == "other"
     result["effects_version"] = "1.0123456789abcdef"
     assert replay_decision(content, ledger.blob).status == "unrepeatable"
+
+
+@pytest.mark.parametrize("name", ["credentials.json", "service-account.json"])
+def test_a_program_of_javascript_reads_no_secret_of_the_workspace(asking: Asking, name: str) -> None:
+    (asking.workspace / "package.json").write_text("{}")
+    assert asking.bash("node -e \"console.log(require('./package.json').version)\"").allows
+    assert not asking.bash(f"node -e \"console.log(require('./{name}').version)\"").allows

@@ -88,6 +88,7 @@ _INSTALLED_MODULES = frozenset(("json.tool", "pip", "hatch", "venv"))
 """Modules that `python -m` runs from its installation, unless the current directory has one of that name. The tables
 judge what they do."""
 _PYTHON = lazy_pattern(r"python[0-9.]*|pypy[0-9.]*")
+_QUOTED_PATH = lazy_pattern(r"[\"'`](\./[^\"'`\s]{1,400})[\"'`]")
 _BARE_NAME = lazy_pattern(r"[\w:.@/-]*")
 _SHEBANG = lazy_pattern(r"#![ \t]*/(?:usr/(?:local/)?)?bin/(?:env[ \t]+)?(\w[\w.]*)[ \t]*\r?\n")
 
@@ -272,6 +273,9 @@ def _find_reaches(question: CodeQuestion, text: str, workspace: CodeSurroundings
         yield from map(str, found)
     elif language == "javascript":
         yield from map(str, scan_javascript_program(text))
+        for path in _QUOTED_PATH.findall(text):
+            if not _is_readable(path, cwd, workspace.roots, ("workspace", "temporary")):
+                yield f"it reads {path}"
     else:
         yield "it is written in a language that Aver does not look into"
 
