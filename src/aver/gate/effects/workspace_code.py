@@ -298,6 +298,8 @@ class CodeVerdict(NamedTuple):
 
     effects: Effects
     reasons: tuple[str, ...] = ()
+    runs_unseen: bool = False
+    """Whether code that was changed unseen may run."""
 
 
 def judge_workspace_code(
@@ -329,7 +331,7 @@ def judge_workspace_code(
             for effect in effects.effects
         )
         effects = replace(effects, effects=tuple(dict.fromkeys(demoted)))
-    return CodeVerdict(effects, tuple(dict.fromkeys((*reasons, *more))))
+    return CodeVerdict(effects, tuple(dict.fromkeys((*reasons, *more))), bool(reasons))
 
 
 def _explain_git(effects: Effects, unseen: Collection[str], git: Mapping[str, Any]) -> Iterator[str]:
