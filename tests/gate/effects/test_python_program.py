@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aver.gate.effects.python_program import scan_python_program
+from aver.gate.effects.python_code.program import scan_python_program
 from support.many_cases import for_each
 
 REACHING = [

@@ -249,7 +249,7 @@ def _find_reaches(question: CodeQuestion, text: str, workspace: CodeSurroundings
     if place is None or place.where not in ("workspace", "temporary"):
         yield "it runs in a directory that is not of the workspace, or not known"
     elif language == "python":
-        from aver.gate.effects.python_program import scan_python_program
+        from aver.gate.effects.python_code.program import scan_python_program
 
         def is_inside(path: str) -> bool:
             return _is_readable(path, cwd, workspace.roots, ("workspace", "temporary"))

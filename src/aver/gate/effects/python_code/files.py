@@ -1,4 +1,4 @@
-"""Which files a Python program reads: part of `python_program`.
+"""Which files a Python program reads: part of `program`.
 
 A program may read files of the workspace by a plain name. These uses do not show which file is read, or show a guarded
 one:

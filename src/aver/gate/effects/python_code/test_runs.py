@@ -1,4 +1,4 @@
-"""Test runs that a Python program starts by a function: part of `python_program`.
+"""Test runs that a Python program starts by a function: part of `program`.
 
 `pytest.main` and `unittest.main` take the options of the programs `pytest` and `unittest`. Those can send a report
 away, write over a source, and run files from anywhere. So only plain options and files of the workspace pass:

@@ -5,8 +5,8 @@ parses it, and adds these findings to those of `code_scan`:
 
     imports      a module of the standard library that is not in the list of harmless ones
     os           a function of `os` that is not in the list of harmless ones
-    open, Path   a file whose name is not a plain text, or that is opened for writing: see `python_files`
-    tests        a test run with options or files that are not plain: see `python_tests`
+    open, Path   a file whose name is not a plain text, or that is opened for writing: see `files`
+    tests        a test run with options or files that are not plain: see `test_runs`
     files        a function that changes, moves or deletes files
     texts        a URL, or a path that leads out of the workspace or to something guarded
     dunder       a name such as `__globals__`, by which a program gets at everything
@@ -35,8 +35,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from aver.gate.effects.code_scan import FINDINGS_MAX, WORD_MAX, Reach, ReachKind, find_language, scan_text
-from aver.gate.effects.python_files import PATH_MAKERS, judge_file_use, judge_path_step, reads_paths, word_set
-from aver.gate.effects.python_tests import judge_test_run
+from aver.gate.effects.python_code.files import PATH_MAKERS, judge_file_use, judge_path_step, reads_paths, word_set
+from aver.gate.effects.python_code.test_runs import judge_test_run
 from aver.lazy_pattern import lazy_pattern
 
 NODES_MAX = 20_000
