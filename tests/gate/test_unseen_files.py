@@ -237,3 +237,31 @@ def test_a_decision_of_an_earlier_version_is_not_called_forged(asking: Asking, l
     assert replay_decision(content, ledger.blob).status == "other"
     result["effects_version"] = "1.0123456789abcdef"
     assert replay_decision(content, ledger.blob).status == "unrepeatable"
+
+
+@pytest.mark.parametrize("name", ["credentials.json", "service-account.json"])
+def test_a_program_of_javascript_reads_no_secret_of_the_workspace(asking: Asking, name: str) -> None:
+    (asking.workspace / "package.json").write_text("{}")
+    assert asking.bash("node -e \"console.log(require('./package.json').version)\"").allows
+    assert not asking.bash(f"node -e \"console.log(require('./{name}').version)\"").allows
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            "PERL5LIB=lib shasum notes.txt",
+            "PERL5LIB=lib cloc .",
+            "PYTHONPATH=lib yamllint .",
+            "PYTHONPATH=. csvlook a.csv",
+        ),
+        *("export PYTHONPATH=lib; codespell", "env PYTHONPATH=lib pip list", "NODE_PATH=lib markdownlint ."),
+        *("RUBYLIB=lib gem list", "PYTHONPATH=lib ls", "export PERL5LIB=lib && ack foo"),
+    ],
+)
+def test_a_reader_that_loads_code_of_the_workspace_runs_code(asking: Asking, command: str) -> None:
+    assert asking.bash(command).allows
+    assert asking.write("lib/helper.py", EVIL).allows
+    answer = asking.bash(command)
+    assert not answer.allows
+    assert any("helper.py" in reason for reason in answer.reasons)

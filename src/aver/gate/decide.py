@@ -93,7 +93,7 @@ def read_action(
     """
     # 1. Find out what it does.
     effects = effects or find_effects(action, facts, trusted=gate.trusted, known=gate.known)
-    effects, code_reasons = judge_workspace_code(
+    effects, code_reasons, runs_unseen = judge_workspace_code(
         effects, facts.unseen, facts.code, action.workspace, facts.absent, facts.git
     )
     # 2. Estimate how likely it is to go wrong. Without clear effects the estimate knows none.
@@ -101,6 +101,7 @@ def read_action(
     known = None if effects.unclear else effects.classes
     found = estimate(action, facts, gate.state, gate.history, effects=known, places=places)
     question = build_policy_question(action, facts, effects, found, gate)
+    question = replace(question, runs_unseen=True) if runs_unseen else question
     return ActionReading(digest or action.digest, effects, tuple(code_reasons), found, question)
 
 

@@ -24,7 +24,7 @@ from aver.gate.effects.code_scan import (
     scan_code,
     scan_javascript_program,
 )
-from aver.gate.effects.python_program import NODES_MAX, scan_python_program
+from aver.gate.effects.python_code.program import NODES_MAX, scan_python_program
 
 REACHING = {
     "a.py": {

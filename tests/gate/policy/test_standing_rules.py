@@ -230,3 +230,22 @@ def test_removing(home: Path) -> None:
 )
 def test_an_agent_does_not_allow_itself_anything(home: Path, command: str) -> None:
     assert decided(home, command) == "human_review"
+
+
+@pytest.mark.parametrize("command", ["python tool.py", "npm test", "make deploy", "bash run.sh", "npm install", "tox"])
+def test_a_rule_does_not_stand_for_code_that_the_session_changed_unseen(
+    ledger: Ledger, tmp_path: Path, command: str
+) -> None:
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    add_rule(ledger.config.home, build_command_rule(command, str(shop), "person:ada"))
+    given = {"type": "shell_exec", "tool": "Bash", "arguments": {"command": command}, "workspace": str(shop)}
+    assert ask(ledger, Action(**given, session="s1")).allows
+    added = "--- /dev/null\n+++ b/tool.py\n@@ -0,0 +1 @@\n+import subprocess\n"
+    assert ask(ledger, Action(type="code_edit", tool="Write", diff=added, workspace=str(shop), session="s1")).allows
+    (shop / "tool.py").write_text("import subprocess\n")
+    answer = ask(ledger, Action(**given, session="s1"))
+    assert not answer.allows
+    assert any("tool.py" in reason for reason in answer.reasons)
+    assert ask(ledger, Action(**given, session="s2")).allows
+    assert ledger.verify().status == "verified"

@@ -169,7 +169,7 @@ SYSTEM_ROOTS = frozenset(
 """First names of absolute paths that belong to the operating system, of Linux and macOS."""
 
 
-READERS_VERSION = 6
+READERS_VERSION = 7
 """The version of the code that decides: effects, the shell reader, risk, and the question to the rules. Raise it when
 the same action may get another decision. A test compares it with the digest of that code."""
 

@@ -24,6 +24,7 @@ from dataclasses import replace
 from aver.gate.effects.code_scan import find_language
 from aver.gate.effects.findings import Effect, PathRoots, locate_path
 from aver.gate.effects.output_options import list_named_outputs
+from aver.gate.shell.environment import SEARCH_PATHS
 from aver.gate.shell.model import CommandAnalysis, ResolvedCommand
 from aver.lazy_pattern import lazy_pattern
 
@@ -327,7 +328,9 @@ def _name_effect(
         return effect
     # The target is the name of a program, or its path in the workspace.
     tool, base = effect.target, effect.target.rpartition("/")[2]
-    if effect.words[:1] in (("source",), (".",)) and _VENV_ACTIVATE.search(tool) is not None:
+    if not tool and effect.words and effect.words[0].partition("=")[0] in SEARCH_PATHS:
+        is_build = True  # `PYTHONPATH=src`; another directory is unclear as well.
+    elif effect.words[:1] in (("source",), (".",)) and _VENV_ACTIVATE.search(tool) is not None:
         is_build = True  # `source .venv/bin/activate`
     elif tool.startswith("/"):
         # Only that the program lies in the workspace. Its task is another effect, which is judged separately.

@@ -88,6 +88,7 @@ _INSTALLED_MODULES = frozenset(("json.tool", "pip", "hatch", "venv"))
 """Modules that `python -m` runs from its installation, unless the current directory has one of that name. The tables
 judge what they do."""
 _PYTHON = lazy_pattern(r"python[0-9.]*|pypy[0-9.]*")
+_QUOTED_PATH = lazy_pattern(r"[\"'`](\./[^\"'`\s]{1,400})[\"'`]")
 _BARE_NAME = lazy_pattern(r"[\w:.@/-]*")
 _SHEBANG = lazy_pattern(r"#![ \t]*/(?:usr/(?:local/)?)?bin/(?:env[ \t]+)?(\w[\w.]*)[ \t]*\r?\n")
 
@@ -248,7 +249,7 @@ def _find_reaches(question: CodeQuestion, text: str, workspace: CodeSurroundings
     if place is None or place.where not in ("workspace", "temporary"):
         yield "it runs in a directory that is not of the workspace, or not known"
     elif language == "python":
-        from aver.gate.effects.python_program import scan_python_program
+        from aver.gate.effects.python_code.program import scan_python_program
 
         def is_inside(path: str) -> bool:
             return _is_readable(path, cwd, workspace.roots, ("workspace", "temporary"))
@@ -272,6 +273,9 @@ def _find_reaches(question: CodeQuestion, text: str, workspace: CodeSurroundings
         yield from map(str, found)
     elif language == "javascript":
         yield from map(str, scan_javascript_program(text))
+        for path in _QUOTED_PATH.findall(text):
+            if not _is_readable(path, cwd, workspace.roots, ("workspace", "temporary")):
+                yield f"it reads {path}"
     else:
         yield "it is written in a language that Aver does not look into"
 
@@ -294,6 +298,8 @@ class CodeVerdict(NamedTuple):
 
     effects: Effects
     reasons: tuple[str, ...] = ()
+    runs_unseen: bool = False
+    """Whether code that was changed unseen may run."""
 
 
 def judge_workspace_code(
@@ -325,7 +331,7 @@ def judge_workspace_code(
             for effect in effects.effects
         )
         effects = replace(effects, effects=tuple(dict.fromkeys(demoted)))
-    return CodeVerdict(effects, tuple(dict.fromkeys((*reasons, *more))))
+    return CodeVerdict(effects, tuple(dict.fromkeys((*reasons, *more))), bool(reasons))
 
 
 def _explain_git(effects: Effects, unseen: Collection[str], git: Mapping[str, Any]) -> Iterator[str]:

@@ -116,6 +116,8 @@ class PolicyQuestion:
     meaning: Mapping[str, Any] = field(default_factory=dict)
     """The meaning of a call (`gate.origins`): `class asked origins doubts`; empty where nobody has judged it."""
     unclear: bool = False
+    runs_unseen: bool = False
+    """Whether code that the session changed unseen may run. Nobody has approved that code, so no rule stands for it."""
     arguments: FlatArguments = FlatArguments()
     risk: Literal["low", "unsure", "high"] = "unsure"
     score: tuple[int, int, int] | None = None
@@ -307,7 +309,7 @@ def _ask_both_ways(
 
 def _ask_standing(bundle: PolicyBundle, question: PolicyQuestion, targets: list[Target]) -> tuple[str, ...]:
     """Return the rules with `@allow` that permit every target; none if one is left that they do not permit."""
-    if bundle.standing is None:
+    if bundle.standing is None or question.runs_unseen:
         return ()
     requests = build_cedar_requests(question, targets, approved=False)
     found = load_cedar().is_authorized_batch(requests, bundle.standing, build_cedar_entities(bundle, question, targets))

@@ -21,7 +21,8 @@ than the command: another directory, an environment, more rights.
     >>> shape_command("npm ci  | tee log")
     'npm ci  | tee log'
 
-A session that has seen a secret is asked all the same: the rule says so, and a person can edit it.
+A session that has seen a secret is asked all the same: the rule says so, and a person can edit it. So is one that would
+run code which it changed unseen: the person allowed a command, and has not seen that code.
 """
 
 from __future__ import annotations

@@ -38,6 +38,7 @@ _RISKY_NAMES = r"""
     |GREP_OPTIONS|GZIP|BZIP2?|XZ_OPT|XZ_DEFAULTS|ZSTD_CLEVEL|UNZIP.*|ZIPOPT|ZIPINFO|CURL_HOME|WGETRC|NETRC|INPUTRC|PSQLRC
     |.*_(?:PRELOAD|WRAPPER|RUNNER|COMMAND|CMD|PAGER|EDITOR|BROWSER|ASKPASS|PROXY|RSH|SHELL|HOOKS?|STARTUP|INIT|PLUGINS?
       |OPTIONS|OPTS|OPT|FLAGS|LIBRARY_PATH|CONFIG|CONFIG_FILE|RC|BASE_URL|REGISTRY|INDEX_URL|ENDPOINT(?:_URL)?|EXEC)
+    |GH_(?:HOST|CONFIG_DIR|REPO)|KUBECONFIG|GNUPGHOME|ACKRC|COMPOSER_.*|INFOPATH|TZDIR
     |(?:HTTPS?|ALL|FTP|NO|SOCKS)_PROXY|.*CA_BUNDLE|SSL_CERT_.*|.*REJECT_UNAUTHORIZED.*|.*_VERIFY
     """
 _HARMLESS_NAMES = r"""
@@ -95,7 +96,8 @@ _HARMLESS_NODE_OPTIONS = (
 _HARMLESS_LESS = r"[-\sacefFgGiIJmMnNqQrRsSuUwWXx0-9]*"
 """Options of less that run and write nothing. It leaves out `+!` and `-o`."""
 _COMPILER_NAMES = r"(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+|ar|ld|lld|as)(?:-[0-9.]+)?"
-_SEARCH_PATHS = frozenset(("PYTHONPATH", "NODE_PATH", "GOPATH", "RUBYLIB", "PERL5LIB", "CLASSPATH"))
+SEARCH_PATHS = frozenset(("PYTHONPATH", "NODE_PATH", "GOPATH", "RUBYLIB", "PERL5LIB", "CLASSPATH"))
+"""Directories that programs load code from, also programs that only read: `PERL5LIB=lib shasum notes.txt`."""
 _DESTINATION_NAMES = r".*(?:PROXY|BASE_URL|ENDPOINT(?:_URL)?|REGISTRY|INDEX_URL)"
 
 
@@ -117,10 +119,12 @@ def judge_assignment(call: Invocation, name: str, value: Word) -> bool:
     if not steers_agent and not _matches(_RISKY_NAMES, name):
         is_plain = _PLAIN_NAME_WORDS.issuperset(name.split("_"))
         return is_plain and value.is_known and all(re.fullmatch(_PLAIN_VALUE, text) for text in value.values)
-    if _is_harmless_value(call, name, value):
-        return True
     # `value` may be the whole word `NAME=VALUE`; then the name is not repeated.
     cited = (f"{name}={value.short_text}" if not value.text.startswith(name) else value.short_text,)
+    if _is_harmless_value(call, name, value):
+        if name in SEARCH_PATHS:
+            call.report.add_effect("execute", cited)  # Code of the workspace runs, as in a build.
+        return True
     if steers_agent or is_hook_switch(name):
         call.report.add_effect("agent-config", cited)
     elif _matches(_DESTINATION_NAMES, name):
@@ -223,13 +227,9 @@ def _is_harmless_value(call: Invocation, name: str, value: Word) -> bool:
         return _matches(_HARMLESS_LESS, text)
     if name == "NODE_OPTIONS":
         return _matches(_HARMLESS_NODE_OPTIONS, text)
-    if name not in (*_SEARCH_PATHS, "TMPDIR", "TMP", "TEMP"):
+    if name not in (*SEARCH_PATHS, "TMPDIR", "TMP", "TEMP"):
         return False
     # A list of directories is harmless if each of them lies where the agent may write anyway.
-    allowed = ("workspace",) if name in _SEARCH_PATHS else ("workspace", "temporary")
-    return all(
-        locate_path(path, cwd, call.path_roots).where in allowed
-        for path in text.split(":")
-        if path
-        for cwd in call.state.cwds
-    )
+    allowed = ("workspace",) if name in SEARCH_PATHS else ("workspace", "temporary")
+    places = [locate_path(path, cwd, call.path_roots) for path in text.split(":") if path for cwd in call.state.cwds]
+    return all(place.where in allowed and not place.classes for place in places)

@@ -19,7 +19,7 @@ _PYTHON = (
 )
 _NODE = (
     "posix (-v -h --test --watch --no-warnings --trace-warnings --enable-source-maps"
-    " --experimental-vm-modules --inspect? --expose-gc --trace-deprecation --throw-deprecation"
+    " --experimental-vm-modules --inspect?!network --expose-gc --trace-deprecation --throw-deprecation"
     " --no-deprecation --preserve-symlinks --test-only --test-force-exit --experimental-test-coverage"
     " --experimental-strip-types --no-experimental-strip-types --experimental-transform-types --no-opt"
     " --stack-trace-limit="
@@ -81,6 +81,7 @@ _NODE_TOOLS = frozenset(
 """Tools of Node. `npx` fetches what is not installed, by its name alone: under the name of any other tool, such as
 `npx pytest`, that is a package of somebody else."""
 _ALWAYS_FETCH = frozenset(("uvx", "pnpx"))
+_HELP_WORDS = frozenset(("--version", "--help", "-V", "-v", "-h"))
 _PYTHON_MODULES: Mapping[str, str] = {
     "json.tool": "-[hi] --indent= --tab --no-indent --compact --sort-keys --no-ensure-ascii --json-lines 1read 2write",
     "venv": (
@@ -220,12 +221,15 @@ def node(call: Invocation) -> None:
     given = apply_spec(call, parse_spec(_NODE))
     if given.has_option("--test"):
         call.report_effect("execute", target="node --test")
-    elif not given.operands and not given.options and not given.unlisted and not _asks_for_help(call):
+        return
+    # Without a file it runs its input, whatever options stand before: `node --no-warnings < notes.txt`.
+    runs = any(option.is_first_operand or option.operands or option.name == "--run" for option, _, _ in given.options)
+    if not given.operands and not runs and not any(word.value in _HELP_WORDS for word in call.words):
         _report_stdin_code(call)
 
 
 def _asks_for_help(call: Invocation) -> bool:
-    return len(call.words) == 1 and call.words[0].value in ("--version", "--help", "-V", "-v", "-h")
+    return len(call.words) == 1 and call.words[0].value in _HELP_WORDS
 
 
 def interpreter(call: Invocation) -> None:

@@ -23,8 +23,9 @@ _AWK = (
     "posix gnu (-b -c -C -g -h -I -M -n -N -O -P -r -s -S -t -V --sandbox --posix --traditional"
     " --re-interval --csv -k --bignum --characters-as-bytes --lint? --non-decimal-data --optimize --no-optimize"
     " --use-lc-numeric) -F= -v= -f=~program -E=~program -e=~code -i=program -l=program -d?write -o?write"
-    " -p?write -D? --field-separator= --assign= --file=~program --exec=~program --source=~code --include=program"
-    " --load=program --dump-variables?write --pretty-print?write --profile?write 1skip"
+    " -p?write -D?!execute,?dynamic-code --field-separator= --assign= --file=~program"
+    " --exec=~program --source=~code --include=program --load=program"
+    " --dump-variables?write --pretty-print?write --profile?write 1skip"
 )
 
 

@@ -35,8 +35,11 @@ _REVISIONS = r"""-[gi1EFPqh] -n= --max-count= --skip= --since= --until= --after=
 
 TABLE = r"""
 git {log show diff whatchanged diff-tree diff-index diff-files range-diff show-branch cherry}, git reflog show, git \
-  stash {show list} :: <diff> <revisions> --include-untracked --only-untracked --creation-factor= --more= --list \
-  --sha1-name --topics --current --independent --no-name gnu no *committed @read
+  stash list :: <diff> <revisions> --creation-factor= --more= --list --sha1-name --topics --current --independent \
+  --no-name gnu no *committed @read
+# Files that git did not know when they were set aside may hold secrets.
+git stash show :: <diff> <revisions> -u!secret --include-untracked!secret --only-untracked!secret gnu no *committed \
+  @read
 git status :: -[vsbzLu] -u? -M? --verbose --short --branch --show-stash --ahead-behind --porcelain? --long --null \
   --untracked-files? --ignored? --ignore-submodules? --column? --renames --find-renames? --no-renames gnu no \
   *committed @read
@@ -136,10 +139,12 @@ git rm :: -[nqfr] --dry-run --quiet --force --ignore-unmatch --sparse --pathspec
   --pathspec-file-nul --cached:unstaged gnu no *delete
 git mv :: -[vnfk] --verbose --dry-run --force --sparse gnu no *edit $renamed
 git clean :: -[qfidxX] -e= --exclude= --quiet --force --interactive -n:skip --dry-run:skip gnu no *delete .delete
-# What follows are paths to set aside, or the name of an entry: nothing is lost by it.
-git stash, git stash {push save pop apply branch create store} :: -[kSpqua] -m= --message= --keep-index --staged \
-  --patch --quiet --include-untracked --all --index --pathspec-from-file=read --pathspec-file-nul gnu no *skip \
-  @git-state
+# With `-a` it takes what git ignores, too: settings of this machine, secrets among them.
+git stash, git stash push :: -[kSpqu] -a!write --all!write -m= --message= --keep-index --staged --patch --quiet \
+  --include-untracked --pathspec-from-file=read --pathspec-file-nul gnu no *staged @git-state
+# What follows is a message, or the name of an entry: nothing is lost by it.
+git stash {save pop apply branch create store} :: -[kSpqu] -a!write --all!write -m= --message= --keep-index --staged \
+  --patch --quiet --include-untracked --index gnu no *skip @git-state
 # They drop what was set aside; a rule asks.
 git stash {drop clear} :: -[q] --quiet +git-history *skip
 # Their operands are revisions. A rule asks about what they write.

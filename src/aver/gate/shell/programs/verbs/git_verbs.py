@@ -17,6 +17,8 @@ _LOOKS_LIKE_FILE = lazy_pattern(r"\.{0,2}/.*|\.{1,2}|.*[*?\[].*|.*/|.*\.[A-Za-z]
 _REVISION = lazy_pattern(
     r".*[~^].*|.*@\{.*|[0-9a-f]{7,40}|(?:origin|upstream)/.*|ORIG_HEAD|FETCH_HEAD|MERGE_HEAD|v[0-9].*"
 )
+_UNTRACKED_STASH = lazy_pattern(r"stash(?:@\{[^}]*\})?\^3")
+"""The commit of an entry of the stash that holds the files which git did not know: secrets may be among them."""
 _SURELY_A_BRANCH = lazy_pattern(rf"-|@|HEAD|main|master|develop|trunk|{_REVISION.pattern}")
 _HARMLESS_SETTINGS = lazy_pattern(
     r"user\.(?:name|email|signingkey)|color\..*|column\..*|advice\..*|log\.(?:date|decorate|abbrevcommit|showsignature)"
@@ -90,6 +92,8 @@ def _revision_or_path(call: Invocation, word: Word) -> None:
         call.report_path("read", word)
         return
     for value in word.values:
+        if _UNTRACKED_STASH.search(value):
+            call.report_effect("secret", word)
         # `git diff /dev/null ~/notes` compares files outside of the repository.
         if value.startswith(("/", "~", "../")) or value == ".." or "/../" in value:
             call.report_path("read", replace(word, values=(value,)))

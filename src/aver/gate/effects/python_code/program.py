@@ -5,7 +5,8 @@ parses it, and adds these findings to those of `code_scan`:
 
     imports      a module of the standard library that is not in the list of harmless ones
     os           a function of `os` that is not in the list of harmless ones
-    open, Path   a file whose name is not a plain text, or that is opened for writing
+    open, Path   a file whose name is not a plain text, or that is opened for writing: see `files`
+    tests        a test run with options or files that are not plain: see `test_runs`
     files        a function that changes, moves or deletes files
     texts        a URL, or a path that leads out of the workspace or to something guarded
     dunder       a name such as `__globals__`, by which a program gets at everything
@@ -34,17 +35,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from aver.gate.effects.code_scan import FINDINGS_MAX, WORD_MAX, Reach, ReachKind, find_language, scan_text
+from aver.gate.effects.python_code.files import PATH_MAKERS, judge_file_use, judge_path_step, reads_paths, word_set
+from aver.gate.effects.python_code.test_runs import judge_test_run
 from aver.lazy_pattern import lazy_pattern
 
 NODES_MAX = 20_000
 """Parts of a program that Aver looks at. A longer program is not looked into."""
 
 
-def _word_set(*lines: str) -> frozenset[str]:
-    return frozenset(" ".join(lines).split())
-
-
-_HARMLESS_MODULES = _word_set(
+_HARMLESS_MODULES = word_set(
     "__future__ abc array ast argparse bisect calendar cmath collections colorsys contextlib copy csv",
     "dataclasses datetime decimal difflib dis enum errno fnmatch fractions functools gc glob graphlib hashlib",
     "heapq hmac html inspect io itertools json keyword locale logging math numbers operator os pathlib",
@@ -55,18 +54,20 @@ _HARMLESS_MODULES = _word_set(
 )
 """Modules of the standard library that reach nowhere, or whose functions that do have rules of their own."""
 
-_HARMLESS_OS = _word_set(
+_HARMLESS_OS = word_set(
     "path getcwd listdir scandir walk sep linesep curdir pardir extsep pathsep name stat lstat fspath",
     "fsencode fsdecode cpu_count getpid stat_result PathLike devnull access F_OK R_OK strerror",
     "get_terminal_size",
 )
-_FILE_CHANGES = _word_set(
+_FILE_CHANGES = word_set(
     "write_text write_bytes unlink rmdir rmtree rename renames symlink_to hardlink_to link_to chmod lchmod",
     "chown lchown copyfile copy2 copytree copyfileobj move remove removedirs makedirs mkdir touch symlink",
     "link truncate mkfifo mknod utime extractall extract savetxt savez save to_csv to_json to_pickle to_sql",
-    "to_parquet to_excel tofile dump_stats savefig NamedTemporaryFile mkstemp",
+    "to_parquet to_excel tofile dump_stats savefig NamedTemporaryFile mkstemp savez_compressed imwrite imsave",
+    "write_csv write_parquet write_json write_ipc write_image write_html to_feather to_stata to_hdf to_orc to_xml",
+    "ExcelWriter HDFStore memmap open_memmap",
 )
-_HARMLESS_DUNDERS = _word_set(
+_HARMLESS_DUNDERS = word_set(
     "__name__ __doc__ __version__ __file__ __init__ __main__ __all__ __len__ __repr__ __str__ __eq__",
     "__class__ __annotations__ __qualname__ __module__ __enter__ __exit__ __iter__ __next__ __call__",
     "__post_init__ __slots__ __hash__ __lt__ __le__ __gt__ __ge__ __ne__ __add__ __sub__ __mul__ __contains__",
@@ -82,70 +83,67 @@ _NAMES: dict[str, ReachKind] = {
     **dict.fromkeys(("eval", "exec", "compile", "execfile", "breakpoint", "__import__", "__builtins__"), "code"),
     **dict.fromkeys(("globals", "locals", "vars", "setattr", "delattr"), "reflection"),
 }
-_PATH_MAKERS = _word_set(
-    "open Path PosixPath WindowsPath FileIO iglob glob rglob loadtxt genfromtxt fromfile read_csv read_table read_json",
-    "read_parquet read_excel read_xml read_html read_feather joinpath open_code getlines getline",
-    "ZipFile GzipFile BZ2File LZMAFile",
-)
 _ARCHIVE_MEMBERS: dict[str, frozenset[str]] = {
-    "zipfile": _word_set("ZipFile ZipInfo Path is_zipfile BadZipFile LargeZipFile ZIP_STORED ZIP_DEFLATED"),
-    "gzip": _word_set("open GzipFile BadGzipFile"),
-    "bz2": _word_set("open BZ2File"),
-    "lzma": _word_set("open LZMAFile LZMAError"),
+    "zipfile": word_set("ZipFile ZipInfo Path is_zipfile BadZipFile LargeZipFile ZIP_STORED ZIP_DEFLATED"),
+    "gzip": word_set("open GzipFile BadGzipFile"),
+    "bz2": word_set("open BZ2File"),
+    "lzma": word_set("open LZMAFile LZMAError"),
+    "shlex": word_set("split quote join"),
 }
-"""What a program may use of these modules. The rest of them unpacks, decodes, or runs as a program of its own."""
-_OPENERS = _word_set("open ZipFile GzipFile BZ2File LZMAFile")
-"""Functions that open a file, with the mode after its name."""
-_HARMLESS_SYS = _word_set(
+"""What a program may use of these modules. The rest of them unpacks, decodes, reads files that a text names, or runs as
+a program of its own."""
+_HARMLESS_SYS = word_set(
     "argv path stdin stdout stderr exit version version_info platform maxsize byteorder getsizeof getrecursionlimit",
     "setrecursionlimit executable flags implementation float_info int_info hash_info hexversion intern getrefcount",
     "exc_info prefix base_prefix exec_prefix maxunicode getdefaultencoding getfilesystemencoding api_version",
     "stdlib_module_names builtin_module_names dont_write_bytecode set_int_max_str_digits float_repr_style",
     "get_int_max_str_digits thread_info getswitchinterval orig_argv __stdout__ __stderr__",
 )
-_DETOURS = _word_set(
+_DETOURS = word_set(
     "os sys io posix posixpath nt pty socket ssl builtins importlib pkgutil runpy shutil subprocess multiprocessing",
     "ctypes linecache tokenize pickle marshal urllib webbrowser pydoc zipimport codeop popen2 mp",
 )
 """Modules that many others import, and that a program would reach through those."""
 _POWERS: dict[str, ReachKind] = {
     **dict.fromkeys(
-        _word_set(
+        word_set(
             "subprocess_shell subprocess_exec SubprocessProtocol start_new_process ProcessPoolExecutor",
             "breakpointhook pipe_pager pipepager run_process",
         ),
         "process",
     ),
     **dict.fromkeys(
-        _word_set(
+        word_set(
             "create_datagram_endpoint create_server create_unix_server create_unix_connection open_unix_connection",
             "start_server start_unix_server connect_read_pipe connect_write_pipe connect_accepted_socket sock_connect",
             "sock_sendto sock_sendall getaddrinfo getnameinfo sendfile HTTPHandler SocketHandler DatagramHandler",
-            "SMTPHandler SysLogHandler",
+            "SMTPHandler SysLogHandler load_dataset fetch_openml get_rdataset read_clipboard read_gbq",
         ),
         "network",
     ),
     **dict.fromkeys(
-        _word_set(
+        word_set(
             "get_type_hints ForwardRef get_annotations evaluate_forward_ref LambdaType FunctionType CodeType",
             "MethodType resolve_name loadTestsFromName loadTestsFromNames discover read_pickle load_module exec_module",
-            "exec_ find_spec spec_from_file_location addsitedir",
+            "exec_ find_spec spec_from_file_location addsitedir load_lexer_from_file load_formatter_from_file rundocs",
+            "runstring measure f2py ImportString import_string",
         ),
         "code",
     ),
     **dict.fromkeys(
-        _word_set(
+        word_set(
             "modules currentframe getouterframes getinnerframes walk_stack walk_tb stack get_objects get_referrers",
             "get_referents getmodule getclosurevars attrgetter methodcaller f_builtins f_globals f_locals f_back",
             "f_code gi_frame gi_code cr_frame cr_code ag_frame ag_code tb_frame tb_next settrace setprofile",
-            "getattr_static getmembers getmembers_static",
+            "getattr_static getmembers getmembers_static get_field get_original temp_original getter",
         ),
         "reflection",
     ),
     **dict.fromkeys(
-        _word_set(
+        word_set(
             "FileHandler RotatingFileHandler TimedRotatingFileHandler WatchedFileHandler FileType TemporaryFile",
-            "SpooledTemporaryFile TemporaryDirectory mkdtemp mktemp fileConfig dictConfig parents",
+            "SpooledTemporaryFile TemporaryDirectory mkdtemp mktemp fileConfig dictConfig parents BaseRotatingHandler",
+            "FrameSummary StackSummary warn_explicit formatwarning showwarning _Printer__filenames _Printer__lines",
         ),
         "files",
     ),
@@ -157,7 +155,7 @@ _POWERFUL_KEYWORDS: dict[str, ReachKind] = {
     "filename": "files",
     "fromfile_prefix_chars": "files",
 }
-_REACHING_PACKAGES = _word_set(
+_REACHING_PACKAGES = word_set(
     "aver pip setuptools pkg_resources distutils _distutils_hack six git docker psutil trio anyio execnet nox tox",
     "IPython ipykernel jupyter_client selenium playwright pyppeteer curl_cffi treq ansible fsspec s3fs gcsfs",
     "smart_open celery ray huggingface_hub py virtualenv build poetry conda uv",
@@ -165,16 +163,16 @@ _REACHING_PACKAGES = _word_set(
 """Packages that start programs, open connections or load code by purpose, and Aver, which has the keys."""
 _MODULE_LIKE = _HARMLESS_MODULES | _DETOURS
 
-_HARMLESS_PACKAGES = _word_set(
+_HARMLESS_PACKAGES = word_set(
     "numpy pandas scipy matplotlib seaborn sklearn networkx pytest hypothesis attr attrs pydantic dateutil pytz tzdata",
-    "toml tomli tomli_w tomlkit yaml ruamel orjson ujson simplejson msgpack jsonschema markupsafe tabulate colorama",
+    "tomli tomli_w tomlkit yaml ruamel orjson ujson simplejson msgpack jsonschema markupsafe tabulate colorama",
     "termcolor tqdm more_itertools toolz cytoolz sortedcontainers packaging semver typing_extensions mypy_extensions",
     "regex chardet charset_normalizer unidecode pygments markdown mistune docutils faker babel humanize inflection",
     "freezegun deepdiff dirty_equals shapely pyproj xarray polars pyarrow numba statsmodels PIL cv2 skimage",
 )
 """Packages in which a program finds nothing by which it reaches out, but for what other rules find."""
 
-_SENDING_CALLS = _word_set(
+_SENDING_CALLS = word_set(
     "connect connect_ex create_connection open_connection send sendall sendto sendmail send_message send_file post",
     "upload upload_file put_object download download_file urlopen urlretrieve publish execute shell system spawn popen",
     "Popen ssh sftp scp ftp exec_command check_output check_call getoutput sendline interact serve_forever listen",
@@ -183,7 +181,7 @@ _SENDING_CALLS = _word_set(
 )
 """Functions that reach out by their names, of whatever object: where a program uses a package that is not known."""
 
-_AMBIGUOUS_CALLS = _word_set(
+_AMBIGUOUS_CALLS = word_set(
     "get put patch delete head request requests run call cmd command invoke start launch open load loads fetch",
     "retrieve query push pull clone submit login client Client session Session server Server Connection connection",
     "Request main cli whois resolve lookup dial stream subscribe emit notify alert tweet message mail",
@@ -195,7 +193,7 @@ _HOST = lazy_pattern(
     r"|(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?::[0-9]{1,5})?|[\w.+-]{1,80}@[\w.-]{1,80}",
     re.IGNORECASE,
 )
-_FILE_ENDINGS = _word_set(
+_FILE_ENDINGS = word_set(
     "csv tsv json jsonl txt toml yaml yml ini cfg xml html css js ts md rst log dat npy npz parquet"
 )
 
@@ -229,15 +227,16 @@ def scan_python_program(
     is_inside = (may_import if extends else may_read) or is_inside
     plain = _PlainUses()
     unknown = _find_unknown_names(tree, is_own_module)
-    reads_paths = "Path" in text and any(name in text for name in ("read_text", "read_bytes", "open"))
+    steps = reads_paths(text)
     for count, node in enumerate(ast.walk(tree)):
         if count >= NODES_MAX:
             found[Reach("unreadable", 0, f"more than {NODES_MAX} parts")] = None
             break
         plain.note(node)
-        paths = _judge_path_step(node) if reads_paths else ()
+        paths = (*judge_file_use(node, is_inside), *(judge_path_step(node, plain.is_base(node)) if steps else ()))
+        runs = judge_test_run(node, plain.is_called(node), may_import or is_inside) if "main" in text else ()
         packages = _judge_unknown_use(node, unknown, plain) if unknown.packages or unknown.members else ()
-        for kind, word in (*_judge_node(node, is_inside), *_judge_detour(node, plain), *paths, *packages):
+        for kind, word in (*_judge_node(node, is_inside), *_judge_detour(node, plain), *paths, *runs, *packages):
             found[Reach(kind, getattr(node, "lineno", 0), word[:WORD_MAX])] = None
     return tuple(sorted(found, key=lambda reach: reach.line))[:FINDINGS_MAX]
 
@@ -385,7 +384,7 @@ def _judge_detour(node: ast.AST, plain: _PlainUses) -> Iterator[tuple[ReachKind,
         case ast.Name(ctx=ast.Load()):
             if (node.id in ("os", "sys") or node.id in _ARCHIVE_MEMBERS) and not plain.is_base(node):
                 yield "reflection", f"{node.id} handed on"
-            if node.id in _PATH_MAKERS and not plain.is_called(node) and not plain.is_base(node):
+            if node.id in PATH_MAKERS and not plain.is_called(node) and not plain.is_base(node):
                 yield "files", f"{node.id} under another name"
         case ast.Attribute():
             yield from _judge_attribute(node, plain)
@@ -393,7 +392,7 @@ def _judge_detour(node: ast.AST, plain: _PlainUses) -> Iterator[tuple[ReachKind,
             is_library = (node.module or "").partition(".")[0] in sys.stdlib_module_names
             for name in node.names:
                 yield from _judge_member(name.name, is_library)
-                if name.name in _PATH_MAKERS and name.asname not in (None, name.name):
+                if name.name in PATH_MAKERS and name.asname not in (None, name.name):
                     yield "files", f"{name.name} under another name"
                 if node.module == "sys" and name.name not in _HARMLESS_SYS:
                     yield "reflection", f"from sys import {name.name}"
@@ -406,25 +405,6 @@ def _judge_detour(node: ast.AST, plain: _PlainUses) -> Iterator[tuple[ReachKind,
                 yield from _judge_member(attribute, False)
 
 
-def _judge_path_step(node: ast.AST) -> Iterator[tuple[ReachKind, str]]:
-    """Yield steps from one path to another whose end the text does not show."""
-    match node:
-        case ast.BinOp(op=ast.Div()) if not isinstance(node.right, ast.Constant):
-            yield "files", "a path with a name that is not a plain text"
-        case ast.Attribute(attr="parent") if not _is_own_directory(node.value):
-            yield "files", "parent"
-
-
-def _is_own_directory(node: ast.expr) -> bool:
-    """Whether this is the program's own file: `Path(__file__)` or `Path(__file__).resolve()`."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=inner, attr="resolve" | "absolute")):
-            return _is_own_directory(inner)
-        case ast.Call(args=[ast.Name(id="__file__")]):
-            return True
-    return False
-
-
 def _judge_attribute(node: ast.Attribute, plain: _PlainUses) -> Iterator[tuple[ReachKind, str]]:
     base = node.value.id if isinstance(node.value, ast.Name) else ""
     root = node.value
@@ -434,7 +414,7 @@ def _judge_attribute(node: ast.Attribute, plain: _PlainUses) -> Iterator[tuple[R
     if base == "sys" and node.attr not in _HARMLESS_SYS:
         yield "reflection", f"sys.{node.attr}"
     is_free = not plain.is_called(node) and not plain.is_base(node)
-    if node.attr in _PATH_MAKERS and is_free and base in _MODULE_LIKE:
+    if node.attr in PATH_MAKERS and is_free and base in _MODULE_LIKE:
         yield "files", f"{node.attr} under another name"
 
 
@@ -469,7 +449,7 @@ def _judge_call(node: ast.Call) -> Iterator[tuple[ReachKind, str]]:
             yield "reflection", "getattr"
         else:
             named = str(node.args[1].value)  # type: ignore[attr-defined]
-            is_known = named in _FILE_CHANGES or named in _NAMES or named in _PATH_MAKERS
+            is_known = named in _FILE_CHANGES or named in _NAMES or named in PATH_MAKERS
             if is_known or next(_judge_member(named, True), None) is not None:
                 yield "reflection", f"getattr {named}"
     # `model.eval()` is harmless; a method of this name that gets a text evaluates it.
@@ -478,28 +458,6 @@ def _judge_call(node: ast.Call) -> Iterator[tuple[ReachKind, str]]:
     # `Path.replace` moves a file and has one argument. `str.replace` has two.
     if name == "replace" and isinstance(called, ast.Attribute) and len(node.args) + len(node.keywords) == 1:
         yield "files", "replace"
-    if name in _PATH_MAKERS:
-        if not all(_is_plain_path(argument) for argument in node.args[:1] if not isinstance(argument, ast.Starred)):
-            yield "files", f"{name} with a name that is not a plain text"
-        if any(isinstance(argument, ast.Starred) for argument in node.args):
-            yield "files", f"{name} with a name that is not a plain text"
-    if name in _OPENERS:
-        modes = [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg in ("mode", None))]
-        if isinstance(called, ast.Attribute) and name == "open":  # `Path.open` has the mode first.
-            modes += node.args[:1] if not _is_module(called.value) else []
-        for mode in modes:
-            text = mode.value if isinstance(mode, ast.Constant) else None
-            if not isinstance(text, str) or set(text) & set("wax+"):
-                yield "files", "open for writing"
-
-
-def _is_module(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id in ("io", "codecs", "os", "gzip", "bz2", "lzma")
-
-
-def _is_plain_path(node: ast.expr) -> bool:
-    """Whether the value is a text in the program, `__file__`, or a number."""
-    return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id == "__file__")
 
 
 def _judge_text(text: str, is_inside: Callable[[str], bool]) -> Iterator[tuple[ReachKind, str]]:
