@@ -294,7 +294,7 @@ def _compile_new(cls: Any) -> Any:
 
 
 class _FastNamedTuple(tuple[Any, ...], metaclass=_NamedTupleType):
-    """What all named tuples share."""
+    """The methods that all named tuples share."""
 
     __slots__ = ()
     _fields: tuple[str, ...]

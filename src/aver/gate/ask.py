@@ -155,7 +155,7 @@ def ask(
 
 
 class _AskOptions(NamedTuple):
-    """What the caller of `ask` brings along besides the action."""
+    """The inputs that the caller of `ask` brings along besides the action."""
 
     annotations: Mapping[str, Any]
     mode: GateMode

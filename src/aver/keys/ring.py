@@ -207,7 +207,7 @@ class Ring:
         return self._by_fingerprint.get(fingerprint)
 
     def entry_of(self, key: PublicKey) -> RingEntry | None:
-        """What is known about a key: our own entry, or the one that its owner published. None for a bare key."""
+        """The knowledge about a key: our own entry, or the one that its owner published. None for a bare key."""
         return self._by_key.get(key.ed25519)
 
     def retirement_times(self) -> dict[str, str]:
@@ -376,7 +376,7 @@ def _merge_keys(known: PublicKey | None, new: PublicKey) -> PublicKey:
 
 
 def _merge_entries(known: RingEntry | None, new: RingEntry) -> RingEntry:
-    """What two entries of one key say together: the new one, but an earlier retirement stays.
+    """Join two entries of one key: the new one, but an earlier retirement stays.
 
     A rotation to this key that was proved stays, too: it retires the key before. A file has only one such statement, so
     another one in a later file would take that back.

@@ -162,7 +162,7 @@ def _group_chains(
 
 
 def _import_source(row: ChainRow) -> str:
-    """What tells the imports of several sources apart; empty for a chain that was made here."""
+    """The mark that tells the imports of several sources apart; empty for a chain that was made here."""
     return (read_digits(row.name) or OLD_IMPORT) if row.frozen else ""
 
 

@@ -55,7 +55,7 @@ MCP_COMMAND = ("-m", "aver", "gateway", "mcp")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlan:
-    """What is confined, and how: the same for the probes and for the agent."""
+    """The confinement, the same for the probes and for the agent."""
 
     contract: CapsuleContract
     contract_path: str
