@@ -20,7 +20,6 @@ import secrets
 import socket
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -44,6 +43,7 @@ from aver.gateway.mediation.contract_clauses import (
 )
 from aver.gateway.mediation.contract_verdict import EXFIL_VARIABLE
 from aver.gateway.mediation.enclosure import CannotConfine, Enclosure, canary_path, find_python
+from aver.serving.server_thread import serve_on_thread
 
 SMOKE_CALLER = "aver:smoke"
 """The caller of the probes' acts. Each asks whether a file of the workspace may be read, and reads nothing."""
@@ -89,7 +89,7 @@ def open_targets(home: Path) -> Iterator[SmokeTargets]:
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="aver-smoke-")))
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _LoopbackHandler)
-        stack.enter_context(_serve(server))
+        stack.enter_context(serve_on_thread(server, "aver-smoke"))
         abstract = f"@aver-smoke-{secrets.token_hex(8)}"
         for address in (os.fspath(directory / "s"), f"\0{abstract[1:]}"):
             listening = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
@@ -108,18 +108,6 @@ class _LoopbackHandler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *words: object) -> None:  # noqa: A002 - the name is the library's
         """Write nothing to the terminal."""
-
-
-@contextmanager
-def _serve(server: http.server.ThreadingHTTPServer) -> Iterator[None]:
-    thread = threading.Thread(target=server.serve_forever, name="aver-smoke", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def make_report(

@@ -13,7 +13,6 @@ They are written to a file, or served to a Prometheus on the same machine: `GET 
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from aver.errors import BadInput, NotFound, Unavailable
 from aver.files.atomic import replace_file
+from aver.serving.server_thread import serve_on_thread
 
 if TYPE_CHECKING:
     from aver.verdict import Verdict
@@ -198,11 +198,5 @@ def serve_metrics(port: int, text: Callable[[], str]) -> Iterator[None]:
     except OSError as error:
         words = f"cannot serve metrics at {ADDRESS}:{port}: {error.strerror}"
         raise Unavailable(words, advice="choose another --metrics-port") from error
-    thread = threading.Thread(target=server.serve_forever, name="aver-metrics", daemon=True)
-    thread.start()
-    try:
+    with serve_on_thread(server, "aver-metrics"):
         yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
