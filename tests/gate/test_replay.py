@@ -48,6 +48,19 @@ def test_honest_decisions_and_approvals_hold(ledger: Ledger, asked: Any) -> None
     assert ledger.verify("gate.s1").check("decisions").status == "passed"
 
 
+@pytest.mark.parametrize("name", ["token", "passwd", "secret.py"])
+def test_links_and_scripts_whose_names_sound_secret_are_no_secrets(
+    ledger: Ledger, asked: Any, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "real").write_text("print(1)\n")
+    (tmp_path / name).symlink_to("real")
+    asked(f"cat {name}")
+    facts = asked(f"python3 {name}").record.to_dict()["outcome"]["result"]["facts"]
+    assert facts["links"] == {str(tmp_path / name): str(tmp_path / "real")}
+    verdict = ledger.verify()
+    assert (verdict.status, verdict.check("decisions").status) == ("verified", "passed")
+
+
 def test_an_approval_whose_persons_key_is_not_known_is_not_called_checked(ledger: Ledger, asked: Any) -> None:
     ada = somebody("ada")
     enrolled(ledger, ada)

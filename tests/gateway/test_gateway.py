@@ -209,6 +209,23 @@ class TestConfirmation:
         assert office.act("DeleteWorkspaceFile", commit)["reason_code"] == "ALLOW"
         assert office.act("DeleteWorkspaceFile", commit)["reason_code"] != "ALLOW"
 
+    @pytest.mark.parametrize("content", [b"junk\n", b"\xff\x00", b""], ids=["text", "bytes", "empty"])
+    @pytest.mark.parametrize("name", ["old.txt", ".env"])
+    def test_an_approved_deletion_is_one_of_the_content_that_was_there(
+        self, office: Office, name: str, content: bytes
+    ) -> None:
+        office.enrol()
+        (office.workspace / name).write_bytes(content)
+        asked = office.act("DeleteWorkspaceFile", {"relpath": name})
+        office.approve(asked["data"]["approval"])
+        (office.workspace / name).write_text("precious\n")
+        again = office.act("DeleteWorkspaceFile", {"relpath": name})
+        assert again["reason_code"] == "REQUIRE_CONFIRM"
+        assert again["data"]["approval"] != asked["data"]["approval"]
+        (office.workspace / name).write_bytes(content)
+        assert office.act("DeleteWorkspaceFile", {"relpath": name})["reason_code"] == "ALLOW"
+        assert office.ledger.verify().status == "verified"
+
     def test_a_denial_denies(self, office: Office) -> None:
         office.enrol()
         (office.workspace / "old.txt").write_text("x")

@@ -33,13 +33,15 @@ from aver.config import Config
 from aver.errors import AverError, Exists, HeadMoved, InvalidCapsule, Refused
 from aver.fast_dataclass import NamedTuple, dataclass
 from aver.gate.action import Action, Facts
+from aver.gate.approved_code import CHANGED_CODE, has_same_code
 from aver.gate.call_decisions import gate_id_for, next_gate_id
 from aver.gate.changes import seal_change
 from aver.gate.decide import Decider, Gate, build_refusal, decide
 from aver.gate.decision import Decision
-from aver.gate.decision_record import CallerAnswer, decision_chain, decision_key, seal_decision
+from aver.gate.decision_record import CallerAnswer, RecordedDecision, decision_chain, decision_key, seal_decision
 from aver.gate.effects.large_action import bound_action
-from aver.gate.facts.surroundings import gather_facts
+from aver.gate.facts.surroundings import KnownFacts, gather_facts
+from aver.gate.own_records import OwnRecords
 from aver.gate.own_tools import add_code_declaration
 from aver.gate.policy.bundle import ALLOWED_FILE, load_policy_bundle
 from aver.gate.risk.history.fixes import load_recent_fixes
@@ -144,13 +146,13 @@ def ask(
     options = _AskOptions(
         annotations or {}, mode, answer_with or (lambda decision: None), decide, beside, approvals, meaning
     )
-    answer, known = _decide_and_seal(ledger, action, gate, options)
+    answer, known, basis = _decide_and_seal(ledger, action, gate, options)
     if answer.decision.decision != "human_review" or mode == "observe":
         return answer
-    answer, approval = _open_or_use_approval(ledger, action, answer, known, wait, approvals)
+    answer, approval = _open_or_use_approval(ledger, action, answer, known, basis, wait, approvals)
     if approval is None:
         return answer
-    decided, _ = _decide_and_seal(ledger, action, gate, options, approval)
+    decided, _, _ = _decide_and_seal(ledger, action, gate, options, approval)
     return replace(decided, request=answer.request, outcome=answer.outcome)
 
 
@@ -173,13 +175,20 @@ class _KnownRequest(NamedTuple):
     is_approved: bool = False
 
 
+class _UsedApproval(NamedTuple):
+    """An approval that was used: its record, and the facts of the decision by which the person was asked."""
+
+    record: Sealed
+    asked: Mapping[str, Any]
+
+
 def _decide_and_seal(
-    ledger: Ledger, action: Action, gate: Gate, options: _AskOptions, approval: Sealed | None = None
-) -> tuple[Answer, _KnownRequest | None]:
-    """Decide, and seal the decision: steps 2 to 4. `approval` is the record by which a person's approval was used.
+    ledger: Ledger, action: Action, gate: Gate, options: _AskOptions, approval: _UsedApproval | None = None
+) -> tuple[Answer, _KnownRequest | None, KnownFacts]:
+    """Decide, and seal the decision: steps 2 to 4. `approval` is the person's approval that was used.
 
     Another decision of the session may be sealed in the meantime. It counts for this one, so Aver decides anew. Returns
-    the request for the same action, too, where a person must approve and Aver has looked for one.
+    the request for the same action, too, where a person must approve and Aver has looked for one, and the facts.
     """
     gate_id = gate_id_for(action.call_id, 0)
     known: _KnownRequest | None = None
@@ -191,15 +200,16 @@ def _decide_and_seal(
                 facts, effects = gather_facts(
                     ledger, action, gate, options.annotations, head=head, meaning=options.meaning
                 )
-            if approval is not None:
-                facts = replace(facts, approved=True, approved_by=approval.to_dict()["authority"]["approver"] or "")
+            if approval is not None and has_same_code(approval.asked, KnownFacts(facts, effects)):
+                approver = approval.record.to_dict()["authority"]["approver"] or ""
+                facts = replace(facts, approved=True, approved_by=approver)
         except AverError as error:
             facts, effects, basis = Facts(now=clock.now()), None, Gate(bundle=None, trouble=error.message)
         # 3. Decide.
         with log.log_time("gate", "decided"):
             decision = _call_decider(options.decide, action, facts, basis, gate_id, effects)
         if decision.decision == "human_review" and options.mode != "observe" and approval is None and known is None:
-            known = _find_known_request(ledger, action, decision.digest)
+            known = _find_known_request(ledger, action, decision.digest, KnownFacts(facts, effects))
             if known is not None and options.approvals == "use":
                 approval = _use_known_approval(ledger, action, known)
             if approval is not None:
@@ -216,7 +226,7 @@ def _decide_and_seal(
                     basis,
                     decision,
                     after=after,
-                    approval=approval,
+                    approval=None if approval is None else approval.record,
                     mode=options.mode,
                     answer=options.answer_with(decision),
                     beside=options.beside,
@@ -241,9 +251,12 @@ def _decide_and_seal(
             )
         if log.is_logged("gate"):
             _log_decision(decision, record, basis)
-        used = approval if decision.decision == "human_approved" else None
+        used = approval.record if approval is not None and decision.decision == "human_approved" else None
         request = known.request if known is not None and used is not None else None
-        return Answer(decision=decision, record=record, call_id=action.call_id, approval=used, request=request), known
+        answer = Answer(decision=decision, record=record, call_id=action.call_id, approval=used, request=request)
+        if approval is not None and used is None and decision.decision == "human_review":
+            answer = replace(answer, trouble=CHANGED_CODE)
+        return answer, known, KnownFacts(facts, effects)
     raise overtaken
 
 
@@ -320,19 +333,19 @@ def load_gate(config: Config, workspace: str, ledger: Ledger | None = None) -> G
 # --- asking a human
 
 
-def _find_known_request(ledger: Ledger, action: Action, digest: str) -> _KnownRequest | None:
+def _find_known_request(ledger: Ledger, action: Action, digest: str, now: KnownFacts) -> _KnownRequest | None:
     """Find an approval of the same action that covers it, or an open request of its session.
 
     None where the requests cannot be read. Then the decision is sealed first, and step 5 says why.
     """
     try:
-        return _look_for_request(ledger, action, digest)
+        return _look_for_request(ledger, action, digest, now)
     except AverError as error:
         log.debug("gate", "requests for approval cannot be read: %s", error.message)
         return None
 
 
-def _look_for_request(ledger: Ledger, action: Action, digest: str) -> _KnownRequest:
+def _look_for_request(ledger: Ledger, action: Action, digest: str, now: KnownFacts) -> _KnownRequest:
     from aver.gate.approvals import load_request_states, recent_requests
     from aver.gate.approvals.request import STATEMENT_VERSION, session_scope
 
@@ -341,7 +354,10 @@ def _look_for_request(ledger: Ledger, action: Action, digest: str) -> _KnownRequ
     same = [
         request
         for request in recent_requests(ledger)
-        if request.digest == digest and request.statement == STATEMENT_VERSION
+        if request.digest == digest
+        and request.statement == STATEMENT_VERSION
+        # A person was asked about other code than the action would run now.
+        and has_same_code(_read_asked_facts(ledger, request), now)
     ]
     states = list(zip(same, load_request_states(ledger, same), strict=True))
     # An approval whose scope holds this session comes first, then an open request of this session. An action that
@@ -358,38 +374,53 @@ def _look_for_request(ledger: Ledger, action: Action, digest: str) -> _KnownRequ
     return _KnownRequest(waiting[-1] if waiting else None)
 
 
-def _use_known_approval(ledger: Ledger, action: Action, known: _KnownRequest) -> Sealed | None:
+def _read_asked_facts(ledger: Ledger, request: ApprovalRequest) -> Mapping[str, Any]:
+    """Return the facts of the decision by which a person was asked; none where a request has no decision."""
+    record = OwnRecords(ledger).get(decision_key(request.gate_id))
+    facts = None if record is None else RecordedDecision.from_record(record).result.get("facts")
+    return facts if isinstance(facts, dict) else {}
+
+
+def _use_known_approval(ledger: Ledger, action: Action, known: _KnownRequest) -> _UsedApproval | None:
     """Use an approval that is there already. None where there is none, or where it is not good any more."""
     from aver.gate.approvals import consume, take_up_request
 
     if known.request is None or not known.is_approved:
         return None
     try:
+        asked = _read_asked_facts(ledger, known.request)
         take_up_request(ledger, known.request, action)
-        return consume(ledger, known.request, action.digest, by=action.call_id, session=action.session)
+        used = consume(ledger, known.request, action.digest, by=action.call_id, session=action.session)
+        return _UsedApproval(used, asked)
     except AverError as error:  # Another caller used it first, or a person denied it after all.
         log.debug("gate", "the approval of request %s is not used: %s", known.request.id, error.message)
         return None
 
 
 def _open_or_use_approval(
-    ledger: Ledger, action: Action, answer: Answer, known: _KnownRequest | None, wait: float, approvals: ApprovalUse
-) -> tuple[Answer, Sealed | None]:
+    ledger: Ledger,
+    action: Action,
+    answer: Answer,
+    known: _KnownRequest | None,
+    now: KnownFacts,
+    wait: float,
+    approvals: ApprovalUse,
+) -> tuple[Answer, _UsedApproval | None]:
     """Open a request, or go on with the one that is open for the same action. This is step 5.
 
-    `known` is the request that was found before the decision was sealed. Returns the answer with the request in it, and
-    the record of the approval that was used; None where there is none.
+    `known` is the request that was found before the decision was sealed, and `now` has the facts of the decision.
+    Returns the answer with the request in it, and the approval that was used; None where there is none.
     """
     from aver.gate.approvals import consume, open_request, take_up_request, wait_for_answer
 
     # An approval that was found before, and could not be used, may be spent by now: look again.
     if known is None or (known.is_approved and approvals == "use"):
-        known = _look_for_request(ledger, action, answer.decision.digest)
+        known = _look_for_request(ledger, action, answer.decision.digest, now)
     try:
         if known.request is not None:
             take_up_request(ledger, known.request, action)
         request = known.request or open_request(
-            ledger, action, answer.decision, parent=answer.record, correlation=action.call_id
+            ledger, action, answer.decision, now=now.facts, parent=answer.record, correlation=action.call_id
         )
     except Refused as refusal:
         advice = f" ({refusal.advice})" if refusal.advice else ""
@@ -401,7 +432,8 @@ def _open_or_use_approval(
         waited = wait > 0 or outcome.state != "timeout"
         return replace(answer, request=request, outcome=outcome if waited else None), None
     try:
+        asked = _read_asked_facts(ledger, request)
         used = consume(ledger, request, action.digest, by=action.call_id, session=action.session)
     except Refused as refusal:  # Another caller used it first, or a person denied it after all.
         return replace(answer, request=request, trouble=refusal.message), None
-    return replace(answer, request=request, outcome=outcome), used
+    return replace(answer, request=request, outcome=outcome), _UsedApproval(used, asked)

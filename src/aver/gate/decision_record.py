@@ -166,6 +166,9 @@ _FACTS_FROM_OUTSIDE = frozenset(
 )
 """The facts that may quote a text of the agent or of the environment."""
 
+_FACTS_BY_PATH = frozenset({"links", "code"})
+"""Those whose names are paths. The name of a file, such as `token`, does not make the value beside it a secret."""
+
 
 def build_decision_draft(
     action: Action,
@@ -202,7 +205,11 @@ def build_decision_draft(
         {
             "action": action.to_dict() if decision.digest else _to_lossy_dict(action),
             # Not all facts: Aver's own words, such as the class `secret`, are no names of secrets.
-            "facts": {name: value for name, value in known.items() if name in _FACTS_FROM_OUTSIDE},
+            "facts": {
+                name: [[path, fact] for path, fact in value.items()] if name in _FACTS_BY_PATH else value
+                for name, value in known.items()
+                if name in _FACTS_FROM_OUTSIDE
+            },
             "policy": policy_lists,
             "fixes": [] if found is None else list(found.fixes),
             "reasons": list(decision.reasons),
@@ -210,6 +217,7 @@ def build_decision_draft(
         }
     )
     told = masked.value
+    told["facts"] |= {name: dict(told["facts"][name]) for name in _FACTS_BY_PATH}
     named = told["action"]
     summary = summarise_action(named)
     result = {

@@ -9,6 +9,7 @@ of the action is one of this request.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from aver.diffs import unified_diff
 from aver.files.workspace_files import FileLook
@@ -20,9 +21,12 @@ from aver.gateway.request import BoundRequest
 CHANGING_INTENTS = frozenset({"WriteWorkspaceFile", "DeleteWorkspaceFile"})
 """The intents whose effect depends on the present state of a file."""
 
+SHOWN_REMOVAL_MAX = 256 * 1024
+"""Characters of a file whose lines the diff of its removal shows. Nobody reads more, and a larger diff is refused."""
+
 
 def build_action(request: BoundRequest, *, action_id: str, workspace: str, diff: str | None = None) -> Action:
-    """Build the action of a request. `diff` is that of a file that is written."""
+    """Build the action of a request. `diff` is that of a file that is written or removed."""
     return build_intent_action(
         request.intent_id,
         request.inputs,
@@ -37,18 +41,30 @@ def build_action(request: BoundRequest, *, action_id: str, workspace: str, diff:
 
 
 def build_change(request: BoundRequest, workspace: str, look: FileLook) -> str | None:
-    """Return the diff of a write; None where the file must not be shown, is no text, or does not change."""
-    if request.intent_id != "WriteWorkspaceFile":
-        return None
-    relpath = request.inputs["relpath"]
+    """Return the diff of a write or a removal.
+
+    None where a write must not be shown, is of a file that is no text, or changes nothing. None also where there is no
+    file to remove.
+    """
+    relpath, is_there = request.inputs["relpath"], look.base.sha256 is not None
+    text: str | None = None
     # The text of a guarded file must not get into a record, not even as the lines that a change removes.
-    if (
-        look.base.sha256 is not None
-        and locate_path(os.path.join(workspace, relpath), None, build_path_roots(workspace, {})).classes
-    ):
+    place = locate_path(os.path.join(workspace, relpath), None, build_path_roots(workspace, {})) if is_there else None
+    if is_there and not (place and place.classes):
+        with suppress(UnicodeDecodeError):
+            text = look.data.decode()
+    if request.intent_id == "DeleteWorkspaceFile":
+        return _show_removal(relpath, look, text) if is_there else None
+    if is_there and text is None:
         return None
-    try:
-        before = None if look.base.sha256 is None else look.data.decode()
-    except UnicodeDecodeError:
-        return None
-    return unified_diff(relpath, before, request.inputs["content"]) or None
+    return unified_diff(relpath, text, request.inputs["content"]) or None
+
+
+def _show_removal(relpath: str, look: FileLook, text: str | None) -> str:
+    """Return the removal of a file as a diff, with the lines that go where they can be shown.
+
+    The diff names the digest of the file. So an approval of the removal is one of this content, shown or not.
+    """
+    head = f"diff --git a/{relpath} b/{relpath}\ndeleted file mode 100644\nindex {look.base.sha256}..{'0' * 64}\n"
+    lines = "" if text is None or len(text) > SHOWN_REMOVAL_MAX else unified_diff(relpath, text, None)
+    return head + (lines or f"Binary files a/{relpath} and /dev/null differ\n")

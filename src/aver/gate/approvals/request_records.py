@@ -28,7 +28,7 @@ from aver.capsule.masking.mask import mask
 from aver.capsule.model import Authority, Capsule, Context, Outcome, Reasoning, Trigger
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, Exists, IntegrityError, NotFound, Refused
-from aver.gate.action import Action
+from aver.gate.action import Action, Facts
 from aver.gate.action_text import summarise_action
 from aver.gate.approvals.enrolment import ApprovalSetup, load_approval_setup, record_rotations
 from aver.gate.approvals.request import (
@@ -44,6 +44,7 @@ from aver.gate.approvals.request import (
 from aver.gate.approvals.roster import Approver
 from aver.gate.approvals.rules import EXPIRES_MAX, ApprovalLevel
 from aver.gate.approvals.vote import RequestState, Vote, compute_state, read_vote
+from aver.gate.approved_code import describe_code
 from aver.gate.decision import Decision
 from aver.gate.own_records import OwnRecords
 from aver.ledger import Head, Ledger
@@ -59,9 +60,15 @@ def approvals_chain(tenant: str) -> str:
 
 
 def open_request(
-    ledger: Ledger, action: Action, decision: Decision, *, parent: Sealed | None = None, correlation: str | None = None
+    ledger: Ledger,
+    action: Action,
+    decision: Decision,
+    *,
+    now: Facts | None = None,
+    parent: Sealed | None = None,
+    correlation: str | None = None,
 ) -> ApprovalRequest:
-    """Open a request about an action. `parent` is the record of the gate's decision.
+    """Open a request about an action. `parent` is the record of the gate's decision, and `now` has its facts.
 
     Raises Refused with `NO_APPROVERS` if too few approvers are enrolled.
     """
@@ -81,6 +88,7 @@ def open_request(
         approvers=approvers,
         anchor=setup.roster.anchor,
     )
+    content["reasons"] += [] if now is None else describe_code(now)
     summary = str(mask(summarise_action(action.to_dict())).value)
     draft = Capsule(
         type="auth",
