@@ -54,7 +54,7 @@ class Tally:
     """Reads that are taken for something else."""
 
     def count(self, tool: Mapping[str, Any], label: str) -> None:
-        found, trusted = _classify(tool, is_trusted=False), _classify(tool, is_trusted=True)
+        found, trusted = (_classify(tool, self.server, is_trusted=is_trusted) for is_trusted in (False, True))
         self.tools += 1
         if label == "effect":
             self.mistaken += [tool["name"]] if found == "read" else []
@@ -65,12 +65,13 @@ class Tally:
         self.missed += [] if found == "read" else [f"{tool['name']} ({found})"]
 
 
-def _classify(tool: Mapping[str, Any], *, is_trusted: bool) -> str:
+def _classify(tool: Mapping[str, Any], server: str, *, is_trusted: bool) -> str:
     return classify_tool(
         tool["name"],
         tool.get("description", ""),
         tool.get("inputSchema"),
         tool.get("annotations"),
+        server=server,
         is_trusted=is_trusted,
     )
 

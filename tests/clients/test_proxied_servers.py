@@ -122,15 +122,17 @@ def test_the_everything_server_works_behind_the_proxy(tmp_path: Path, aver_home:
                     found.append((name, result.model_dump(mode="json", exclude={"meta"})))
         prompts = [prompt.name for prompt in (await client.list_prompts()).prompts]
         resources = [str(one.uri) for one in (await client.list_resources()).resources]
-        # Some resources have the time in them.
-        return list(
-            json.loads(re.sub(r"[0-9]+:[0-9]{2}:[0-9]{2} [AP]M", "now", json.dumps([*found, prompts, resources])))
-        )
+        return list(without_times([*found, prompts, resources]))
 
     direct = list_with(server, tmp_path, use)
     assert list_with(through_proxy(server, "all", tmp_path), tmp_path, use) == direct
     with open_ledger() as ledger:
         assert ledger.verify().status == "verified"
+
+
+def without_times(value: Any) -> Any:
+    """Return a value of the everything server without times of day, which some of its resources have in them."""
+    return json.loads(re.sub(r"[0-9]+:[0-9]{2}:[0-9]{2} [AP]M", "now", json.dumps(value)))
 
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -156,14 +158,15 @@ async def main():
         await session.initialize()
         names = [tool.name for tool in (await session.list_tools()).tools]
         told = [await session.call_tool(name, arguments) for name, arguments in calls]
-        print(json.dumps([names, [[one.isError, one.content[0].text] for one in told]]))
+        parts = [[each.model_dump(mode="json") for each in one.content] for one in told]
+        print(json.dumps([names, [[one.isError, content] for one, content in zip(told, parts)]]))
 
 asyncio.run(main())
 """
 
 
 def call_by_older_sdk(python: Path, command: Sequence[str], calls: Sequence[Any]) -> tuple[list[str], list[Any]]:
-    """Call tools with SDK 1.x. Returns the names of the tools, and whether each call failed, with its text."""
+    """Call tools with SDK 1.x. Returns the names of the tools, and whether each call failed, with its content."""
     words = [str(python), "-c", OLDER_FLOW, json.dumps([command, calls, environment()])]
     done = subprocess.run(words, capture_output=True, text=True, env=environment())
     assert done.returncode == 0, done.stderr
@@ -202,6 +205,57 @@ def test_servers_work_behind_the_proxy_with_sdk_1(older_sdk: Path, tmp_path: Pat
     assert not (data / "c.txt").exists()
     with open_ledger() as ledger:
         assert read_outcomes(ledger).count("ALLOW") == 3
+        assert ledger.verify().status == "verified"
+
+
+APPROVED, DENIED = "toggle-simulated-logging", "toggle-subscriber-updates"
+"""Tools of the everything server that nobody has declared as reading. A person approves one call of the first."""
+
+PLAIN_READS = ("echo", "get-env", "get-tiny-image", *(name for name in ARGUMENTS if name != "echo"))
+"""The tools of the everything server that only read."""
+
+
+def log_before(log: Path, package: str, program: str) -> list[str]:
+    """The command of a server that keeps every line that reaches it in a file."""
+    return ["sh", "-c", 'tee "$0" | "$1"', str(log), str(installed(package) / program)]
+
+
+def list_reached(log: Path) -> list[str]:
+    """The tools whose calls have reached a server, in order."""
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    return [line["params"]["name"] for line in lines if line.get("method") == "tools/call"]
+
+
+def wants_once(tool: str) -> Any:
+    """A person who approves the first call of a tool, and nothing else."""
+    seen: list[str] = []
+
+    def wants(request: ApprovalRequest) -> bool:
+        seen.append(request.content["action"]["arguments"]["tool"])
+        return seen[-1] == tool and seen.count(tool) == 1
+
+    return wants
+
+
+def test_the_everything_server_works_behind_the_proxy_with_sdk_1(
+    older_sdk: Path, tmp_path: Path, aver_home: Path
+) -> None:
+    write_settings(aver_home, PLAIN_READS, server="all")
+    reads = [[name, ARGUMENTS.get(name, {})] for name in PLAIN_READS if name != "get-env"]
+    log = tmp_path / "reached.jsonl"
+    server = log_before(log, EVERYTHING, "mcp-server-everything")
+    direct = without_times(call_by_older_sdk(older_sdk, server, reads))
+    log.unlink()
+    words = [str(COMMAND), "proxy", "--name", "all", "--session", "s1", "--workspace", str(tmp_path), "--", *server]
+    effects = [[APPROVED, {}], [APPROVED, {}], [DENIED, {}]]
+    with person_at_work(wants_once(APPROVED)) as answered:
+        names, told = without_times(call_by_older_sdk(older_sdk, words, [*reads, ["get-env", {}], *effects]))
+    assert [names, told[: len(reads)]] == direct
+    assert [is_error for is_error, _ in told] == [False] * (len(reads) + 2) + [True, True]
+    assert len(answered) == 3
+    assert list_reached(log) == [*(name for name, _ in reads), "get-env", APPROVED]
+    with open_ledger() as ledger:
+        assert read_outcomes(ledger).count("ALLOW") == len(reads) + 2
         assert ledger.verify().status == "verified"
 
 
@@ -332,3 +386,88 @@ startup_timeout_sec = 60
 [projects."{workspace}"]
 trust_level = "trusted"
 """
+
+
+def test_claude_code_uses_the_everything_server_through_the_proxy(
+    claude_code: Path, tmp_path: Path, aver_home: Path
+) -> None:
+    call, answer = stub_anthropic.call, stub_anthropic.answer
+    effects = {"toolu_first": APPROVED, "toolu_again": APPROVED, "toolu_denied": DENIED}
+    turns: stub_anthropic.Turns = [
+        *([call(f"toolu_{name}", f"mcp__all__{name}", **ARGUMENTS.get(name, {}))] for name in PLAIN_READS),
+        *([call(number, f"mcp__all__{name}")] for number, name in effects.items()),
+        [answer("That was all.")],
+    ]
+    log = tmp_path / "reached.jsonl"
+    command, *words = log_before(log, EVERYTHING, "mcp-server-everything")
+    with stub_anthropic.model_that_says(turns) as stub:
+        room = new_room(tmp_path, aver_home, stub, claude_code)
+        write_settings(aver_home, PLAIN_READS, server="all")
+        settings = room.home / ".claude.json"
+        entry = {"type": "stdio", "command": command, "args": words, "env": {"SHOP": "open"}}
+        settings.write_text(json.dumps({"mcpServers": {"all": entry}}, indent=2))
+        room.aver("install", "claude-code", "--proxy")
+        key = {"ANTHROPIC_BASE_URL": stub.url, "ANTHROPIC_API_KEY": "not-a-real-one"}
+        inside = Room(room.home, room.workspace, {**room.environment, **key})
+        asked = ("-p", "Note what there is.", "--model", stub_anthropic.MODEL, "--output-format", "stream-json")
+        with person_at_work(wants_once(APPROVED)):
+            done = inside.run("claude", *asked, "--verbose", "--allowedTools", "mcp__all")
+        assert done.returncode == 0, done.stdout + done.stderr
+        session = json.loads(done.stdout.splitlines()[0])["session_id"]
+    for name in PLAIN_READS:
+        assert "Aver: " not in stub_anthropic.heard(stub, f"toolu_{name}"), name
+    assert "5" in stub_anthropic.heard(stub, "toolu_get-sum")
+    assert "Aver: " not in stub_anthropic.heard(stub, "toolu_first")
+    for refused in ("toolu_again", "toolu_denied"):
+        assert "Aver: " in stub_anthropic.heard(stub, refused)
+    assert list_reached(log) == [*PLAIN_READS, APPROVED]
+    with open_ledger() as ledger:
+        assert read_outcomes(ledger, session).count("ALLOW") == len(PLAIN_READS) + 1
+        assert ledger.verify().status in ("verified", "qualified")
+    room.aver("uninstall", "claude-code")
+    assert json.loads(settings.read_text())["mcpServers"] == {"all": entry}
+
+
+def test_codex_uses_the_everything_server_through_the_proxy(codex: Path, tmp_path: Path, aver_home: Path) -> None:
+    call, answer = stub_responses.call, stub_responses.answer
+    space = {"namespace": "mcp__all"}
+    find = {"type": "tool_search_call", "call_id": "c_find", "execution": "client", "status": "completed"}
+    effects = {"c_first": APPROVED, "c_again": APPROVED, "c_denied": DENIED}
+    turns: stub_responses.Turns = [
+        # Codex writes a low line where the name of a tool has a hyphen.
+        [{**find, "arguments": {"query": "echo, get, toggle", "limit": 20}}],
+        *([{**call(f"c_{name}", name.replace("-", "_"), **ARGUMENTS.get(name, {})), **space}] for name in PLAIN_READS),
+        *([{**call(number, name.replace("-", "_")), **space}] for number, name in effects.items()),
+        [answer("That was all.")],
+    ]
+    log = tmp_path / "reached.jsonl"
+    command, *words = log_before(log, EVERYTHING, "mcp-server-everything")
+    with stub_responses.model_that_says(turns) as stub:
+        room = new_room(tmp_path, aver_home, stub, codex)
+        write_settings(aver_home, PLAIN_READS, server="all")
+        settings = room.home / ".codex" / "config.toml"
+        settings.parent.mkdir()
+        text = CODEX_SETTINGS.format(
+            model=stub_responses.MODEL, url=stub.url, workspace=room.workspace, program=command, data=""
+        )
+        text = text.replace("[mcp_servers.files]", "[mcp_servers.all]").replace('args = [""]', f"args = {words!r}")
+        settings.write_text(text)
+        servers = tomllib.loads(text)["mcp_servers"]
+        room.aver("install", "codex", "--proxy")
+        free = ("--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox")
+        with person_at_work(wants_once(APPROVED)):
+            done = room.run("codex", "exec", *free, "Note what there is.")
+        assert done.returncode == 0, done.stdout + done.stderr
+    for name in PLAIN_READS:
+        assert "Aver: " not in stub_responses.heard(stub, f"c_{name}"), name
+    assert "5" in stub_responses.heard(stub, "c_get-sum")
+    assert "Aver: " not in stub_responses.heard(stub, "c_first")
+    for refused in ("c_again", "c_denied"):
+        assert "Aver: " in stub_responses.heard(stub, refused)
+    assert list_reached(log) == [*PLAIN_READS, APPROVED]
+    with open_ledger() as ledger:
+        [chain] = [name for name in ledger.chains() if name.startswith("gateway.")]
+        assert read_outcomes(ledger, chain.removeprefix("gateway.")).count("ALLOW") == len(PLAIN_READS) + 1
+        assert ledger.verify().status in ("verified", "qualified")
+    room.aver("uninstall", "codex")
+    assert tomllib.loads(settings.read_text())["mcp_servers"] == servers

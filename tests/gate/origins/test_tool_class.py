@@ -40,6 +40,33 @@ def test_the_name_says_the_class(name: str, expected: str) -> None:
     assert expected in CALL_CLASSES
 
 
+@pytest.mark.parametrize(
+    ("name", "server", "expected"),
+    [
+        ("checkout", "", "pay"),
+        ("shop_checkout", "shop", "pay"),
+        ("git_checkout", "", "change"),
+        ("checkout_branch", "", "change"),
+        ("checkout", "my-git", "change"),
+        ("git_fetch", "", "change"),
+        ("fetch_commits", "github", "read"),
+        ("fetch_order", "shop", "read"),
+        ("transfer", "bank", "pay"),
+        ("transfer_issue", "", "share"),
+        ("add_issue", "", "create"),
+        ("add_member", "", "share"),
+        ("add_users_to_room", "", "share"),
+    ],
+)
+def test_a_verb_means_something_else_beside_other_words(name: str, server: str, expected: str) -> None:
+    assert classify_tool(name, server=server) == expected
+
+
+def test_the_words_of_a_server_give_a_verb_no_milder_meaning() -> None:
+    schema = {"properties": {"branch": {"type": "string"}}}
+    assert classify_tool("checkout", "Switches the git branch of a repository.", schema) == "pay"
+
+
 def test_a_read_of_an_address_is_a_fetch() -> None:
     schema = {"properties": {"url": {"type": "string"}}}
     assert classify_tool("get_page", schema=schema) == "fetch"

@@ -31,3 +31,18 @@ def test_a_noun_asks_for_nothing_and_a_tool_s_thing_is_not_its_verb(
     prompt: str, call_class: str, tool: str, is_asked: bool
 ) -> None:
     assert UserWords.read([prompt]).asks_for(call_class, tool) is is_asked
+
+
+def test_checking_out_a_branch_asks_for_no_payment() -> None:
+    words = UserWords.read(("Check out the branch 'dev' and look for TODOs.",))
+    assert words.asks_for("change", "git_checkout")
+    assert not words.asks_for("pay", "checkout")
+    assert not UserWords.read(("Check out this article.",)).asks_for("change", "git_checkout")
+    assert UserWords.read(("Checkout, please: I want these shoes.",)).asks_for("pay", "checkout")
+
+
+def test_writing_to_people_does_not_ask_to_add_them() -> None:
+    words = UserWords.read(("To each user in the room write a message.",))
+    assert words.asks_for("send", "send_message")
+    assert not words.asks_for("share", "add_user_to_room")
+    assert UserWords.read(("Add all users to the room.",)).asks_for("share", "add_user_to_room")

@@ -41,5 +41,11 @@ def judge_action(
         return None
     tool = str(action.arguments[intent.tool])
     declared = read_declaration(facts.declared)
-    found = classify_tool(tool, annotations=facts.annotations, declared=declared, is_trusted=is_trusted)
+    found = classify_tool(
+        tool,
+        annotations=facts.annotations,
+        server=str(action.arguments["server"]),
+        declared=declared,
+        is_trusted=is_trusted,
+    )
     return judge_call(ToolMeaning(tool, found), action.arguments["arguments"], words, read)

@@ -3,7 +3,7 @@
     read     looks something up in the service
     fetch    gets something from an address that the call names
     send     gives a text to others: a message, a post
-    share    gives others access: to a file, a room, an event
+    share    gives others access: to a file, a room, an event. `add_member` shares
     pay      moves money
     create   makes something new: an event, a file, a booking
     change   changes something that is there
@@ -12,7 +12,8 @@
 `classify_tool` looks at these in turn. The first that says something decides:
 
 1. the user's settings, which say `effects` of the tool;
-2. the name: its first word that is a known verb, or its last one (`issue_read`);
+2. the name: its first word that is a known verb, or its last one (`issue_read`). Some verbs have another meaning beside
+   certain words of the name, or of the name that the user gave to the server: `git_checkout` pays nothing;
 3. the description: the verb of its first sentence.
 
 A tool of which nothing is known changes something. Three things make a class worse, and none makes it better: a second
@@ -54,7 +55,7 @@ _VERBS: Mapping[CallClass, str] = {
     "fetch": "download visit open navigate goto curl",
     "send": """send post reply email mail message notify publish forward broadcast comment tweet dm respond contact
         announce submit react""",
-    "share": "share invite grant permit assign subscribe authorize authorise add_member join",
+    "share": "share invite grant permit assign subscribe authorize authorise join",
     "pay": "pay transfer refund buy purchase charge wire donate tip bill checkout withdraw payout reimburse",
     "create": """create add make new insert schedule book reserve register generate write save upload import put build
         plan order fork clone duplicate copy commit start launch begin init initialize bootstrap record log_entry
@@ -74,6 +75,22 @@ _CLASS_BY_VERB: Mapping[str, CallClass] = {verb: name for name, words in _VERBS.
 _MONEY = word_set("money payment payments transaction transactions invoice funds payout refund charge")
 """Words that make a sending or scheduling tool one that pays."""
 
+_VERSION_CONTROL = word_set("git hg svn jj mercurial subversion")
+_VERSIONS = word_set("branch branches commit commits revision revisions tag tags worktree repo repository")
+_PEOPLE = word_set(
+    """user users member members people person participant participants attendee attendees guest guests collaborator
+    collaborators reviewer reviewers subscriber subscribers follower followers"""
+)
+
+_MEANINGS_BESIDE: Mapping[str, tuple[frozenset[str], CallClass]] = {
+    "checkout": (_VERSION_CONTROL | _VERSIONS, "change"),
+    "fetch": (_VERSION_CONTROL, "change"),  # It writes into the repository.
+    "add": (_PEOPLE, "share"),
+    "transfer": (word_set("file files issue issues ticket call ownership domain project") | _VERSIONS, "share"),
+}
+"""Verbs that mean something else beside one of these words. Description and schema do not count here: they are the
+server's own words about what its tool does, and no class becomes less by them."""
+
 _BEFORE_NOUNS = frozenset({"a", "an", "the", "of"})
 """`retrieve-a-comment` does not comment."""
 
@@ -81,13 +98,23 @@ _CONJUNCTIONS = frozenset({"and", "or", "then"})
 _SENTENCE = lazy_pattern(r"(?:^|[.!?:]\s+|\n+\s*[-*]?\s*)(?:[Ii]t\s+)?(?:(?:will|also|then|can)\s+)*([A-Za-z-]{2,20})")
 
 
-def find_verb_class(word: str) -> CallClass | None:
-    """Return the class of a verb in any of its forms; None for a word that no table has."""
+def find_verb_class(word: str, beside: Iterable[str] = ()) -> CallClass | None:
+    """Return the class of a verb in any of its forms; None for a word that no table has.
+
+    `beside` are the words around it.
+    """
     lower = word.lower()
     for form in _strip_endings(lower):
+        if form in _MEANINGS_BESIDE and not _MEANINGS_BESIDE[form][0].isdisjoint(beside):
+            return _MEANINGS_BESIDE[form][1]
         if form in _CLASS_BY_VERB:
             return _CLASS_BY_VERB[form]
     return None
+
+
+def can_mean(word: str, call_class: str) -> bool:
+    """Whether a verb is of a class in one of its meanings."""
+    return find_verb_class(word) == call_class or _MEANINGS_BESIDE.get(word, ((), None))[1] == call_class
 
 
 def _strip_endings(word: str) -> Iterable[str]:
@@ -106,15 +133,16 @@ def classify_tool(
     schema: Mapping[str, Any] | None = None,
     annotations: Mapping[str, Any] | None = None,
     *,
+    server: str = "",
     declared: Iterable[str] | None = None,
     is_trusted: bool = False,
 ) -> CallClass:
-    """Return the class of a tool. `declared` are the effects that the user's settings give it."""
+    """Return the class of a tool. `server` is the user's name for its server, `declared` what the settings say."""
     hints = annotations or {}
     if declared is not None:
         return _read_declared(tuple(declared))
     words = split_name(name)
-    found = _classify_name(words) or _classify_first_sentence(description)
+    found = _classify_name(words, {*words, *split_name(server)}) or _classify_first_sentence(description)
     if is_trusted and hints.get("readOnlyHint") is True:
         found = "read"
     elif found is None:
@@ -128,17 +156,19 @@ def classify_tool(
     return found
 
 
-def _classify_name(words: list[str]) -> CallClass | None:
+def _classify_name(words: list[str], beside: set[str]) -> CallClass | None:
     """Return the class by the first verb of a name, or by the last one where the first word is none."""
     if not words:
         return None
-    first = find_verb_class(words[0])
+    first = find_verb_class(words[0], beside)
     if first is not None:
         return first
     known = [
         found
         for before, word in pairwise(words)
-        if before not in _BEFORE_NOUNS and (found := _CLASS_BY_VERB.get(word)) is not None
+        if before not in _BEFORE_NOUNS
+        and word in _CLASS_BY_VERB
+        and (found := find_verb_class(word, beside)) is not None
     ]
     return max(known, key=_SEVERITY.index) if known else None
 

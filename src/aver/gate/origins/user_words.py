@@ -23,7 +23,7 @@ from functools import lru_cache
 from aver.fast_dataclass import dataclass
 from aver.gate.origins.plain_text import find_folded, fold, is_plain, word_set
 from aver.gate.origins.roles import split_name
-from aver.gate.origins.tool_class import find_verb_class
+from aver.gate.origins.tool_class import can_mean, find_verb_class
 from aver.lazy_pattern import lazy_pattern
 
 TURNS_MAX = 50
@@ -78,6 +78,10 @@ _BEFORE_NOUNS = word_set(
 """Words before a noun. `in an email` asks for no mail."""
 
 _NEGATIONS = word_set("not never don't dont doesn't without cannot can't shouldn't won't")
+_CHECK_OUT = "check-out"
+"""The imperative `check out` where the user speaks of versions. It asks for no payment."""
+
+_CHECKED_OUT = word_set("branch commit tag revision git repo repository main master")
 _TO_THE_USER = word_set("me us")
 _USER_DOES = word_set("i'll i'd i i've we we'll they they'll he she you'll")
 """Subjects before a verb that say who does it: not the agent."""
@@ -94,6 +98,15 @@ _QUANTIFIERS = word_set("all each every any both everyone everybody")
 _SELECTING = _SUPERLATIVES | _QUANTIFIERS | word_set("who whose which where starting beginning ending only")
 """All words by which a user describes a target instead of naming it."""
 
+_PLURALS = word_set("them they several some few many more multiple various everything")
+"""Words by which a clause asks for more than one thing, and does not say how many."""
+
+_SINGULARS = word_set("a an another one second third other")
+"""Words before a kind of thing that ask for one more of it."""
+
+COUNT_REACH = 4
+"""Words before a kind of thing among which its number or article is looked for: `a short weekly team event`."""
+
 _COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 
 ANY_NUMBER = 1_000_000
@@ -108,6 +121,7 @@ _DAY_MONTH = lazy_pattern(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\
 _NUMBER = lazy_pattern(r"(?<![\w.,])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\w%]|\.\d|\s*%)")
 _QUOTED = lazy_pattern(r"(?<!\w)(?:'([^'\n]{2,300})'|\"([^\"\n]{2,300})\"|“([^”\n]{2,300})”|‘([^’\n]{2,300})’)(?!\w)")
 _WORD = lazy_pattern(r"[A-Za-z][A-Za-z'’-]*")
+_CLAUSE_END = lazy_pattern(r"[.!?;](?:\s|$)|\n")
 _CHOICE_WORD = lazy_pattern(r"[a-z]+|\d+")
 _NUMBER_MARK = lazy_pattern(r"(?:\bid|\bids|\bnumber|\bno\.?|#|[a-z]+)\s*[:=]?\s*['\"`]?$")
 _IS_NUMBER = lazy_pattern(r"[+-]?\d+(?:\.\d+)?")
@@ -129,6 +143,8 @@ class UserWords:
     folded: str = ""
     asking: frozenset[str] = frozenset()
     """The imperatives of the turn that says what is asked for."""
+    asking_turn: str = ""
+    """That turn."""
     dates: frozenset[tuple[int, int]] = frozenset()
     """Month and day of each date. Years are left out: users rarely say them, and agents guess them."""
     numbers: frozenset[float] = frozenset()
@@ -150,7 +166,7 @@ class UserWords:
         asking: frozenset[str] = frozenset()
         latest = kept[-1]
         for turn in reversed(kept):
-            latest, asking = turn, frozenset(_find_imperatives(turn))
+            latest, asking = turn, frozenset(word for word, _ in _find_imperatives(turn))
             if asking:
                 break
         whole = "\n".join(kept)
@@ -159,6 +175,7 @@ class UserWords:
         return cls(
             folded=fold(f"{whole}\n{split}" if split != whole else whole),
             asking=asking,
+            asking_turn=latest,
             dates=frozenset(find_dates(whole)),
             numbers=frozenset(float(found.replace(",", "")) for found in _NUMBER.findall(whole)),
             quoted=tuple(fold("".join(found)) for found in _QUOTED.findall(whole)),
@@ -171,19 +188,37 @@ class UserWords:
         """Whether the user asks for calls of this class, or uses the tool's own verb. Reads need no asking."""
         if call_class in ("read", "fetch"):
             return self.is_given
+        return bool(self.asking & self._list_asking(call_class, tool))
+
+    def count_asked(self, call_class: str, tool: str) -> int:
+        """Return how many calls of a tool the words ask for: one for `create an event`, two for `create two events`.
+
+        `ANY_NUMBER` where the words set no limit: `create events for …`, `send a mail to each of them`.
+        """
+        plain, kinds, asking = _strip_quotes(self.asking_turn), _list_kinds(tool), self._list_asking(call_class, tool)
+        found = [place for word, place in _find_imperatives(self.asking_turn) if word in asking]
+        ends = [*found[1:], len(plain)]
+        total = sum(_count_things(plain[start:end], kinds) for start, end in zip(found, ends, strict=True))
+        # Clauses that do not speak of the kind of thing say more about the one that is asked for: `and set its title`.
+        return min(max(total, 1), ANY_NUMBER)
+
+    def _list_asking(self, call_class: str, tool: str) -> frozenset[str]:
+        """Return the imperatives that ask for calls of this class, and the tool's own verb."""
         # Only the verb that made the class: in `cancel_order`, `order` is the thing.
-        own = {word for word in split_name(tool) if find_verb_class(word) == call_class}
+        own = {word for word in split_name(tool) if can_mean(word, call_class)}
         wanted = _ASKING.get(call_class, frozenset()) | own
+        if call_class == "change" and "checkout" in own:
+            wanted |= {_CHECK_OUT}
         if call_class == "pay" and not self._speaks_of_money():
             wanted -= _PAYING_WITH_MONEY - own
-        return bool(self.asking & wanted)
+        return wanted
 
     def _speaks_of_money(self) -> bool:
         return not _MONEY_WORDS.isdisjoint(_WORD.findall(self.folded)) or _MONEY_SIGN.search(self.folded) is not None
 
     def mentions_kind(self, tool: str) -> bool:
         """Whether the user's words have the kind of thing that a tool makes, such as `event`."""
-        kinds = [word for word in split_name(tool) if find_verb_class(word) is None and len(word) >= SHORT]
+        kinds = _list_kinds(tool)
         forms = {form for kind in kinds for form in (kind, f"{kind}s", kind.removesuffix("s"))}
         return not kinds or any(find_folded(self.folded, form) >= 0 for form in forms)
 
@@ -229,6 +264,11 @@ def find_dates(text: str) -> set[tuple[int, int]]:
     return {(month, day) for month, day in found if 1 <= month <= 12 and 1 <= day <= 31}
 
 
+def _list_kinds(tool: str) -> list[str]:
+    """Return the words of a tool's name that say what kind of thing it is about, the main one last: `event`."""
+    return [word for word in split_name(tool) if find_verb_class(word) is None and len(word) >= SHORT]
+
+
 def asks_for_something(turn: str) -> bool:
     """Whether a turn asks for a call: `yes, please` asks for none."""
     return any(True for _ in _find_imperatives(turn))
@@ -258,12 +298,34 @@ def _read_count(word: str) -> int:
     return int(word) if word.isdigit() and len(word) <= 3 else _COUNTS.get(word, 0)
 
 
-def _find_imperatives(turn: str) -> Iterable[str]:
-    """Yield the verbs by which a turn asks for something, in their base form."""
-    plain = _QUOTED.sub(" ' ", turn).replace("’", "'")
+def _count_things(clause: str, kinds: list[str]) -> int:
+    """Return how many things of these kinds a clause asks for. The clause begins behind an imperative."""
+    words = _CHOICE_WORD.findall(_CLAUSE_END.split(clause, maxsplit=1)[0].lower())
+    if (_QUANTIFIERS | _PLURALS) & set(words):
+        return ANY_NUMBER
+    total = 0
+    for index, word in enumerate(words):
+        before = words[max(0, index - COUNT_REACH) : index]
+        if word in kinds[-1:] and _SINGULARS & set(before):
+            total += 1
+        elif word.endswith("s") and {word, word[:-1]} & set(kinds):
+            total += next((number for each in before if (number := _read_count(each))), ANY_NUMBER)
+    return total
+
+
+def _strip_quotes(turn: str) -> str:
+    """Return a turn without the words in quotation marks: they are content, and ask for nothing."""
+    return _QUOTED.sub(" ' ", turn).replace("’", "'")
+
+
+def _find_imperatives(turn: str) -> Iterable[tuple[str, int]]:
+    """Yield the verbs by which a turn asks for something, in their base form, and where each ends in the plain turn."""
+    plain = _strip_quotes(turn)
     found = list(_WORD.finditer(plain))
     words = [match[0].lower() for match in found]
     for index, word in enumerate(words):
+        if word == "check" and words[index + 1 : index + 2] == ["out"] and not _CHECKED_OUT.isdisjoint(words):
+            yield _CHECK_OUT, found[index].end()
         if word not in _ALL_ASKING and find_verb_class(word) in (None, "read", "fetch"):
             continue
         before = words[max(0, index - 3) : index]
@@ -275,7 +337,7 @@ def _find_imperatives(turn: str) -> Iterable[str]:
             is_noun = plain[found[index - 1].end() : found[index].start()].strip() == ""
         if is_noun or is_others or after in _TO_THE_USER or _NEGATIONS & set(before[-2:]):
             continue
-        yield word
+        yield word, found[index].end()
 
 
 _ALL_ASKING = frozenset[str]().union(*_ASKING.values())

@@ -64,6 +64,7 @@ def find_tool_meaning(
         str(definition.get("description") or ""),
         schema if isinstance(schema, Mapping) else None,
         hints if isinstance(hints, Mapping) else None,
+        server=server,
         declared=declared if own is None or own.effects is None else own.effects,
         is_trusted=server in gate.trusted,
     )

@@ -159,7 +159,8 @@ class SessionOrigins:
                 if not call["success"] or not isinstance(result.get("result"), str):
                     continue
                 if call["tool"] == "CallTool":
-                    source = build_source(inputs["tool"], classify_tool(inputs["tool"]), inputs["arguments"])
+                    call_class = classify_tool(inputs["tool"], server=inputs["server"])
+                    source = build_source(inputs["tool"], call_class, inputs["arguments"])
                 elif call["tool"] == "ReadResource":
                     source = build_source(call["tool"], "read", inputs)
                 else:
