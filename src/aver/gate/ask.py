@@ -33,13 +33,13 @@ from aver.config import Config
 from aver.errors import AverError, Exists, HeadMoved, InvalidCapsule, Refused
 from aver.fast_dataclass import NamedTuple, dataclass
 from aver.gate.action import Action, Facts
-from aver.gate.approved_code import CHANGED_CODE, has_same_code
 from aver.gate.call_decisions import gate_id_for, next_gate_id
 from aver.gate.changes import seal_change
 from aver.gate.decide import Decider, Gate, build_refusal, decide
 from aver.gate.decision import Decision
 from aver.gate.decision_record import CallerAnswer, RecordedDecision, decision_chain, decision_key, seal_decision
 from aver.gate.effects.large_action import bound_action
+from aver.gate.facts.approved_code import CHANGED_CODE, has_same_code
 from aver.gate.facts.surroundings import KnownFacts, gather_facts
 from aver.gate.own_records import OwnRecords
 from aver.gate.own_tools import add_code_declaration

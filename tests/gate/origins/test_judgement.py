@@ -34,6 +34,20 @@ def test_a_call_that_was_asked_for_on_a_named_target_passes() -> None:
     assert (found.asked, found.origins, found.doubts, passes(found)) == (True, {"named"}, frozenset(), True)
 
 
+KEY = "AKIA" + "IOSFODNN7EXAMPL2"
+
+
+@pytest.mark.parametrize("turns", [(), ("List my buckets.",)])
+def test_a_read_gives_no_secret_to_its_server(turns: tuple[str, ...]) -> None:
+    found = judge("get_thing", {"x": KEY}, *turns)
+    assert (found.call_class, found.doubts, passes(found)) == ("read", {"SENSITIVE"}, False)
+    assert passes(judge("get_thing", {"x": "plain"}, *turns))
+
+
+def test_a_read_of_a_value_that_the_user_named_passes() -> None:
+    assert passes(judge("get_thing", {"x": KEY}, f"Look up {KEY}."))
+
+
 def test_a_value_of_a_record_that_the_user_means_is_linked() -> None:
     found = judge(
         "pay_invoice",

@@ -13,7 +13,6 @@ from aver.gate.origins.tool_class import CALL_CLASSES, classify_tool
     [
         ("list_issues", "read"),
         ("getWeather", "read"),
-        ("issue_read", "read"),
         ("search-code", "read"),
         ("send_mail", "send"),
         ("add_issue_comment", "create"),
@@ -27,7 +26,6 @@ from aver.gate.origins.tool_class import CALL_CLASSES, classify_tool
         ("cancel_order", "delete"),
         ("get_or_create_label", "create"),
         ("read_and_delete", "delete"),
-        ("api-retrieve-a-comment", "read"),
         ("api-create-a-comment", "create"),
         ("export_rows", "create"),
         ("select_page", "change"),
@@ -90,14 +88,72 @@ def test_a_trusted_server_and_the_settings_are_believed() -> None:
     assert classify_tool("get_row", declared=["write"]) == "change"
 
 
-def test_an_unknown_name_is_known_by_its_description() -> None:
-    assert classify_tool("weather", "Returns the weather of a city.") == "read"
+def test_one_word_of_a_server_makes_an_effect_of_an_unknown_name() -> None:
     assert classify_tool("weather", "The weather.") == "change"
-    assert classify_tool("stock", "Get orders.") == "read"
     assert classify_tool("tabs", "List, create, close, or select a tab.") == "change"
     assert classify_tool("items", "Tool to list and delete items.") == "delete"
     assert classify_tool("results", "Export a query.") == "create"
-    assert classify_tool("text", "Read a text. Handles all encodings. Operates on whole files.") == "read"
+    assert classify_tool("item_delete", "Reads an item.", annotations={"readOnlyHint": True}) == "delete"
+
+
+SAYS_READ = {"readOnlyHint": True}
+
+
+@pytest.mark.parametrize(
+    ("name", "description", "annotations"),
+    [
+        ("weather", "Returns the weather of a city.", SAYS_READ),
+        ("stock", "Get orders.", SAYS_READ),
+        ("text", "Read a text. Handles all encodings. Operates on whole files.", SAYS_READ),
+        ("issue_read", "Get an issue.", {}),
+        ("issue_read", "", SAYS_READ),
+        ("api-retrieve-a-comment", "Retrieve comments", {}),
+    ],
+)
+def test_two_words_of_a_server_make_a_read_of_an_unknown_name(
+    name: str, description: str, annotations: dict[str, bool]
+) -> None:
+    assert classify_tool(name, description, annotations=annotations) == "read"
+
+
+@pytest.mark.parametrize(
+    ("name", "description"),
+    [
+        ("zorp", "Get the zorp."),
+        ("crash2", "Get status and crash."),
+        ("eval", "Show the value of an expression."),
+        ("truncate_logs", ""),
+        ("truncate_logs", "Truncates the logs."),
+        ("check_in_guest", "Checks a guest in."),
+    ],
+)
+def test_one_word_makes_no_read(name: str, description: str) -> None:
+    assert classify_tool(name, description) == "change"
+
+
+def test_getting_rid_of_something_deletes_it() -> None:
+    assert classify_tool("get_rid_of_customer", "Get rid of a customer.") == "delete"
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "description"),
+    [
+        ("query", "sql", "Run a SQL query."),
+        ("query", "query", "Run a SQL query."),
+        ("search_graph", "query", "Searches the graph by a Cypher query."),
+        ("get_value", "expression", ""),
+        ("check", "script", "Checks a page by a script."),
+    ],
+)
+def test_a_read_that_takes_a_program_may_change_something(name: str, argument: str, description: str) -> None:
+    schema = {"properties": {argument: {"type": "string"}}}
+    assert classify_tool(name, description, schema) == "change"
+    assert classify_tool(name, description, schema, {"readOnlyHint": True}, is_trusted=True) == "read"
+
+
+def test_a_search_by_words_takes_no_program() -> None:
+    schema = {"properties": {"query": {"type": "string"}}}
+    assert classify_tool("search_issues", "Searches issues.", schema) == "read"
 
 
 @pytest.mark.parametrize(

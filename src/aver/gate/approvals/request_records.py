@@ -44,8 +44,8 @@ from aver.gate.approvals.request import (
 from aver.gate.approvals.roster import Approver
 from aver.gate.approvals.rules import EXPIRES_MAX, ApprovalLevel
 from aver.gate.approvals.vote import RequestState, Vote, compute_state, read_vote
-from aver.gate.approved_code import describe_code
 from aver.gate.decision import Decision
+from aver.gate.facts.approved_code import describe_code
 from aver.gate.own_records import OwnRecords
 from aver.ledger import Head, Ledger
 

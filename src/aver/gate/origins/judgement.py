@@ -88,7 +88,9 @@ class CallOrigins:
 def judge_call(meaning: ToolMeaning, arguments: Mapping[str, Any], words: UserWords, read: ReadValues) -> CallOrigins:
     """Judge a call by what the user said and what the session has read so far."""
     if meaning.call_class == "read":
-        return CallOrigins("read", words.asks_for("read", meaning.tool))
+        judge = _Judge(meaning, words, read)
+        judge.look_for_secrets(arguments)  # The server gets what a look-up looks for.
+        return judge.conclude()
     if not words.is_given:
         why = ("nobody has told Aver what the user asked for",)
         return CallOrigins(meaning.call_class, False, doubts=frozenset({"NO_PROMPT"}), why=why)
@@ -285,7 +287,7 @@ class _Judge:
         # A new thing without any target: only its kind says whether it is the one that the user wants.
         if call_class == "create" and not self._origins:
             asked = asked and self._words.mentions_kind(tool)
-        if not asked:
+        if not asked and call_class != "read":
             self._doubts["NOT_ASKED"] = None
             self._why.insert(0, f"the user did not ask for this: {call_class}")
         origins = set(self._origins)
@@ -297,7 +299,7 @@ class _Judge:
 def passes(found: CallOrigins) -> bool:
     """Whether the shipped rules let a call pass without a person: for tests and tools that have no rules at hand."""
     if found.call_class == "read":
-        return True
+        return not found.doubts
     return found.asked and not found.doubts and found.origins <= {"named", "linked"}
 
 

@@ -12,14 +12,17 @@
 `classify_tool` looks at these in turn. The first that says something decides:
 
 1. the user's settings, which say `effects` of the tool;
-2. the name: its first word that is a known verb, or its last one (`issue_read`). Some verbs have another meaning beside
-   certain words of the name, or of the name that the user gave to the server: `git_checkout` pays nothing;
-3. the description: the verb of its first sentence.
+2. the name, if its first word is a known verb. Some verbs have another meaning beside certain words of the name, or of
+   the name that the user gave to the server: `git_checkout` pays nothing;
+3. a later verb of the name (`issue_read`), or the verb of the description's first sentence, if it is that of an effect;
+4. two of these three, which together say that the tool reads: a later verb of the name, the verb of the description's
+   first sentence, and the annotation `readOnlyHint: true`. One of them is not enough: `truncate_logs` reads no logs.
 
-A tool of which nothing is known changes something. Three things make a class worse, and none makes it better: a second
-verb of the name behind `and` or `or`; a sentence of the description that begins with the verb of an effect; and the
-annotations `readOnlyHint: false` and `destructiveHint: true`. `readOnlyHint: true` counts only for a server that the
-user trusts. A read that takes an address is a fetch.
+A tool of which nothing is known changes something. Four things make a class worse, and none makes it better: a second
+verb of the name behind `and` or `or`; a sentence of the description that begins with the verb of an effect; the
+annotations `readOnlyHint: false` and `destructiveHint: true`; and an argument that takes a program, such as SQL, which
+can do anything. `readOnlyHint: true` alone counts only for a server that the user trusts. A read that takes an address
+is a fetch.
 
     >>> classify_tool("get_or_create_label")
     'create'
@@ -65,7 +68,7 @@ _VERBS: Mapping[CallClass, str] = {
         click type fill press drag hover select_option evaluate upsert select sync push stash switch convert_file resize
         install scale rollout restart deploy expose transition link unlink lock unlock pin unpin close reopen approve
         handle manage perform trigger approve_request stage unstage expire pause resume rotate emulate toggle_flag
-        emit operate control alter process complete exec""",
+        emit operate control alter process complete exec eval""",
     "delete": """delete remove cancel clear drop discard erase destroy purge unsubscribe revoke kick ban uninstall
         terminate kill stop prune archive wipe trash dismiss rm cleanup""",
 }
@@ -84,6 +87,8 @@ _PEOPLE = word_set(
 
 _MEANINGS_BESIDE: Mapping[str, tuple[frozenset[str], CallClass]] = {
     "checkout": (_VERSION_CONTROL | _VERSIONS, "change"),
+    "get": (frozenset({"rid"}), "delete"),
+    "check": (word_set("in out off"), "change"),
     "fetch": (_VERSION_CONTROL, "change"),  # It writes into the repository.
     "add": (_PEOPLE, "share"),
     "transfer": (word_set("file files issue issues ticket call ownership domain project") | _VERSIONS, "share"),
@@ -93,6 +98,9 @@ server's own words about what its tool does, and no class becomes less by them."
 
 _BEFORE_NOUNS = frozenset({"a", "an", "the", "of"})
 """`retrieve-a-comment` does not comment."""
+
+_BEFORE_VERBS = word_set("tool to this it will can also that which used use for")
+"""`Tool to list …`, `This gets …`, `Used to find …`"""
 
 _CONJUNCTIONS = frozenset({"and", "or", "then"})
 _SENTENCE = lazy_pattern(r"(?:^|[.!?:]\s+|\n+\s*[-*]?\s*)(?:[Ii]t\s+)?(?:(?:will|also|then|can)\s+)*([A-Za-z-]{2,20})")
@@ -142,13 +150,18 @@ def classify_tool(
     if declared is not None:
         return _read_declared(tuple(declared))
     words = split_name(name)
-    found = _classify_name(words, {*words, *split_name(server)}) or _classify_first_sentence(description)
+    beside = {*words, *split_name(server)}
+    found = find_verb_class(words[0], beside) if words else None
+    if found is None:
+        found = _weigh_words(_find_later_verb(words, beside), _classify_first_sentence(description), hints)
     if is_trusted and hints.get("readOnlyHint") is True:
         found = "read"
     elif found is None:
         return "delete" if hints.get("destructiveHint") is True else "change"
     else:
         found = _worsen(found, words, description, hints)
+        if found in ("read", "fetch") and _takes_program(schema, description):
+            found = "change"
     if found in ("send", "create", "share") and _MONEY & set(words):
         return "pay"
     if found == "read" and _takes_address(schema):
@@ -156,13 +169,20 @@ def classify_tool(
     return found
 
 
-def _classify_name(words: list[str], beside: set[str]) -> CallClass | None:
-    """Return the class by the first verb of a name, or by the last one where the first word is none."""
-    if not words:
-        return None
-    first = find_verb_class(words[0], beside)
-    if first is not None:
-        return first
+def _weigh_words(later: CallClass | None, described: CallClass | None, hints: Mapping[str, Any]) -> CallClass | None:
+    """Return the class of a tool whose name begins with no known verb; None where too little is known.
+
+    A server's word makes an effect of it. For a read it takes two.
+    """
+    told = [found for found in (later, described) if found is not None]
+    worst = max(told, key=_SEVERITY.index, default="read")
+    if worst not in ("read", "fetch"):
+        return worst
+    return worst if len(told) + (hints.get("readOnlyHint") is True) >= 2 else None
+
+
+def _find_later_verb(words: list[str], beside: set[str]) -> CallClass | None:
+    """Return the worst class of the verbs of a name behind its first word."""
     known = [
         found
         for before, word in pairwise(words)
@@ -175,10 +195,12 @@ def _classify_name(words: list[str], beside: set[str]) -> CallClass | None:
 
 def _classify_first_sentence(description: str) -> CallClass | None:
     """Return the worst class of the verbs that a description begins with: `List, create or close a tab.`"""
-    words = description[:DESCRIPTION_MAX].split()
-    start = next((index for index, word in enumerate(words[:3]) if _find_plain_verb(word)), len(words))
+    # Only these come before the verb. `Truncates the logs` must not begin with `logs`.
+    before, bar, rest = description[:DESCRIPTION_MAX].partition(" | ")  # `Notion | Query a data source`
+    words = (rest if bar and len(before.split()) <= 2 else description[:DESCRIPTION_MAX]).split()
+    start = next((index for index, word in enumerate(words) if word.lower() not in _BEFORE_VERBS), len(words))
     classes, is_verb_next = [], True
-    for word in words[start:]:  # `Tool to list …`, `This gets …`
+    for word in words[start:]:
         if is_verb_next and (found := _find_plain_verb(word)):
             classes.append(found)
             is_verb_next = word.endswith(",")
@@ -217,6 +239,26 @@ _NOUNS = word_set(
     set order link stage process control copy handles operates select"""
 )
 """Words at the beginning of a sentence that seldom say what a tool does to something: most are names of things."""
+
+
+_PROGRAMS = word_set(
+    """sql statement statements script code program command commands cmd argv expression expr javascript js python bash
+    shell cypher graphql mutation sparql gremlin"""
+)
+"""Words of arguments that hold a program. Nobody reads what it does."""
+
+_PROGRAM_LANGUAGES = word_set("sql cypher graphql sparql gremlin javascript python bash shell expression")
+_QUERY = frozenset({"query", "queries", "q"})
+
+
+def _takes_program(schema: Mapping[str, Any] | None, description: str) -> bool:
+    """Whether an argument is a program, by its name; a query is one where the description names its language."""
+    properties = (schema or {}).get("properties")
+    names = [set(split_name(str(name))) for name in properties] if isinstance(properties, Mapping) else []
+    if any(_PROGRAMS & words for words in names):
+        return True
+    told = {word.strip(".,:;()`'\"").lower() for word in description[:DESCRIPTION_MAX].split()}
+    return any(_QUERY & words for words in names) and not _PROGRAM_LANGUAGES.isdisjoint(told)
 
 
 def _takes_address(schema: Mapping[str, Any] | None) -> bool:

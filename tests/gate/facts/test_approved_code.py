@@ -13,8 +13,8 @@ import pytest
 from aver import Ledger
 from aver.gate.action import Action
 from aver.gate.approvals import ApprovalRequest, Person, approve, recent_requests
-from aver.gate.approved_code import CHANGED_CODE
 from aver.gate.ask import Answer, ask
+from aver.gate.facts.approved_code import CHANGED_CODE
 from support.approvals import enrolled, somebody
 
 CLEANS = "import subprocess\nsubprocess.run(['rm', '-r', 'build'])\n"
