@@ -13,6 +13,9 @@ AGENTDOJO := .venv-agentdojo
 NODE   := $(CURDIR)/$(BIN)/node
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
+# Tests start some thousand processes. Without compiled modules, each of them would compile Aver anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-more test-all test-clients test-browser web lint bench bench-agentdojo bench-tools fuzz clean
 

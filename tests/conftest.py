@@ -18,7 +18,7 @@ from aver.agents.registry import provide_known_agents
 from aver.ledger.bundle import export_bundle
 from support.bundles import fill
 from support.quick_derivation import derive_quickly
-from support.real_home import describe_real_home, hide_real_home
+from support.real_home import describe_real_home, hide_real_home, make_memory_directory
 
 if TYPE_CHECKING:
     from support.postgres_servers import Server
@@ -42,6 +42,7 @@ settings.load_profile("quick")  # `make test-all` runs pytest with --hypothesis-
 
 HOMES = hide_real_home()  # None in worker processes of pytest: they get it from the process that started them.
 PROCESS_HOME = Path.home()
+MEMORY_HOMES = make_memory_directory()
 BEFORE = describe_real_home() if HOMES else []
 NUMBERS = itertools.count(1)
 
@@ -62,16 +63,27 @@ def user_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture(autouse=True)
-def aver_home(user_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No test sees the keys or the ledger of the user who runs it. Aver's directory does not exist yet."""
-    home = user_home.with_name("aver-home")
-    monkeypatch.setenv("AVER_HOME", str(home))
+def aver_home(request: pytest.FixtureRequest, user_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """No test sees the keys or the ledger of the user who runs it. Aver's directory does not exist yet.
+
+    It is in memory, if there is room. Tests of faults, and those of the other tiers, have it on the disk.
+    """
+    place = user_home.parent
+    marked = map(request.node.get_closest_marker, ("more", "long", "on_disk"))
+    is_on_disk = "faults" in request.path.parts or any(marked)
+    if MEMORY_HOMES is not None and not is_on_disk:
+        place = MEMORY_HOMES / place.name
+        place.mkdir()
+    monkeypatch.setenv("AVER_HOME", str(place / "aver-home"))
     monkeypatch.delenv("AVER_LEDGER", raising=False)
-    return home
+    yield place / "aver-home"
+    if place != user_home.parent:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "both_stores: runs on the embedded store and on a PostgreSQL server")
+    config.addinivalue_line("markers", "on_disk: has Aver's home on the file system of `tmp_path`, never in memory")
     config.addinivalue_line("markers", "sqlite: among those, needs the embedded store's file")
 
 
@@ -84,6 +96,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if HOMES is None:
         return
     HOMES.cleanup()
+    if MEMORY_HOMES is not None:
+        shutil.rmtree(MEMORY_HOMES, ignore_errors=True)
     if changed := sorted(set(BEFORE) ^ set(describe_real_home())):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
         lines = "\n".join(f"  {line}" for line in changed)

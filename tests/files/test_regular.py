@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -72,7 +73,11 @@ def test_below_a_directory_of_others_no_link_is_followed_and_no_name_leads_out(p
 
 
 def test_a_pipe_is_opened_only_where_that_is_asked_for(place: Path) -> None:
-    os.close(open_without_blocking(place / "pipe", follow=True))
+    opened = open_without_blocking(place / "pipe", follow=True)
+    try:
+        assert stat.S_ISFIFO(os.fstat(opened).st_mode)
+    finally:
+        os.close(opened)
 
 
 def test_limits(place: Path) -> None:

@@ -11,7 +11,7 @@ from aver.gate.action import Action, Facts
 from aver.gate.decide import Gate, decide
 from aver.gate.decision import Caution, Decision
 from aver.gate.effects.effects import find_effects
-from aver.gate.effects.findings import build_path_roots
+from aver.gate.effects.paths import build_path_roots
 from aver.gate.facts.surroundings import gather_disk_facts, look_at_file
 from aver.gate.policy.bundle import load_policy_bundle
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -24,6 +25,15 @@ HIDDEN = (
 _KEPT_IN = "PYTEST_AVER_REAL_HOME"
 """The variable that hands the hidden ones, as JSON, to worker processes."""
 
+_MEMORY_IN = "PYTEST_AVER_MEMORY"
+"""The variable that names the directory in memory to worker processes."""
+
+MEMORY = Path("/dev/shm")
+"""The file system in memory that Linux has."""
+
+MEMORY_MIN = 1024 * 1024 * 1024
+"""Bytes that must be free there. Containers often have 64 MiB."""
+
 _PACKAGE_SETTINGS = (".config/pip", ".pip", ".netrc", ".cache/pip")
 
 
@@ -35,6 +45,20 @@ def hide_real_home() -> tempfile.TemporaryDirectory[str] | None:
     hidden = {"HOME": str(Path.home())} | {name: os.environ.pop(name) for name in HIDDEN if name in os.environ}
     os.environ |= {_KEPT_IN: json.dumps(hidden), "HOME": homes.name}
     return homes
+
+
+def make_memory_directory() -> Path | None:
+    """Make a directory in memory, or name the one of the parent process. None where this machine has no room for one.
+
+    A ledger syncs every commit, and a directory in memory has no disk to wait for. It takes a third of the CPU time off
+    a test of the ledger, and more than half of the time on the clock.
+    """
+    if _MEMORY_IN in os.environ:
+        return Path(os.environ[_MEMORY_IN]) if os.environ[_MEMORY_IN] else None
+    has_room = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= MEMORY_MIN
+    made = tempfile.mkdtemp(prefix="aver-test-", dir=MEMORY) if has_room else ""
+    os.environ[_MEMORY_IN] = made
+    return Path(made) if made else None
 
 
 def real_environment() -> dict[str, str]:

@@ -95,10 +95,10 @@ class GateChange:
         """Whether the rules let every canary pass."""
         from aver.gate.policy.canaries import CANARIES
 
-        return set(CANARIES) <= self.passing
+        return set(CANARIES) <= self.passing_canaries
 
     @property
-    def passing(self) -> frozenset[str]:
+    def passing_canaries(self) -> frozenset[str]:
         """The canaries that pass since this change."""
         return _find_passing(self.basis)
 
@@ -229,7 +229,7 @@ def find_newest_change(ledger: Ledger, ring: Ring | None = None) -> GateChange |
 
 
 def read_change(record: Sealed) -> GateChange:
-    """Read a change from its record. What a record lacks reads as empty: `aver verify` judges records."""
+    """Read a change from its record. A part that the record lacks is read as empty: `aver verify` judges records."""
     content = record.to_dict()
     result = content["outcome"].get("result")
     found: Mapping[str, Any] = result if isinstance(result, dict) else {}

@@ -29,7 +29,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from aver.errors import BadInput, Unavailable
-from aver.gate.effects.findings import build_path_roots, locate_path
+from aver.gate.effects.paths import build_path_roots, locate_path
 
 CONFINABLE_EFFECTS = frozenset({"read", "arrange", "build", "scratch", "git-state", "write", "create"})
 """A command may be confined if it does nothing else. What needs more, such as the network, would only fail."""

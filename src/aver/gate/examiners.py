@@ -121,7 +121,7 @@ def examine_changes(examination: Examination) -> Tally:
         for change in found:
             now = newest[change.record.signed_by]
             place = Place(change.record.chain, change.record.sequence)
-            if opened := sorted(now.passing.intersection(change.opened)):
+            if opened := sorted(now.passing_canaries.intersection(change.opened)):
                 words = f"since the change at {change.at} these would pass unasked: {', '.join(opened)}"
                 tally.add(Finding(CHANGES_CHECK, "warning", "GATE_LOOSENED", make_printable(words), place))
             elif change is now and change.asks_nobody:

@@ -1,7 +1,7 @@
 """Making a decision again from its record.
 
 `replay_decision` takes the record of a decision and its blobs, and decides once more, by the rules, the model's state
-and the settings that the record holds. A record whose secrets were masked cannot be decided again exactly. What is left
+and the settings that the record holds. A record whose secrets were masked cannot be decided again exactly. The rest
 of it must still lead to the same answer.
 
 Someone who has the ledger's key can seal a decision that was never made. They cannot make the same inputs lead to it.

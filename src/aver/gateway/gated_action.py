@@ -14,8 +14,8 @@ from contextlib import suppress
 from aver.diffs import unified_diff
 from aver.files.workspace_files import FileLook
 from aver.gate.action import Action
-from aver.gate.effects.findings import build_path_roots, locate_path
 from aver.gate.effects.intents import build_intent_action
+from aver.gate.effects.paths import build_path_roots, locate_path
 from aver.gateway.request import BoundRequest
 
 CHANGING_INTENTS = frozenset({"WriteWorkspaceFile", "DeleteWorkspaceFile"})

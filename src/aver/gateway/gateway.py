@@ -38,8 +38,8 @@ from aver.gate.ask import Answer, ask, load_gate
 from aver.gate.decision import Decision
 from aver.gate.decision_record import REFUSING_DECISIONS
 from aver.gate.effects.effects import CHANGED_TOOL_HINT
-from aver.gate.effects.findings import build_path_roots, locate_path
 from aver.gate.effects.large_action import TEXT_MAX, bound_action
+from aver.gate.effects.paths import build_path_roots, locate_path
 from aver.gate.origins.judgement import ToolMeaning
 from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import (

@@ -16,8 +16,8 @@ from aver.errors import BadInput
 from aver.files.regular import open_regular
 from aver.gate.action import TEXT_MAX, Action
 from aver.gate.effects.arguments import normalise_name
-from aver.gate.effects.findings import build_path_roots, locate_path
 from aver.gate.effects.known_agents import default_known_agents
+from aver.gate.effects.paths import build_path_roots, locate_path
 from aver.ingest.draft import event_key
 
 BEFORE_MAX = 1024 * 1024

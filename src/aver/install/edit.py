@@ -5,7 +5,7 @@ that stand before the next table stay: in a TOML file they follow the table befo
 next one.
 
 Where a file has an array of tables, or one table, in several parts, `tomlkit` may bring the parts together: no line is
-lost, but their order changes. What it makes of a rare form may be wrong: `install.edit` reads
+lost, but their order changes. It may write a rare form wrongly: `install.edit` reads
 every result with `tomllib`, and refuses one that does not say what it should.
 
 The text of a settings file, whatever its format: put an entry in, bring it up to date, take it out.

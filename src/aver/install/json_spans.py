@@ -1,7 +1,7 @@
 """JSON text taken apart: every value with the place at which it stands, comments and commas included.
 
-What Python's own reader takes is taken here, and nothing more, but for comments and for a comma after the last part of
-an object or list, where those are allowed. A text that is anything else is refused with line and column.
+This reader takes exactly the texts that Python's own reader takes, but for comments and for a comma after the last part
+of an object or list, where those are allowed. A text that is anything else is refused with line and column.
 
 JSON text, with or without comments, and how to put something in or take it out.
 

@@ -11,7 +11,7 @@ secret. Its headers, and any other URL, become variables (`aver.install.proxy_va
 
 Aver leaves an entry as it is, and says why, if it has a setting that the proxy cannot carry over.
 
-What was there before is kept in `AVER_HOME/proxied.json`, for the user alone, because settings may hold secrets:
+Aver keeps the former entry in `AVER_HOME/proxied.json`, for the user alone, because settings may hold secrets:
 
     {"v": 1, "servers": [{"path": …, "key": ["mcpServers", "files"], "before": {…}, "after": {…}, "text": "{…}"}]}
 

@@ -5,7 +5,7 @@ that file is inside the project. Mode and owner stay. Aver refuses a file that i
 that it may not write. Just before the new bytes replace the old ones, Aver reads the file again: if another program
 wrote it in the meantime, Aver makes the change anew on the new content.
 
-What Aver made in other programs' files, so that `aver uninstall` takes away that: `AVER_HOME/installed.json`.
+Aver notes its changes of others' files, so that `aver uninstall` takes away just these: `AVER_HOME/installed.json`.
 
     {"v": 1, "changes": [{"path": "/home/me/.cursor/mcp.json", "key": ["mcpServers", "aver"],
                           "keep": 0, "made": ["/home/me/.cursor"], "new": true}]}
@@ -202,7 +202,7 @@ class UndoLog:
         return None
 
     def keep(self, changed: FileEdit, key: EntryPath, keep: int) -> None:
-        """Remember a change that put an entry in. What the log has for the entry already was made first, and stays."""
+        """Remember a change that put an entry in. A note on the same entry stays."""
         known = self.find_change(changed.path, key) if changed.before is not None else None
         if known is None:
             known = RecordedChange(keep, tuple(map(str, changed.made)), changed.before is None)

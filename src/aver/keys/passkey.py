@@ -42,9 +42,6 @@ ES256 = "ES256"
 EDDSA = "EdDSA"
 ALGORITHMS = (ES256, EDDSA)
 
-P256_PUBLIC_BYTES = 65
-"""An uncompressed point: the byte 4, then both coordinates."""
-
 P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
 PASSKEY_SIGNATURE_MAX = 4096
@@ -68,6 +65,7 @@ _KEY_FIELDS = frozenset({"alg", "public_key", "rp_id", "credential"})
 _SIGNATURE_FIELDS = frozenset({"authenticator_data", "client_data", "signature"})
 _BASE64URL = lazy_pattern(r"[A-Za-z0-9_-]+")
 _P256_PUBLIC = lazy_pattern(r"04[0-9a-f]{128}")
+"""An uncompressed point: the byte 4, then both coordinates."""
 _ED25519_PUBLIC = algorithms.hex_pattern(algorithms.ED25519_PUBLIC_BYTES)
 # A name that ends with a number is an address, and WebAuthn takes no addresses. So the last label begins with a letter.
 _RP_ID = lazy_pattern(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")

@@ -56,7 +56,7 @@ class KeyEnd(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KeyHistory:
-    """What is known about the keys that sealed a ledger. Keys are named by their 64 digits."""
+    """The known facts about the keys that sealed a ledger. Keys are named by their 64 digits."""
 
     retired: Mapping[str, Retirement] = field(default_factory=dict)
     roles: Mapping[str, KeyRole] = field(default_factory=dict)

@@ -220,7 +220,7 @@ def stored_hash(ledger: Ledger, row: ChainRow, sequence: int) -> str | None:
 
 
 def _read_first_identity(ledger: Ledger, row: ChainRow) -> Mapping[str, Any]:
-    """What a chain's first record says that it is. One that names this ledger is our own, though marked as imported."""
+    """Read which chain a first record names. One that names this ledger is our own, though marked as imported."""
     try:
         with ledger.store.read_rows(row, 0, 1) as stored:
             return next((read_chain_identity(item.sealed) for item in stored), {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -11,6 +12,22 @@ from aver import open_ledger
 from aver.agents.registry import AGENTS
 from aver.cli.verbs.demo.tampering import TAMPERINGS
 from support.aver_command import Aver
+
+
+class KeptDemo(NamedTuple):
+    """A demo that was run with `--keep kept`."""
+
+    aver: Aver
+    shown: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> KeptDemo:
+    """One demo for all tests that look at what it has kept. It takes seconds."""
+    aver = Aver(tmp_path_factory.mktemp("demo"))
+    ran = aver("demo", "--keep", "kept", "--json")
+    assert ran.code == 0
+    return KeptDemo(aver, ran.json)
 
 
 def test_it_catches_every_change(aver: Aver) -> None:
@@ -30,12 +47,11 @@ def test_it_catches_every_change(aver: Aver) -> None:
         assert re.search(rf"caught +{re.escape(tampering.title)} +{tampering.code} +{re.escape(place)}\n", ran.out)
 
 
-def test_the_gate_really_decides_and_what_it_allows_happens(aver: Aver) -> None:
-    ran = aver("demo", "--keep", "kept", "--json")
-    assert ran.code == 0
-    words = [step["decision"] for step in ran.json["gate"]]
+def test_the_gate_really_decides_and_what_it_allows_happens(demo: KeptDemo) -> None:
+    aver, shown = demo
+    words = [step["decision"] for step in shown["gate"]]
     assert words == ["pass", "human_review", "skip", "human_review", "human_approved", "human_review"]
-    assert all(step["as_expected"] and step["reasons"] and step["rules"] for step in ran.json["gate"])
+    assert all(step["as_expected"] and step["reasons"] and step["rules"] for step in shown["gate"])
     shop = aver.directory / "kept" / "shop"
     assert (shop / "src" / "price.py").read_text() == "SHIPPING = 5\n"
     assert not (shop / "build").exists()
@@ -44,31 +60,31 @@ def test_the_gate_really_decides_and_what_it_allows_happens(aver: Aver) -> None:
     assert (verdict["status"], checks["decisions"], checks["approvals"]) == ("verified", "passed", "passed")
 
 
-def test_acts_really_happen_once_each(aver: Aver) -> None:
-    ran = aver("demo", "--keep", "kept", "--json")
-    codes = [step["reason_code"] for step in ran.json["acts"]]
+def test_acts_really_happen_once_each(demo: KeptDemo) -> None:
+    aver, shown = demo
+    codes = [step["reason_code"] for step in shown["acts"]]
     assert codes == ["ALLOW", "ALLOW", "RECIPIENT_NOT_ALLOWED", "REQUIRE_CONFIRM", "ALLOW", "REPLAY_DENY"]
     shop = aver.directory / "kept" / "acts"
     assert sorted(path.name for path in shop.iterdir()) == ["log.txt", "prices.txt"]
     assert len((shop / "log.txt").read_text()) == 24
-    assert ran.json["forged"]["status"] == "failed"
+    assert shown["forged"]["status"] == "failed"
 
 
-def test_calls_through_the_proxy_are_acts_and_an_approved_one_happens_once(aver: Aver) -> None:
-    ran = aver("demo", "--keep", "kept", "--json")
-    codes = [step["reason_code"] for step in ran.json["calls"]]
+def test_calls_through_the_proxy_are_acts_and_an_approved_one_happens_once(demo: KeptDemo) -> None:
+    aver, shown = demo
+    codes = [step["reason_code"] for step in shown["calls"]]
     assert codes == ["ALLOW", "ALLOW", "ALLOW", "POLICY_DENY", "REQUIRE_CONFIRM", "ALLOW", "REQUIRE_CONFIRM"]
-    assert ran.json["calls_verdict"]["status"] == "verified"
+    assert shown["calls_verdict"]["status"] == "verified"
     sent = (aver.directory / "kept" / "calls" / "sent.txt").read_text().splitlines()
     assert [line.split()[0] for line in sent] == ["send_receipt", "send_receipt"]
     assert ["ada@example.com" in sent[0], "books@example.net" in sent[1]] == [True, True]
 
 
-def test_a_wrong_claim_is_challenged_and_attacks_on_the_trace_are_caught(aver: Aver) -> None:
-    ran = aver("demo", "--keep", "kept", "--json")
-    assert [step["title"] for step in ran.json["trace"]] == ["ran", "claimed", "challenged", "revised", "audited"]
-    assert all(step["as_expected"] for step in ran.json["trace"])
-    assert [(attack["code"], attack["caught"]) for attack in ran.json["attacks"]] == [
+def test_a_wrong_claim_is_challenged_and_attacks_on_the_trace_are_caught(demo: KeptDemo) -> None:
+    aver, shown = demo
+    assert [step["title"] for step in shown["trace"]] == ["ran", "claimed", "challenged", "revised", "audited"]
+    assert all(step["as_expected"] for step in shown["trace"])
+    assert [(attack["code"], attack["caught"]) for attack in shown["attacks"]] == [
         ("EVIDENCE_INVALID", True),
         ("ROLE_POLICY_VIOLATION", True),
         ("TRUNCATED", True),
@@ -156,8 +172,7 @@ def test_it_fits_a_small_terminal(aver: Aver) -> None:
     assert max(map(len, lines)) <= 82
 
 
-def test_its_run_is_sealed_with_both_signatures(aver: Aver) -> None:
-    assert aver("demo", "--keep", "kept").code == 0
-    home = aver.directory / "kept" / "home"
+def test_its_run_is_sealed_with_both_signatures(demo: KeptDemo) -> None:
+    home = demo.aver.directory / "kept" / "home"
     with open_ledger(home / "ledger.db", home=home, create=False) as ledger:
         assert all(record.signature_pq for chain in ledger.chains() for record in ledger.read(chain))

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aver.agents.registry import load_known_agents
-from aver.gate.effects.findings import (
+from aver.gate.effects.known_agents import GUARDED_CLASSES, GUARDED_PATTERNS, GUARDED_SUFFIXES
+from aver.gate.effects.paths import (
     PATH_MAX,
     UNKNOWN_LOCATION,
     PathRoots,
@@ -20,7 +21,6 @@ from aver.gate.effects.findings import (
     has_root_inside,
     locate_path,
 )
-from aver.gate.effects.known_agents import GUARDED_CLASSES, GUARDED_PATTERNS, GUARDED_SUFFIXES
 
 GROUND = PathRoots(workspace="/work/shop", home="/home/me", own=("/srv/aver-home", "/srv/books.db"))
 CWD = "/work/shop"

@@ -84,7 +84,7 @@ Memory = tuple["VerifiedChains", "Head | None"]
 
 
 def _load_memory(config: Config) -> dict[str, Memory]:
-    """What this machine has verified of each tenant of the original; without tenants whose memory cannot be read."""
+    """Read what this machine has verified of each tenant of the original, where that can be read."""
     from aver.ledger.ledger import list_tenants, open_ledger
     from aver.ledger.seen_heads import read_seen_head
     from aver.ledger.verified_heads import load_verified

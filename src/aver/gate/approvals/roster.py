@@ -116,7 +116,7 @@ def whole_key(key: ApproverKey) -> str:
 
 
 def find_ring_entry(ring: Ring, key: ApproverKey) -> RingEntry | None:
-    """What the ring knows about a key. It has no passkeys, but may have the Ed25519 key of one as another's."""
+    """Return what the ring knows about a key. It has no passkeys, but may have the Ed25519 key of one as another's."""
     if isinstance(key, PublicKey):
         return ring.entry_of(key)
     return ring.entry_of(PublicKey(key.public_key)) if key.alg == EDDSA else None

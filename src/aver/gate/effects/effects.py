@@ -48,18 +48,7 @@ from aver.gate.effects.arguments import (
     normalise_name,
 )
 from aver.gate.effects.file_writes import WRITING_PROGRAMS, FileWrite
-from aver.gate.effects.findings import (
-    PATH_MAX,
-    UNKNOWN_LOCATION,
-    WORKSPACE_ENV,
-    Effect,
-    EffectReport,
-    PathLocation,
-    UnclearPart,
-    build_path_roots,
-    has_glob,
-    locate_path,
-)
+from aver.gate.effects.findings import Effect, EffectReport, UnclearPart
 from aver.gate.effects.git_moves import GitMoves, find_git_moves
 from aver.gate.effects.intents import (
     IntentProfile,
@@ -73,6 +62,15 @@ from aver.gate.effects.intents import (
 )
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.effects.listings import find_hidden_reads
+from aver.gate.effects.paths import (
+    PATH_MAX,
+    UNKNOWN_LOCATION,
+    WORKSPACE_ENV,
+    PathLocation,
+    build_path_roots,
+    has_glob,
+    locate_path,
+)
 from aver.gate.effects.routine_commands import mark_routine_effects, mark_scratch_files
 from aver.gate.effects.shown_changes import mark_creations
 from aver.gate.own_tools import read_declaration
@@ -375,7 +373,7 @@ class _EffectFinder:
             self._add_resource(texts[intent.uri], declared, is_trusted=is_trusted)
 
     def add_secret(self, intent: IntentProfile) -> None:
-        """Add the effects of a secret in the inputs of a request. What goes to another machine takes it along."""
+        """Add the effects of a secret in the inputs of a request. A request to another machine takes it along."""
         # The user may see the answer. `gate.origins` has judged it, and the secrets in a call.
         if self._is_judged:
             return

@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from aver.fast_dataclass import dataclass
-from aver.gate.effects.findings import PathRoots, locate_path
+from aver.gate.effects.paths import PathRoots, locate_path
 from aver.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:

@@ -63,7 +63,7 @@ _FILE_URI = lazy_pattern(r"(?i:file):(?://[^/]*)?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntentProfile:
-    """What a request of one intent does, and which of its inputs say to what."""
+    """The effects of a request of one intent, and which of its inputs name their targets."""
 
     type: str
     """The type of the gate's action."""

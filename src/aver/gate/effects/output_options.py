@@ -7,7 +7,7 @@ say that a tool has more options than they list. An option of such a tool is jud
     wide      the name speaks of output: `--output-format`, `--junit`. Its value counts only if it is attached by `=`
               and is a path by its form, as in `--output-format=json:conftest.py`
 
-    >>> from aver.gate.effects.findings import PathRoots
+    >>> from aver.gate.effects.paths import PathRoots
     >>> roots = PathRoots(workspace="/work")
     >>> list_named_outputs(["build", "--out-dir", "src", "--report=a/b.xml", "--reporter=dot"])
     ['src', 'a/b.xml']

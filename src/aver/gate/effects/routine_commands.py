@@ -21,9 +21,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from aver.gate.effects.code_scan import find_language
-from aver.gate.effects.findings import Effect, PathRoots, locate_path
+from aver.gate.effects.code_scan.language import find_language
+from aver.gate.effects.findings import Effect
 from aver.gate.effects.output_options import list_named_outputs
+from aver.gate.effects.paths import PathRoots, locate_path
 from aver.gate.shell.environment import SEARCH_PATHS
 from aver.gate.shell.model import CommandAnalysis, ResolvedCommand
 from aver.lazy_pattern import lazy_pattern

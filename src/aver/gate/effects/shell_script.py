@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aver.gate.effects.findings import build_path_roots
 from aver.gate.effects.git_moves import find_git_moves
 from aver.gate.effects.known_agents import KnownAgents
+from aver.gate.effects.paths import build_path_roots
 from aver.gate.effects.routine_commands import mark_routine_effects
 
 ROUTINE = frozenset({"read", "arrange", "build"})

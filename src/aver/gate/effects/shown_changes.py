@@ -32,9 +32,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aver.fast_dataclass import NamedTuple
-from aver.gate.effects.code_scan import find_language
+from aver.gate.effects.code_scan.language import find_language
 from aver.gate.effects.file_writes import diff_writes, is_inert
-from aver.gate.effects.findings import Effect, has_glob
+from aver.gate.effects.findings import Effect
+from aver.gate.effects.paths import has_glob
 from aver.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
@@ -198,7 +199,8 @@ def _read_new_files(diff: str, inside: str) -> dict[str, list[str]] | None:
 
 def _is_plain_code(lines: list[str], path: str) -> bool:
     """Whether the lines of a new file show what it does. A file that hides or decodes something does not."""
-    from aver.gate.effects.code_scan import DISGUISES, LINE_MAX, scan_code
+    from aver.gate.effects.code_scan.reach import DISGUISES
+    from aver.gate.effects.code_scan.scan import LINE_MAX, scan_code
 
     if not lines or any(len(line) > LINE_MAX for line in lines):
         return False
@@ -209,7 +211,7 @@ def _is_plain_code(lines: list[str], path: str) -> bool:
 
 def reaches_nowhere(text: str, path: str) -> bool:
     """Whether a text of the file `path` reaches nowhere."""
-    from aver.gate.effects.code_scan import scan_code
+    from aver.gate.effects.code_scan.scan import scan_code
 
     return not scan_code(text, path)
 
@@ -253,7 +255,7 @@ def _find_moves(
 ) -> frozenset[Effect]:
     """Return the `write` effects of copies and moves that keep all content, and that nothing loads by its new name.
 
-    What goes through one of the symbolic links leaves its place.
+    A path through one of the symbolic links leads out of its place.
     """
     inside = workspace.rstrip("/") + "/"
     counts = Counter(write.path for write in effects.writes)

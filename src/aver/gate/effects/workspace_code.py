@@ -16,8 +16,8 @@ session were changed *unseen* (`gate.facts.session`), and looks into the code be
 A script that the command itself makes and shows is looked into as code in the arguments is. A file on the disk says
 nothing if the same command may change it before it runs.
 
-`found` says where the text reaches out (`code_scan`). An empty list means that it reaches nowhere. A file that is not
-there has no digest. A script that is not there is not known, so it is asked about.
+`found` says where the text reaches out (`code_scan.scan`). An empty list means that it reaches nowhere. A file that is
+not there has no digest. A script that is not there is not known, so it is asked about.
 
 The keys of the facts are `<path>` for a file that was changed unseen, `<language> <path> in <directory>` for a script,
 and `<language> sha256:<digest> in <directory>` for code in the arguments. The directory counts: a relative path in the
@@ -35,8 +35,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from aver.fast_dataclass import NamedTuple
-from aver.gate.effects.code_scan import CodeLanguage, find_language
-from aver.gate.effects.findings import Effect, PathRoots, UnclearPart, locate_path
+from aver.gate.effects.code_scan.language import CodeLanguage, find_language
+from aver.gate.effects.findings import Effect, UnclearPart
+from aver.gate.effects.paths import PathRoots, locate_path
 from aver.gate.effects.shown_changes import list_new_texts, may_change, reaches_nowhere
 from aver.lazy_pattern import lazy_pattern
 
@@ -220,7 +221,7 @@ def look_into(question: CodeQuestion, raw: bytes, workspace: CodeSurroundings) -
 
 
 def _find_reaches(question: CodeQuestion, text: str, workspace: CodeSurroundings) -> Iterator[str]:
-    from aver.gate.effects.code_scan import scan_javascript_program, scan_text
+    from aver.gate.effects.code_scan.scan import scan_javascript_program, scan_text
 
     if question.program == "module":
         if workspace.has_module(text, question.cwd):

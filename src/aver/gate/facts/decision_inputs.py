@@ -1,7 +1,7 @@
 """The inputs of a decision besides the action and the rules, as JSON and back: facts, risk state, recent fixes.
 
-A decision is made from an action, these inputs and a gate (`aver.gate.decide`). Whoever gets the same three makes the
-same decision: a policy server in another process, or a verifier who makes a decision again from its record.
+A decision is made from an action, these inputs and a gate (`aver.gate.decide`). From the same three
+follows the same decision, in a policy server of another process and for a verifier who makes it again from its record.
 
     {"facts": {...}, "state": {"levels": {...}, "learned_until": 0}, "fixes": [2, 5]}
 

@@ -40,7 +40,7 @@ from aver.fast_dataclass import NamedTuple
 from aver.gate.action import Facts
 from aver.gate.decision import Decision
 from aver.gate.decision_record import OBSERVE, REFUSING_DECISIONS
-from aver.gate.effects.code_scan import find_language
+from aver.gate.effects.code_scan.language import find_language
 from aver.gate.effects.findings import Effect
 from aver.gate.effects.workspace_code import (
     ALL_FILES,
@@ -92,7 +92,7 @@ def may_happen(decision: str, mode: str, answer: str) -> Happening:
 def next_session_state(
     facts: Facts, decision: Decision, *, mode: str = "enforce", answer: str = "", call_id: str = ""
 ) -> dict[str, Any] | None:
-    """Return what the session's next decision must know, given this one. What may still happen counts as done.
+    """Return what the session's next decision must know, given this one. Effects to come count as done.
 
     `mode` and `answer` are those of the decision's record. None where the action was refused without being judged:
     then the state before it holds.

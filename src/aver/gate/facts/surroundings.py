@@ -30,7 +30,7 @@ from aver.gate.decide import Gate
 from aver.gate.decision_record import decision_chain
 from aver.gate.effects.effects import Effects, find_effects
 from aver.gate.effects.file_writes import TEXT_MAX
-from aver.gate.effects.findings import (
+from aver.gate.effects.paths import (
     POLICY_ENV,
     TREE_ENV,
     WORKSPACE_ENV,

@@ -22,8 +22,9 @@ from typing import Any, Literal, get_args
 
 from aver.fast_dataclass import dataclass
 from aver.gate.decision import CAUTIONS, PolicyAnswer
-from aver.gate.effects.findings import EFFECTS, PathZone
+from aver.gate.effects.findings import EFFECTS
 from aver.gate.effects.known_agents import GUARDED_CLASSES
+from aver.gate.effects.paths import PathZone
 from aver.gate.effects.routine_commands import ROUTINE_EFFECTS
 from aver.gate.policy.bundle import PolicyBundle
 from aver.gate.policy.query import TARGETS_MAX, PolicyQuestion, Target, ask_policy

@@ -40,7 +40,6 @@ from functools import lru_cache
 from typing import Literal
 
 from aver.fast_dataclass import dataclass
-from aver.gate.effects.code_scan import DISGUISES, TEXT_MAX, scan_code
 from aver.gate.risk.diff import read_diff
 from aver.gate.risk.diff_model import DiffPart, FileChange, Hunk
 from aver.lazy_pattern import lazy_pattern
@@ -272,12 +271,17 @@ class ChangeScan:
         self._is_opaque = file.binary or not modes <= _TEXT_FILE_MODES or file.old not in (None, file.new)
 
     def add_lines(self, lines: list[str]) -> None:
+        from aver.gate.effects.code_scan.scan import TEXT_MAX  # Only changes of files need the rules of a scan.
+
         if self._path is not None and self._size <= TEXT_MAX:
             self._added += lines
             self._size += sum(map(len, lines)) + len(lines)
 
     def end_file(self) -> None:
         if self._path is not None:
+            from aver.gate.effects.code_scan.reach import DISGUISES
+            from aver.gate.effects.code_scan.scan import scan_code
+
             found = scan_code("\n".join(self._added), self._path)
             (self.reaching if found or self._is_opaque else self.clean).append(self._path)
             self.disguised += any(reach.kind in DISGUISES for reach in found)

@@ -24,8 +24,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from aver.gate.effects.findings import has_glob
-from aver.gate.shell.expand import iterate_nodes
+from aver.gate.effects.paths import has_glob
 from aver.gate.shell.parser.syntax import (
     AndOr,
     Branches,
@@ -41,6 +40,7 @@ from aver.gate.shell.parser.syntax import (
     TestCommand,
     WordPart,
 )
+from aver.gate.shell.reliable_names import iterate_nodes
 from aver.lazy_pattern import lazy_pattern
 
 _MAY_COMPUTE = lazy_pattern(

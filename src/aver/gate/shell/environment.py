@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from aver.gate.effects.findings import locate_path
+from aver.gate.effects.paths import locate_path
 from aver.gate.shell.model import SHORT_TEXT_MAX, Word
 from aver.lazy_pattern import lazy_pattern
 

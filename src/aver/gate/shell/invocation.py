@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 from aver.fast_dataclass import dataclass
 from aver.gate.effects.file_writes import WRITES_MAX, FileWrite
-from aver.gate.effects.findings import (
+from aver.gate.effects.paths import (
     PATTERN_MAX,
     UNKNOWN_LOCATION,
     PathLocation,

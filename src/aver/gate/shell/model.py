@@ -12,14 +12,8 @@ from typing import Any
 
 from aver.fast_dataclass import dataclass
 from aver.gate.effects.file_writes import FileWrite
-from aver.gate.effects.findings import (
-    Effect,
-    EffectReport,
-    PathRoots,
-    UnclearPart,
-    drop_listed_secrets,
-    locate_path,
-)
+from aver.gate.effects.findings import Effect, EffectReport, UnclearPart, drop_listed_secrets
+from aver.gate.effects.paths import PathRoots, locate_path
 
 COMMAND_MAX = 1024 * 1024
 """Characters of a command. Longer commands are reported as unclear without parsing."""

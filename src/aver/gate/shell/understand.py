@@ -24,8 +24,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping
 
-from aver.gate.effects.findings import build_path_roots
 from aver.gate.effects.known_agents import KnownAgents
+from aver.gate.effects.paths import build_path_roots
 from aver.gate.shell.model import COMMAND_MAX, CommandAnalysis, CommandReport, ShellState
 from aver.lazy_pattern import lazy_pattern
 

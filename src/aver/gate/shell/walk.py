@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from aver.gate.effects.file_writes import WRITES_MAX, WRITING_PROGRAMS, find_file_writes
-from aver.gate.effects.findings import PathRoots
+from aver.gate.effects.paths import PathRoots
 from aver.gate.shell.arithmetic import find_risky_arithmetic
 from aver.gate.shell.environment import (
     is_secret_name,
@@ -23,13 +23,7 @@ from aver.gate.shell.environment import (
     judge_indirect_assignments,
     judge_subscript,
 )
-from aver.gate.shell.expand import (
-    expand_to_text,
-    expand_word,
-    find_reliable_variables,
-    find_sure_functions,
-    list_word_scripts,
-)
+from aver.gate.shell.expand import expand_to_text, expand_word, list_word_scripts
 from aver.gate.shell.invocation import Invocation, StandardInput, predict_output
 from aver.gate.shell.model import (
     NESTING_MAX,
@@ -58,6 +52,7 @@ from aver.gate.shell.parser.syntax import (
 )
 from aver.gate.shell.parser.words import UnreadableCommand
 from aver.gate.shell.programs.apply import is_known_program, judge_invocation
+from aver.gate.shell.reliable_names import find_reliable_variables, find_sure_functions
 from aver.lazy_pattern import lazy_pattern
 
 _DESCRIPTOR = lazy_pattern(r"[0-9]+-?|-")

@@ -147,7 +147,7 @@ class _JudgedChain:
     ) -> None:
         """Compare the chain with the claims of the index or of its own summary. `name` is the chain's, where known.
 
-        What is wrong with its length and ends is added to the judge's tally. The other wrong claims go into `shown`.
+        Findings about its length and ends go into the judge's tally. The other wrong claims go into `shown`.
         They come last in the verdict: they are about what a reader is shown, not about the records.
         """
         codes = {code for _, _, code in judge.tally.counts}
@@ -435,7 +435,7 @@ class BundleJudge:
         """The judge of a chain whose first record says this about it, if it says anything.
 
         That a chain was imported excuses its name and its ledger; so it counts only for one that was not made by the
-        exporting ledger. What that ledger made has Aver's block.
+        exporting ledger. Records that the ledger made have Aver's block.
         """
         owner = self.owner
         if claim.origin is None or claim.id in RESERVED_CHAINS or owner.has_made(named):

@@ -62,7 +62,7 @@ def find_computation(connection: sqlite3.Connection) -> str | None:
 
 
 def _statement_problem(sql: str) -> str | None:
-    """What a statement computes, in words; None if it makes a plain table or index."""
+    """Say in words what a statement computes; None if it makes a plain table or index."""
     tokens = [(str(match.lastgroup), match[0].upper()) for match in _TOKEN.finditer(sql) if match.lastgroup != "skip"]
     words = [text for kind, text in tokens if kind == "word"]
     if words[:2] == ["CREATE", "TABLE"]:
@@ -102,7 +102,7 @@ def _has_plain_columns(tokens: list[tuple[str, str]]) -> bool:
 
 
 def _default_problem(tokens: list[tuple[str, str]]) -> str | None:
-    """What a default of a table computes, in words; None if each is a literal."""
+    """Say in words what a default of a table computes; None if each is a literal."""
     for place, token in enumerate(tokens):
         if token == ("word", "DEFAULT"):
             following = [one for one in tokens[place + 1 : place + 3] if one[1] not in _DEFAULT_SIGNS]

@@ -38,7 +38,7 @@ DROP_KIND = "chain.drop"
 
 @dataclass(frozen=True, slots=True)
 class ImportEntry:
-    """What an entry of `meta` says about an imported chain."""
+    """The content of an entry of `meta` about an imported chain."""
 
     origin: str
     count: int

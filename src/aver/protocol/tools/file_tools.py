@@ -19,7 +19,7 @@ from aver.capsule.canonical import canonical_bytes
 from aver.diffs import unified_diff
 from aver.errors import BadInput, Refused
 from aver.files.workspace_files import FileBase, FileLook, WorkspaceFiles, digest_file, split_relpath
-from aver.gate.effects.findings import build_path_roots, locate_path
+from aver.gate.effects.paths import build_path_roots, locate_path
 from aver.protocol.runner import BYTES, JSON, CallDescription, ToolFailure, ToolResult
 from aver.protocol.tools.tool import Tool, ToolOrder, fail_tool, read_arguments
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aver.gate.effects.findings import PathRoots
+from aver.gate.effects.paths import PathRoots
 from aver.gate.shell.model import CommandReport
 from aver.gate.shell.parser.cross_check import require_agreement
 from aver.gate.shell.parser.grammar import ScriptReader

@@ -1,7 +1,7 @@
 """The demo's sixth part: acts through the gateway, and a forged one.
 
 An agent asks the gateway for effects on files of a small workspace. Two policy servers decide by the starter rules and
-two rules of the demo. What they allow really happens. At the end somebody who has the ledger's key seals an act that
+two rules of the demo. Allowed acts really happen. At the end somebody who has the ledger's key seals an act that
 nobody decided about, and the verdict finds it.
 """
 

@@ -16,7 +16,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from aver.gate.effects.code_scan import ReachKind, find_language
+from aver.gate.effects.code_scan.language import find_language
+from aver.gate.effects.code_scan.reach import ReachKind
 
 
 def word_set(*lines: str) -> frozenset[str]:

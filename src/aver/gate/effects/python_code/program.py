@@ -34,7 +34,9 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from aver.gate.effects.code_scan import FINDINGS_MAX, WORD_MAX, Reach, ReachKind, find_language, scan_text
+from aver.gate.effects.code_scan.language import find_language
+from aver.gate.effects.code_scan.reach import WORD_MAX, Reach, ReachKind
+from aver.gate.effects.code_scan.scan import FINDINGS_MAX, scan_text
 from aver.gate.effects.python_code.files import PATH_MAKERS, judge_file_use, judge_path_step, reads_paths, word_set
 from aver.gate.effects.python_code.test_runs import judge_test_run
 from aver.lazy_pattern import lazy_pattern

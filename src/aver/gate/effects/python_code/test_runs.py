@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from aver.gate.effects.code_scan import ReachKind
+from aver.gate.effects.code_scan.reach import ReachKind
 from aver.lazy_pattern import lazy_pattern
 
 _PLAIN_OPTION = lazy_pattern(

@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from aver.gate.effects.findings import EFFECTS, UNKNOWN_LOCATION, PathLocation, PathRoots, locate_path
+from aver.gate.effects.findings import EFFECTS
+from aver.gate.effects.paths import UNKNOWN_LOCATION, PathLocation, PathRoots, locate_path
 from aver.gate.effects.routine_commands import is_script_name
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import ResolvedCommand, StatesAfter, Word, merge_states

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from aver.gate.effects.findings import FINDINGS_MAX, locate_path
+from aver.gate.effects.findings import FINDINGS_MAX
+from aver.gate.effects.paths import locate_path
 from aver.gate.effects.shown_changes import is_ordinary_place
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import Word

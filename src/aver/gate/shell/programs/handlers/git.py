@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from aver.gate.effects.findings import locate_path
+from aver.gate.effects.paths import locate_path
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import Word, change_directory
 from aver.gate.shell.programs.apply import apply_options, is_careless_directory, judge_subcommand

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from aver.gate.effects.findings import locate_path
+from aver.gate.effects.paths import locate_path
 from aver.gate.shell.environment import is_harmless_name, judge_assignment, judge_subscript
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import StatesAfter, Word, change_directory

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from aver.gate.effects.findings import locate_path
+from aver.gate.effects.paths import locate_path
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import Word
 from aver.gate.shell.programs.verbs.verb import Verb

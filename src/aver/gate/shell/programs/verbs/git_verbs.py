@@ -125,7 +125,7 @@ def is_harmless_setting(key: str, value: str | None) -> bool:
     return _HARMLESS_SETTINGS.fullmatch(name) is not None
 
 
-def _setting(call: Invocation, word: Word) -> None:
+def _judge_setting(call: Invocation, word: Word) -> None:
     """Judge `-c key=value`. Many keys name a program that git runs."""
     key, _, value = (word.value or "").partition("=")
     if word.value is not None and is_harmless_setting(key, value):
@@ -150,5 +150,5 @@ GIT_VERBS: Mapping[str, Verb] = {
     "committed": _revision_or_path,
     "staged": _staged_path,
     "renamed": _new_name,
-    "setting": _setting,
+    "setting": _judge_setting,
 }

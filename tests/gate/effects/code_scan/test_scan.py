@@ -11,19 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aver.gate.effects import code_scan
-from aver.gate.effects.code_scan import (
-    FINDINGS_MAX,
-    LINE_MAX,
-    REACHES,
-    TEXT_MAX,
-    WORD_MAX,
-    Reach,
-    ReachRule,
-    find_language,
-    scan_code,
-    scan_javascript_program,
-)
+from aver.gate.effects.code_scan.language import _ENDINGS, find_language
+from aver.gate.effects.code_scan.reach import REACHES, WORD_MAX, Reach, ReachRule
+from aver.gate.effects.code_scan.rules import RULES_BY_LANGUAGE, STRICT_JAVASCRIPT
+from aver.gate.effects.code_scan.scan import FINDINGS_MAX, LINE_MAX, TEXT_MAX, scan_code, scan_javascript_program
 from aver.gate.effects.python_code.program import NODES_MAX, scan_python_program
 
 REACHING = {
@@ -284,7 +275,7 @@ def test_a_finding_does_not_show_hidden_data() -> None:
 
 
 def test_every_ending_has_one_language() -> None:
-    endings = [ending for found in code_scan._ENDINGS.values() for ending in found]
+    endings = [ending for found in _ENDINGS.values() for ending in found]
     assert len(endings) == len(set(endings))
     assert find_language("src/A.PY") == "python"
 
@@ -292,8 +283,8 @@ def test_every_ending_has_one_language() -> None:
 # --- rules
 
 RULES = [
-    *((language, rule) for language, rules in code_scan._RULES_BY_LANGUAGE.items() for rule in rules),
-    *(("javascript program", rule) for rule in code_scan._STRICT_JAVASCRIPT),
+    *((language, rule) for language, rules in RULES_BY_LANGUAGE.items() for rule in rules),
+    *(("javascript program", rule) for rule in STRICT_JAVASCRIPT),
 ]
 
 
@@ -571,7 +562,7 @@ def test_patterns_are_compiled_when_they_are_needed() -> None:
 
 
 def test_a_needle_that_is_a_word_is_in_a_word_of_every_text_that_holds_it() -> None:
-    rules = [rule for rules in code_scan._RULES_BY_LANGUAGE.values() for rule in rules]
+    rules = [rule for rules in RULES_BY_LANGUAGE.values() for rule in rules]
     assert {rule.has_word_needles for rule in rules} == {True, False}
     for needle, is_word in [(needle, rule.has_word_needles) for rule in rules for needle in rule.needles]:
         for text in (needle, f"x{needle}y", f"é{needle}_1", f"({needle})", f"a\n{needle}.b", f"-{needle}\t"):
