@@ -252,6 +252,16 @@ class TestConfirmation:
             assert done["reason_code"] == "ALLOW"
 
 
+def test_servers_with_one_mac_key_are_believed_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("POLICY0_MAC_KEY", "POLICY1_MAC_KEY"):
+        monkeypatch.setenv(name, "11" * 32)
+    with open_office(tmp_path / "work") as office:
+        answer = office.write()
+        assert (answer["status"], answer["reason_code"]) == ("DENY", "EXECUTOR_UNAVAILABLE")
+        assert "the same MAC key" in answer["summary"]
+        assert not (office.workspace / "notes.txt").exists()
+
+
 def test_insecure_mode_says_so_at_its_start_and_in_every_answer_and_record(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

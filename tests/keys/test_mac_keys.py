@@ -136,9 +136,10 @@ def test_no_key_is_shown(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> No
 
 def test_two_servers_must_not_have_the_same_key() -> None:
     first, second = parse_mac_keys(f"a:{ONE},b:{TWO}", "X"), parse_mac_keys(f"c:{THREE},d:{TWO}", "X")
-    assert first.shares_key_with(second)
-    assert second.shares_key_with(first)
-    assert not first.shares_key_with(parse_mac_keys(f"a:{THREE}", "X"))
+    for mine, theirs in ((first, second), (second, first)):
+        with pytest.raises(BadInput, match="one could speak for the other"):
+            mine.require_apart(theirs)
+    first.require_apart(parse_mac_keys(f"a:{THREE}", "X"))
 
 
 # --- files

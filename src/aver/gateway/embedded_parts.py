@@ -74,9 +74,11 @@ def open_embedded(
     ]
 
     def trust() -> EvidenceTrust:
+        first, second = (source.load() for source in macs)
+        first.require_apart(second)
         return EvidenceTrust(
-            mac_keys0=macs[0].load(),
-            mac_keys1=macs[1].load(),
+            mac_keys0=first,
+            mac_keys1=second,
             policy_keys=PolicyKeys.from_ring(ledger.keys.ring()),
             mac_ttl=settings.mac_ttl,
         )

@@ -112,11 +112,15 @@ class MacKeyring:
         """The key of that name, or None."""
         return next((each.key for each in self._keys if each.kid == kid), None)
 
-    def shares_key_with(self, other: MacKeyring) -> bool:
-        """Whether both rings have a key in common: then each of the two servers could speak for the other."""
+    def require_apart(self, other: MacKeyring) -> None:
+        """Raise `BadInput` if both rings have a key in common: then each server could speak for the other."""
         # All pairs are compared, each in constant time.
         pairs = [hmac.compare_digest(mine.key, theirs.key) for mine in self._keys for theirs in other._keys]
-        return any(pairs)
+        if any(pairs):
+            raise BadInput(
+                "both policy servers have the same MAC key, so one could speak for the other",
+                advice="give each server a key of its own",
+            )
 
     def with_new_key(self) -> MacKeyring:
         """The ring with a new random key, which comes first and is the active one. `Refused` if the ring is full."""

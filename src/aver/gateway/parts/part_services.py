@@ -112,9 +112,9 @@ def build_executor_part(
     policy_keys = read_policy_keys(directory)
 
     def trust() -> EvidenceTrust:
-        return EvidenceTrust(
-            mac_keys0=macs[0].load(), mac_keys1=macs[1].load(), policy_keys=policy_keys, mac_ttl=settings.mac_ttl
-        )
+        first, second = (source.load() for source in macs)
+        first.require_apart(second)
+        return EvidenceTrust(mac_keys0=first, mac_keys1=second, policy_keys=policy_keys, mac_ttl=settings.mac_ttl)
 
     program.load()
     trust()
