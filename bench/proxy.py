@@ -41,8 +41,8 @@ CPU_CALLS = 100
 EARLY, LATE, LATEST = 100, 1000, 10_000
 """The calls of one session whose times are compared: the first with the second, or with the third."""
 
-AROUND = 50
-"""Calls before each of them that are timed with it."""
+AROUND = 100
+"""Calls that are measured together with each of them."""
 
 AVER = str(Path(sys.executable).with_name("aver"))
 SERVER = Path(__file__).parent.parent / "tests" / "support" / "odd_server.py"
@@ -140,7 +140,7 @@ def _bench_call(
             f"{ours / alone:.2f} acts",
             "1.3 acts",
         )
-        yield _bench_growth(proxy.call, last, rounds * CALLS + CPU_CALLS + 1)
+        yield from _bench_growth(proxy, last, rounds * CALLS + CPU_CALLS + 1)
         used = _read_memory(proxy.process.pid)
     with start([AVER, "mcp", "--workspace", str(directory)], home) as server:
         server.request("initialize", HELLO)
@@ -149,16 +149,24 @@ def _bench_call(
     yield Line("  memory beside aver mcp", f"{other:.0f} MB", f"{used:.0f} MB", "–", f"{used / other:.2f} x", "≤ 1.5 x")
 
 
-def _bench_growth(call: Callable[[], None], last: int, made: int) -> Line:
-    """A late call of a session beside an early one."""
-    times = []
-    for _ in range(max(0, last - made) + AROUND):
-        began = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - began)
-    early, late = statistics.median(times[:AROUND]), statistics.median(times[-AROUND:])
+def _bench_growth(proxy: Pipe, last: int, made: int) -> Iterable[Line]:
+    """A late call of a session beside an early one: the time that it takes, and the CPU of the proxy."""
+
+    def measure() -> tuple[float, float]:
+        times, before = [], _read_cpu(proxy.process.pid)
+        for _ in range(AROUND):
+            began = time.perf_counter()
+            proxy.call()
+            times.append(time.perf_counter() - began)
+        return statistics.median(times), (_read_cpu(proxy.process.pid) - before) / AROUND
+
+    early = measure()
+    for _ in range(last - made - 2 * AROUND):
+        proxy.call()
+    late = measure()
     words = f"  call {last:,} of a session beside call {max(EARLY, made)}"
-    return Line(words, f"{early * 1e3:.2f} ms", f"{late * 1e3:.2f} ms", "–", f"{late / early:.2f} x", "≤ 1.2 x")
+    for name, first, then in zip((words, "  the same, CPU"), early, late, strict=True):
+        yield Line(name, f"{first * 1e3:.2f} ms", f"{then * 1e3:.2f} ms", "–", f"{then / first:.2f} x", "≤ 1.2 x")
 
 
 def _bench_start(home: Path, bare: list[str], proxied: list[str], rounds: int) -> Iterable[Line]:

@@ -260,6 +260,13 @@ def test_a_batch_never_passes(shop: Shop) -> None:
     assert shop.log.read_text() == ""
 
 
+def test_a_request_that_is_an_answer_as_well_never_passes(shop: Shop) -> None:
+    for number, more in enumerate(({"result": {}}, {"error": {"code": 1, "message": "no"}})):
+        shop.send({"jsonrpc": "2.0", "id": number, "method": "ping", **more})
+        assert shop.answer(number)["error"]["code"] == -32600
+    assert shop.log.read_text() == ""
+
+
 def test_a_call_as_a_task_is_judged_with_its_task(shop: Shop) -> None:
     shop.call(1, "refund", {"order": 7}, task={"ttl": 60})
     shop.approve(shop.result(1)["_meta"]["aver/approval"])

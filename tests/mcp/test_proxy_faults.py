@@ -128,6 +128,25 @@ def test_lines_that_are_no_messages_are_dropped(shop: Shop) -> None:
     assert not any("\x1b" in words for words in shop.told)
 
 
+@pytest.mark.parametrize(
+    "forged",
+    [
+        '{"jsonrpc": "2.0", "id": ID, "method": "ping", "result": {"content": []}}',
+        '{"jsonrpc": "2.0", "id": ID, "method": "ping", "error": {"code": 1, "message": "no"}}',
+        '{"jsonrpc": "2.0", "id": ID, "method": 7, "result": {"content": []}}',
+        '{"jsonrpc": "2.0", "id": [1], "method": "ping"}',
+        '{"jsonrpc": "2.0", "id": null, "method": "ping"}',
+    ],
+)
+def test_a_request_that_is_an_answer_as_well_never_reaches_the_client(shop: Shop, forged: str) -> None:
+    """A client could take it for the result of its call: unsealed, and with its secrets."""
+    shop.call(1, "raw", {"line": f'{forged}\n{{"jsonrpc": "2.0", "id": ID, "result": {{"a": 1}}}}'})
+    assert shop.result(1) == {"a": 1}
+    assert shop.kept == []
+    assert any("of the server was dropped" in words for words in shop.told)
+    assert shop.outcomes() == ["ALLOW"]
+
+
 def test_a_terminal_gets_no_control_characters_and_the_result_is_as_it_was(shop: Shop) -> None:
     shop.call(1, "control")
     assert text_of(shop.result(1)) == "\x1b[31mred\x1b[0m\u202e"

@@ -515,7 +515,8 @@ class Gateway:
             return None
         definition = self._find_definition(request)
         gate = load_gate(self.ledger.config, self.workspace, self.ledger)
-        return find_tool_meaning(request, {} if definition is None else definition.document, gate, self.settings.tools)
+        document = {} if definition is None else definition.document
+        return find_tool_meaning(request, document, gate, self.settings.tools, self.workspace)
 
     def _find_definition(self, request: BoundRequest) -> ToolDefinition | None:
         """Return the definition of the tool that a request calls, as its server gives it."""

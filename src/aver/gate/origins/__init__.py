@@ -4,6 +4,7 @@
     roles        what an argument is: a destination, an object, a secret, a time, an amount, or content
     plain_text   which texts can be compared at all, and how a value is found in a text
     user_words   what the user asked for, named and pointed at
+    own_places   files of the workspace, and pages of a site that the user named
     read_values  the values that the session has read, with the record and the author of each
     judgement    the origin of each target, and the doubts about a call
     answer       the same questions about the answer that a person gets

@@ -48,4 +48,4 @@ def judge_action(
         declared=declared,
         is_trusted=is_trusted,
     )
-    return judge_call(ToolMeaning(tool, found), action.arguments["arguments"], words, read)
+    return judge_call(ToolMeaning(tool, found, workspace=action.workspace), action.arguments["arguments"], words, read)

@@ -2,7 +2,7 @@
 
 The origin of a target is the best of these that holds:
 
-    named       the user's words have it, as it stands
+    named       the user's words have it, as it stands; a file of the workspace also by its relative path
     linked      it stands in a record that the user's words mean, or is the result of an earlier call of the session;
                 or the user described what to choose (`the largest file`), and the service listed it. A turn that
                 describes one such target links one, and any other is `structured`
@@ -13,9 +13,13 @@ The origin of a target is the best of these that holds:
 Values in records that others wrote are at most `structured`, and such a target has the doubt AUTHOR. Links and
 addresses inside a text that is sent are targets, too.
 
+Words that ask for one event, payment or message justify one. A further call of the tool is asked for only if it goes to
+a target of its own that the words name or link, or if the words have all in which it differs from the earlier calls. So
+an agent that was talked into a second event asks a person, also where the user named its day.
+
 The doubts:
 
-    NOT_ASKED         the user's words do not ask for this class of call
+    NOT_ASKED         the user's words do not ask for this class of call, or for no further one
     TARGET_FREE_TEXT  a target stands in free text only
     TARGET_UNKNOWN    a target stands nowhere, or in a record that nothing links to the user's words
     AUTHOR            a target stands only in records that others wrote
@@ -31,9 +35,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
 from aver.fast_dataclass import dataclass
-from aver.gate.origins.plain_text import contains_value, find_addresses, is_address
-from aver.gate.origins.read_values import ReadRecord, ReadValues, ValuePlace, counts_as_own
-from aver.gate.origins.roles import RoledValue, list_values
+from aver.gate.origins.own_places import is_same_site, names_directory_of, names_file, relate_path
+from aver.gate.origins.plain_text import contains_value, find_addresses, is_address, word_set
+from aver.gate.origins.read_values import ReadRecord, ReadValues, ValuePlace, counts_as_own, list_texts
+from aver.gate.origins.roles import RoledValue, list_values, split_name
 from aver.gate.origins.user_words import UserWords, find_dates
 
 Origin = Literal["named", "linked", "structured", "free_text", "nowhere"]
@@ -46,6 +51,12 @@ DOUBTS: tuple[str, ...] = get_args(Doubt)
 
 POINTED = "pointed"
 """Stands beside the origins where all targets from free text are from texts that the user pointed at."""
+
+_COUNTED = ("create", "pay", "send")
+"""Classes whose every call makes one more thing. Changing, sharing or deleting the same target makes nothing new."""
+
+_REPEATED = word_set("write save put store commit stage init export")
+"""Verbs of tools that are called again for the same thing: a file is written twice, and stays one file."""
 
 WHY_MAX = 20
 """Reasons that a judgement keeps."""
@@ -62,6 +73,8 @@ class ToolMeaning:
     call_class: str
     schema: Mapping[str, Any] | None = None
     roles: Mapping[str, str] | None = None
+    workspace: str = ""
+    """The directory in which the user works; empty where nobody knows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +103,7 @@ def judge_call(meaning: ToolMeaning, arguments: Mapping[str, Any], words: UserWo
     if meaning.call_class == "read":
         judge = _Judge(meaning, words, read)
         judge.look_for_secrets(arguments)  # The server gets what a look-up looks for.
-        return judge.conclude()
+        return judge.conclude_read()
     if not words.is_given:
         why = ("nobody has told Aver what the user asked for",)
         return CallOrigins(meaning.call_class, False, doubts=frozenset({"NO_PROMPT"}), why=why)
@@ -101,7 +114,7 @@ def judge_call(meaning: ToolMeaning, arguments: Mapping[str, Any], words: UserWo
             judge.doubt("TARGET_UNKNOWN", "it has more arguments than can be looked at")
         else:
             judge.look_at(value)
-    return judge.conclude()
+    return judge.conclude(list_texts(arguments))
 
 
 class _Judge:
@@ -122,6 +135,11 @@ class _Judge:
         self._named: list[str] = []
         """The targets that the user named."""
         self._amounts: list[RoledValue] = []
+        self._values: list[RoledValue] = []
+        """All values of the call that say what it makes: targets, contents, times and amounts."""
+        self._origin_of: dict[str, Origin] = {}
+        self._roots: list[RoledValue] = []
+        """Targets that are the workspace itself. It says where a call works, and not on what."""
 
     def doubt(self, code: Doubt, why: str) -> None:
         self._doubts[code] = None
@@ -133,8 +151,13 @@ class _Judge:
         role = value.role
         if role == "content" and self._meaning.call_class == "delete":
             role = "object"  # A name says what to delete.
+        if role != "option":
+            self._values.append(value)
         if role in ("destination", "object"):
-            self._look_at_target(value.value, value.name)
+            if relate_path(value.value, self._meaning.workspace) == "":
+                self._roots.append(value)
+            else:
+                self._look_at_target(value.value, value.name)
         elif role == "secret":
             if not self._words.names(value.value):
                 self.doubt("SENSITIVE", f"the user did not name the {value.name}")
@@ -162,6 +185,7 @@ class _Judge:
         self._is_spent = False
         origin, is_pointed, is_author = self._find_origin(value, name)
         self._origins.add(origin)
+        self._origin_of[value] = origin
         shown = f"{name} {value[:SHOWN_MAX]!r}"
         if origin == "structured" and is_author:
             self.doubt("AUTHOR", f"{shown} stands only in records that others wrote")
@@ -178,9 +202,12 @@ class _Judge:
     def _find_origin(self, value: str, name: str) -> tuple[Origin, bool, bool]:
         """Return the origin of a target, whether the user pointed at its texts, and whether others wrote it."""
         words = self._words
-        if words.names(value):
+        inside = relate_path(value, self._meaning.workspace)
+        if words.names(value) or (inside and names_file(words, inside)):
             self._named.append(value)
             return "named", False, False
+        if inside and self._meaning.call_class in ("create", "change") and names_directory_of(words, inside):
+            return "linked", False, False
         places = self._read.find_structured(value, name=name, tool=self._meaning.tool)
         own = [place for place in places if counts_as_own(place, value)]
         is_linked = any(self._is_linked(place, value) for place in own)
@@ -199,6 +226,10 @@ class _Judge:
             if place.record.author
         ):
             return "linked", False, False  # `the article that Bob posted`: the user named the author of that text.
+        if self._meaning.call_class == "fetch" and any(
+            is_same_site(value, words, place.record.source.arguments) for place in texts
+        ):
+            return "linked", False, False  # A page of the site that the user named has this link, as it stands.
         if places:
             return "structured", False, not own
         if texts:
@@ -211,7 +242,8 @@ class _Judge:
         Of the same sort are values that stand in the same field of records, such as `file_id`.
         """
         tool, fields = self._meaning.tool, {place.key for place in places}
-        others = {*self._chosen, *self._read.list_used(tool)} - {value}
+        used = (text for texts in self._read.list_used(tool) for text in texts)
+        others = {*self._chosen, *used} - {value}
         return sum(
             1
             for text in others
@@ -279,17 +311,83 @@ class _Judge:
             if not all(self._words.names(word) for word in kind.split()[:1]):
                 self.doubt("SENSITIVE", f"{value.name} holds a value that was read as {kind}")
 
-    def conclude(self) -> CallOrigins:
+    def _look_at_wording(self) -> None:
+        """Look at the title of a new thing that has no target: no other value says whose idea the thing is."""
+        for value in self._values:
+            if value.role != "content" or " " not in value.value.strip() or self._words.names(value.value):
+                continue
+            texts = self._read.find_texts(value.value)
+            if texts and not any(self._is_pointed(place.record) for place in texts):
+                self._origins.add("free_text")
+                self._all_pointed = False
+                self.doubt(
+                    "TARGET_FREE_TEXT",
+                    f"{value.name} {value.value[:SHOWN_MAX]!r} comes from a text that somebody wrote",
+                )
+
+    def _look_at_roots(self) -> None:
+        """Look at the workspace as a target: it is the user's own where the words ask for this very thing.
+
+        A call whose other targets are the user's own works on these. Else the words must have the tool's own verb:
+        `commit` means this repository, and `fix the bug` does not ask to reset it.
+        """
+        is_on_own = bool(self._origins) and self._origins <= {"named", "linked"}
+        is_meant = is_on_own or self._words.asks_by_name(self._meaning.call_class, self._meaning.tool)
+        for value in self._roots:
+            if is_meant and self._meaning.call_class != "delete":
+                self._origins.add("named")
+            else:
+                self._look_at_target(value.value, value.name)
+
+    # --- further calls
+
+    def _is_further(self, texts: tuple[str, ...]) -> bool:
+        """Whether the user's words asked for the earlier calls of this tool, and not for this one as well."""
+        call_class, tool = self._meaning.call_class, self._meaning.tool
+        if call_class not in _COUNTED or _REPEATED & set(split_name(tool)):
+            return False
+        others = [each for each in self._read.list_alike(tool, call_class) if each != texts]
+        is_again = self._read.is_done(tool, texts)
+        if len(others) + is_again < self._words.count_asked(call_class, tool):
+            return False
+        used = {text for each in others for text in each}
+        return is_again or not self._is_own_thing([value for value in self._values if value.value not in used])
+
+    def _is_own_thing(self, values: list[RoledValue]) -> bool:
+        """Whether the user's words have the values in which a call differs from those before it."""
+        # Each target that no earlier call had, and that the words name or link, is one more thing that they ask for.
+        if any(self._origin_of.get(value.value) in ("named", "linked") for value in values):
+            return True
+        return bool(values) and all(
+            not find_dates(value.value).isdisjoint(self._words.dates)
+            if value.role == "when"
+            else self._words.names(value.value) or value.number in self._words.numbers
+            for value in values
+        )
+
+    def conclude_read(self) -> CallOrigins:
+        """Return the judgement of a read. It needs no asking, and its targets do not count."""
+        asked = self._words.asks_for("read", self._meaning.tool)
+        return CallOrigins("read", asked, doubts=frozenset(self._doubts), why=tuple(self._why))
+
+    def conclude(self, texts: tuple[str, ...]) -> CallOrigins:
+        """Return the judgement. `texts` are those of all arguments."""
         for amount in self._amounts:
             self._look_at_amount(amount)
+        self._look_at_roots()
         call_class, tool = self._meaning.call_class, self._meaning.tool
         asked = self._words.asks_for(call_class, tool)
         # A new thing without any target: only its kind says whether it is the one that the user wants.
         if call_class == "create" and not self._origins:
             asked = asked and self._words.mentions_kind(tool)
-        if not asked and call_class != "read":
+            self._look_at_wording()
+        if not asked:
             self._doubts["NOT_ASKED"] = None
             self._why.insert(0, f"the user did not ask for this: {call_class}")
+        elif self._is_further(texts):
+            asked = False
+            self._doubts["NOT_ASKED"] = None
+            self._why.insert(0, f"the user asked for fewer calls of {tool}, and they were made before")
         origins = set(self._origins)
         if "free_text" in origins and self._all_pointed:
             origins.add(POINTED)

@@ -49,7 +49,7 @@ PLACES_MAX = 32
 """Places of one value that are kept. A value that stands in more places is found in these."""
 
 USED_MAX = 1000
-"""Different texts in the effects of one tool that are kept."""
+"""Different effects of one tool that are kept since the user's last words."""
 
 FIELDS_MAX = 64
 """Fields of a record by which the user can mean it."""
@@ -125,13 +125,16 @@ class ReadValues:
     _tokens: dict[str, list[TextPlace]] = field(default_factory=dict)
     _sensitive: dict[str, str] = field(default_factory=dict)
     _records: list[ReadRecord] = field(default_factory=list)
-    _used: dict[str, dict[str, None]] = field(default_factory=dict)
-    """The texts in the arguments of effects since the user's last words, by tool."""
+    _used: dict[str, dict[tuple[str, ...], bool]] = field(default_factory=dict)
+    """The effects since the user's last words, by tool: the texts of their arguments, and whether a result came."""
+    _classes: dict[str, str] = field(default_factory=dict)
+    """The classes of the tools in `_used`."""
     _size: list[int] = field(default_factory=lambda: [0])
 
     def add(self, source: SourceCall, result: Any) -> None:
         """Add a result of the form of MCP, or any JSON value."""
         self.note_effect(source)
+        self._note_result(source, result)
         for value in _unpack_result(result):
             left = [LEAVES_MAX]
             self._add_value(source, value, left, 0)
@@ -202,20 +205,49 @@ class ReadValues:
                 places.append(place)
 
     def note_effect(self, call: SourceCall) -> None:
-        """Note the arguments of a call that passed. A call that only reads uses up nothing."""
+        """Note a call that passed. A call that only reads uses up nothing."""
         if call.call_class in ("read", "fetch"):
             return
         used = self._used.setdefault(call.tool, {})
-        for text in call.arguments[: USED_MAX - len(used)]:
-            used[text] = None
+        self._classes[call.tool] = call.call_class
+        if len(used) < USED_MAX:
+            used.setdefault(call.arguments, False)
+
+    def _note_result(self, call: SourceCall, result: Any) -> None:
+        """Note that an effect was carried out. One that the server has refused with an error uses up nothing."""
+        used = self._used.get(call.tool, {})
+        if call.arguments not in used:
+            return
+        if isinstance(result, dict) and result.get("isError") is True:
+            del used[call.arguments]
+        else:
+            used[call.arguments] = True
 
     def forget_effects(self) -> None:
         """Begin anew: the user has asked for something else."""
         self._used.clear()
+        self._classes.clear()
 
-    def list_used(self, tool: str) -> tuple[str, ...]:
-        """Return the texts in the arguments of this tool's effects since the user's last words."""
+    def list_used(self, tool: str) -> tuple[tuple[str, ...], ...]:
+        """Return the texts of each effect of this tool since the user's last words."""
         return tuple(self._used.get(tool, ()))
+
+    def list_alike(self, tool: str, call_class: str) -> tuple[tuple[str, ...], ...]:
+        """Return the texts of each effect of this tool, and of others of its class that end with the same word.
+
+        `create_event` and `schedule_event` make the same thing.
+        """
+        kind = split_name(tool)[-1:]
+        return tuple(
+            texts
+            for other, effects in self._used.items()
+            if other == tool or (self._classes.get(other) == call_class and split_name(other)[-1:] == kind)
+            for texts in effects
+        )
+
+    def is_done(self, tool: str, texts: tuple[str, ...]) -> bool:
+        """Whether an effect of this tool with exactly these texts was carried out since the user's last words."""
+        return self._used.get(tool, {}).get(texts, False)
 
     @property
     def records(self) -> list[ReadRecord]:

@@ -40,9 +40,10 @@ _ASKING: Mapping[str, frozenset[str]] = {
         "share": "share invite add give grant include assign",
         "pay": "pay send transfer refund buy purchase wire donate reimburse settle schedule set order return",
         "create": """create add make schedule book reserve set put save write generate draft register order plan upload
-            build start copy record remind prepare""",
+            build start copy record remind prepare implement refactor split""",
         "change": """change update edit modify adjust reschedule move rename append add set put mark fix correct extend
-            replace write insert switch include increase decrease raise lower postpone rewrite complete""",
+            replace write insert switch include increase decrease raise lower postpone rewrite complete refactor
+            implement simplify reorganize restructure rework""",
         "delete": "delete remove cancel clear drop discard erase unsubscribe revoke archive",
     }.items()
 }
@@ -190,6 +191,10 @@ class UserWords:
             return self.is_given
         return bool(self.asking & self._list_asking(call_class, tool))
 
+    def asks_by_name(self, call_class: str, tool: str) -> bool:
+        """Whether the user asks for a call by the tool's own verb: `commit` for `git_commit`."""
+        return any(word in self.asking for word in split_name(tool) if can_mean(word, call_class))
+
     def count_asked(self, call_class: str, tool: str) -> int:
         """Return how many calls of a tool the words ask for: one for `create an event`, two for `create two events`.
 
@@ -209,6 +214,8 @@ class UserWords:
         wanted = _ASKING.get(call_class, frozenset()) | own
         if call_class == "change" and "checkout" in own:
             wanted |= {_CHECK_OUT}
+        if call_class == "create" and "git" in split_name(tool) and "add" in own:
+            wanted |= {"commit"}  # A commit has the files that were added before.
         if call_class == "pay" and not self._speaks_of_money():
             wanted -= _PAYING_WITH_MONEY - own
         return wanted

@@ -52,9 +52,13 @@ def _read_shown(shown: Any) -> Any:
 
 
 def find_tool_meaning(
-    request: BoundRequest, definition: Mapping[str, Any], gate: Gate, settings: Mapping[str, ToolSettings]
+    request: BoundRequest,
+    definition: Mapping[str, Any],
+    gate: Gate,
+    settings: Mapping[str, ToolSettings],
+    workspace: str,
 ) -> ToolMeaning:
-    """Return what the tool of a request does: by the settings, and by its server's definition."""
+    """Return what the tool of a request does in a workspace: by the settings, and by its server's definition."""
     server, tool = request.inputs["server"], request.inputs["tool"]
     own = settings.get(f"{server}.{tool}")
     declared = read_declaration(find_declaration(gate.tools, f"mcp__{server}__{tool}", gate.known))
@@ -69,7 +73,7 @@ def find_tool_meaning(
         is_trusted=server in gate.trusted,
     )
     roles = {} if own is None else own.roles
-    return ToolMeaning(tool, call_class, schema if isinstance(schema, Mapping) else None, roles)
+    return ToolMeaning(tool, call_class, schema if isinstance(schema, Mapping) else None, roles, workspace)
 
 
 def judge_request(

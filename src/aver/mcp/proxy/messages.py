@@ -113,6 +113,8 @@ def read_client_message(line: bytes) -> dict[str, Any]:
         raise MessageProblem(INVALID_REQUEST, f"an id is a whole number, or a text of at most {ID_MAX} characters")
     if method is None and ("id" not in value or ("result" in value) == ("error" in value)):
         raise MessageProblem(INVALID_REQUEST, "this is neither a request nor an answer")
+    if method is not None and ("result" in value or "error" in value):
+        raise MessageProblem(INVALID_REQUEST, "this is a request and an answer at once", (number,))
     if "method" in value and not isinstance(method, str):
         raise MessageProblem(INVALID_REQUEST, "the method of a message is a text", (number,))
     if method is not None and not isinstance(value.get("params", {}), dict):

@@ -8,7 +8,8 @@ From the client:
     all else                            is refused, or dropped where nobody waits for an answer: batches, calls as
                                         notifications, methods that MCP does not have
 
-From the server everything goes to the client, but answers with an id that nobody waits for.
+From the server everything goes to the client, but answers with an id that nobody waits for, and messages that are a
+request and an answer at once.
 
 A request goes to the server with the client's own id, so that the answer can pass as it came. If an earlier request
 with that id still waits, the proxy gives the new one an id of its own: both are answered.
@@ -43,6 +44,7 @@ from aver.mcp.proxy.messages import (
     build_error,
     build_request,
     find_progress_token,
+    is_request_id,
     read_client_message,
     read_server_line,
     write_message,
@@ -371,6 +373,14 @@ class Relay:
         method, number = value.get("method"), value.get("id")
         if method is None:
             self._take_answer(message)
+            return
+        # A message that is a request and an answer at once: a client could take it for the result of a call, which
+        # nobody would have sealed, and whose secrets no handle would cover.
+        if not isinstance(method, str) or "result" in value or "error" in value:
+            self._tell_of("a message of the server was dropped: it is neither a request nor an answer")
+            return
+        if "id" in value and not is_request_id(number):
+            self._tell_of("a request of the server was dropped: its id is none")
             return
         if method == _TOOLS_CHANGED:
             self._book.forget_present()
