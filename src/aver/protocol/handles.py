@@ -182,11 +182,18 @@ class ExecutorHandle(RoleHandle):
         payload = {"retracted": True, "text": reason, "confidence": None, "evidence": []}
         return self._say("claim_revised", payload, claim=claim)
 
-    def conclude(self, text: str, *, unmet: Iterable[str] = ()) -> Event:
-        """Sign the final statement: every claim with its standing, and what was not met."""
-        with self.session.hold_fold() as fold:
-            claims = fold.list_claims()
-        payload = {"text": text, "claims": claims, "unmet": list(unmet)}
+    def conclude(
+        self, text: str, *, unmet: Iterable[str] = (), claims: Iterable[Mapping[str, str]] | None = None
+    ) -> Event:
+        """Sign the final statement: every claim with its standing, and what was not met.
+
+        `claims` are those that the executor has seen. If one stands otherwise by now, the statement is refused. Without
+        it, the statement lists them as they stand now.
+        """
+        if claims is None:
+            with self.session.hold_fold() as fold:
+                claims = fold.list_claims()
+        payload = {"text": text, "claims": [dict(claim) for claim in claims], "unmet": list(unmet)}
         return self._say("final_statement_signed", payload)
 
     def under(self, proposal: str) -> UnderProposal:
