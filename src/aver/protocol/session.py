@@ -258,8 +258,13 @@ class ProtocolSession:
         statements: tuple[Statement, ...] = (),
         event_id: str | None = None,
         authority: Authority | None = None,
+        seen: int | None = None,
     ) -> Event:
-        """Say an event, also one that rests on statements or on a person: for handles. It does what `say` does."""
+        """Say an event, also one that rests on statements or on a person: for handles. It does what `say` does.
+
+        `seen` is how many events the speaker has seen. The event is refused if another process has spoken for the same
+        agent since: each of two runs of one trace would say the same.
+        """
         with self._lock:
             if agent not in self.fold.participants:
                 self._read_on()  # It may have joined since.
@@ -281,6 +286,7 @@ class ProtocolSession:
                 self.find_signer(agent),
                 artifacts,
                 authority,
+                seen,
             )
 
     def seal_judged(
@@ -289,6 +295,7 @@ class ProtocolSession:
         signer: Signer | HoldableSigner,
         blobs: Sequence[Blob] = (),
         authority: Authority | None = None,
+        seen: int | None = None,
     ) -> Event:
         """Judge an event whose payload is prepared, and seal it, anew as often as another comes first: steps 2 to 4."""
         fold, is_read_on = self.fold, False
@@ -296,6 +303,7 @@ class ProtocolSession:
             bound = BoundSigner(signer)
             event = event._replace(before=fold.state, after="", signer=bound.fingerprint, at=clock.now())
             try:
+                self._check_unspoken(event.agent, seen)
                 event = event._replace(after=fold.next_state(event))
                 key, basis = self._find_key(event)
             except EventRefused as error:
@@ -328,6 +336,12 @@ class ProtocolSession:
                 raise
             return self._recorded.add(event, record)
         raise Unavailable(f"other events of {self.trace} came first {TRIES} times", advice="try again")
+
+    def _check_unspoken(self, agent: str, seen: int | None) -> None:
+        """Raise if the agent has said something beyond the events that its speaker has seen."""
+        newer = () if seen is None else self._recorded.events[seen:]
+        if any(event.agent == agent for event in newer):
+            raise EventRefused("STATE_VIOLATION", f"another process has spoken for {agent} meanwhile")
 
     def _find_key(self, event: Event) -> tuple[str | None, Authority | None]:
         """Return the idempotency key of an event, and the authority that it rests on."""

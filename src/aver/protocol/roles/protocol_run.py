@@ -6,7 +6,9 @@ The loop is fair: in each round every role gets one view and may say one event. 
 says anything ends the run, unless somebody who speaks by itself is waited for. A run has at most `EVENTS_MAX` events.
 Between rounds the loop does what needs no role:
 
-* it runs each intent that may run now, by the executor whose key is here. The session asks the gate first;
+* it runs the intents that may run now, by the executors whose keys are here, side by side where they are independent
+  (`roles.call_batch`). The session asks the gate first. The calls begin once a whole round has added no other to them,
+  or as soon as there are as many as run side by side. So a role never sees a call of this run half done;
 * once the final statement is signed, it has the auditor audit, unless the auditor has a function of its own.
 
 Nobody can challenge a claim after the final statement. So the run holds the statement back while a critic who speaks by
@@ -15,7 +17,8 @@ the critic has said something.
 
 A role that says what it may not say now gets the reason with its next view. After `REFUSALS_MAX` refusals in a row it
 is broken: `RoleBroken`. The trace stays as it is, and another run can go on with it. A refusal does not count if others
-have said something since the role got its view.
+have said something since the role got its view. Two runs of one trace may speak for the same agent. Its answer counts
+only while the other run has not spoken for it since; then it is asked anew. So nothing is said or done twice.
 """
 
 from __future__ import annotations
@@ -29,10 +32,13 @@ from aver.errors import AverError, BadInput, Refused
 from aver.fast_dataclass import dataclass
 from aver.log import debug
 from aver.protocol.events import OPERATOR
+from aver.protocol.records.membership import is_held_here
+from aver.protocol.roles.call_batch import WaitingCall, count_beside, run_calls
 from aver.protocol.roles.role import RoleFunction, leave_audit_to_session, stay_silent
 from aver.protocol.roles.role_process import CommandRole, RoleBroken
 from aver.protocol.roles.said_events import find_wrong_field, say_for
-from aver.protocol.view import Said, View, find_admitted_events
+from aver.protocol.rules.step import EventRefused
+from aver.protocol.view import Said, View, find_admitted_events, find_open_things
 
 if TYPE_CHECKING:
     from aver.protocol.events import Event
@@ -148,6 +154,8 @@ class _TraceLoop:
         self._wait = wait
         self._refusals: dict[str, int] = {}
         self._waiting: dict[str, str] = {}
+        self._runnable: set[WaitingCall] = set()
+        """The calls that could run after the last round."""
         self._held: dict[str, _HeldStatement] = {}
         self._began = self._shown = session.fold.count
         self._changed = time.monotonic()
@@ -179,15 +187,14 @@ class _TraceLoop:
             participant = self._session.fold.participants.get(agent)
             if participant is None:
                 raise BadInput(f"{agent} does not take part in {self._session.trace}")
-            if participant.role == "executor":
-                self._run_intents(agent)
             if participant.role == "auditor" and role is leave_audit_to_session and self._session.state == "auditing":
                 self._audit(agent)
                 continue
             refused |= self._ask(agent, role)
         self._run_unasked_audit()
+        deferred = self._run_intents()
         self._show_events()
-        return refused or self._session.fold.count != before
+        return refused or deferred or self._session.fold.count != before
 
     def _show_events(self) -> None:
         """Tell the watcher every event that it has not got yet, whoever said it."""
@@ -274,31 +281,38 @@ class _TraceLoop:
 
     # --- what needs no role
 
-    def _run_intents(self, agent: str) -> None:
-        """Run the intents of an executor that may run now, one after the other: they share a workspace."""
-        from aver.protocol.handles import ExecutorHandle
+    def _run_intents(self) -> bool:
+        """Run the intents that may run now, unless more may come. Returns whether some wait for the next round."""
+        calls = self._find_calls()
+        may_grow = not self._runnable.issuperset(calls) and len(calls) < count_beside()
+        self._runnable = set(calls)
+        if calls and not may_grow:
+            run_calls(self._session, calls, note=self._note_waiting, show=self._show_events)
+        return bool(calls) and may_grow
 
-        view = self._session.view(agent)
-        own = {intent["id"] for intent in view.intents}
-        for intent in view.open["runs"]:
-            if intent in own and self._session.fold.intents[intent].agent == agent:
-                try:
-                    ExecutorHandle(self._session, agent).run(intent)
-                except Refused as error:
-                    # A person must approve it first, or the bounds are used up. The intent stays as it is.
-                    self._note_waiting(agent, intent, error)
-                self._show_events()
+    def _find_calls(self) -> list[WaitingCall]:
+        """Return the calls that may run now, by executors of this run whose keys are here, as they were signed."""
+        with self._session.hold_fold() as fold:
+            runs = find_open_things(fold, "")["runs"] if fold.open_intents else ()
+            calls = [WaitingCall(fold.intents[intent].agent, intent) for intent in runs]
+        agents = {call.agent for call in calls}
+        own = {agent for agent in agents if agent in self._roles and is_held_here(self._session, agent)}
+        return [call for call in calls if call.agent in own]
 
-    def _note_waiting(self, agent: str, intent: str, error: Refused) -> None:
+    def _note_waiting(self, call: WaitingCall, error: Refused) -> None:
         """Say once why an intent does not run now."""
-        if self._waiting.get(intent) != error.message:
-            self._waiting[intent] = error.message
-            self._watch(RunNote(agent, None, str(error)))
+        if self._waiting.get(call.intent) != error.message:
+            self._waiting[call.intent] = error.message
+            self._watch(RunNote(call.agent, None, str(error)))
 
     def _audit(self, agent: str) -> None:
         from aver.protocol.handles import AuditorHandle
 
-        AuditorHandle(self._session, agent).audit()
+        try:
+            AuditorHandle(self._session, agent).audit()
+        except EventRefused:
+            if not self._session.fold.is_over:  # Else another run has audited at the same time.
+                raise
         self._show_events()
 
     def _run_unasked_audit(self) -> None:

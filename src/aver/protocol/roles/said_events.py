@@ -17,6 +17,7 @@ from aver.protocol.view import Said, View
 
 if TYPE_CHECKING:
     from aver.protocol.events import Event
+    from aver.protocol.handles import ExecutorHandle
     from aver.protocol.session import ProtocolSession
 
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
@@ -45,30 +46,33 @@ def find_wrong_field(said: Said) -> str:
 def say_for(session: ProtocolSession, agent: str, said: Said, view: View | None = None) -> Event:
     """Say what a role wants to say. The session fills in what only it can know.
 
-    That is the hash and the derived risk of an intent, and the standings of claims in a final statement. With the
-    `view` that the role was shown, these are the standings in that view: if a claim was challenged since, the statement
-    is refused. Asking for `verification_run_started` runs the whole audit.
+    That is the hash and the derived risk of an intent, and the standings of claims in a final statement. Asking for
+    `verification_run_started` runs the whole audit.
+
+    `view` is what the role was shown. The event is refused if another process has spoken for the agent since. A final
+    statement lists the claims as they stood in the view: it is refused if one was challenged since.
     """
     from aver.protocol.handles import AuditorHandle, ExecutorHandle
 
+    seen = None if view is None else int(view.head.get("count", 0))
     payload = {**_DEFAULTS.get(said.event, {}), **said.payload}
     payload.pop("v", None)
     if said.event == "claim_revised" and payload["retracted"] is True:
         payload = {"confidence": None, "evidence": [], **payload}
     if said.event == "tool_intent_signed":
-        return _intend(session, agent, payload, said.refs)
+        return _intend(ExecutorHandle(session, agent, seen=seen), payload, said.refs)
     if said.event == "final_statement_signed":
-        seen = None if view is None else [{"id": each["id"], "standing": each["standing"]} for each in view.claims]
-        return ExecutorHandle(session, agent).conclude(_require_field(payload, "text", said.event), claims=seen)
+        claims = None if view is None else [{"id": each["id"], "standing": each["standing"]} for each in view.claims]
+        text = _require_field(payload, "text", said.event)
+        return ExecutorHandle(session, agent, seen=seen).conclude(text, claims=claims)
     if said.event == "verification_run_started":
         AuditorHandle(session, agent).audit()
         return session.events[-1]
-    return session.say(agent, said.event, payload, refs=said.refs, artifacts=said.artifacts)
+    return session.seal_event(agent, said.event, payload, refs=said.refs, artifacts=said.artifacts, seen=seen)
 
 
-def _intend(session: ProtocolSession, agent: str, payload: Mapping[str, Any], refs: Mapping[str, str]) -> Event:
+def _intend(executor: ExecutorHandle, payload: Mapping[str, Any], refs: Mapping[str, str]) -> Event:
     """Sign an intent. `repeatable` may be None: repeatable if the effects of the call allow it."""
-    from aver.protocol.handles import ExecutorHandle
     from aver.protocol.rules.step import EventRefused
 
     event, wish = "tool_intent_signed", payload.get("repeatable", False)
@@ -78,7 +82,7 @@ def _intend(session: ProtocolSession, agent: str, payload: Mapping[str, Any], re
     proposal, retry_of = _require_field(refs, "proposal", event), refs.get("retry_of")
     for repeatable in (True, False) if wish is None else (wish,):
         try:
-            return ExecutorHandle(session, agent).intend(
+            return executor.intend(
                 proposal,
                 tool,
                 arguments,
