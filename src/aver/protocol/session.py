@@ -341,7 +341,8 @@ class ProtocolSession:
         """Raise if the agent has said something beyond the events that its speaker has seen."""
         newer = () if seen is None else self._recorded.events[seen:]
         if any(event.agent == agent for event in newer):
-            raise EventRefused("STATE_VIOLATION", f"another process has spoken for {agent} meanwhile")
+            words = f"another process has spoken for {agent} meanwhile"
+            raise EventRefused("STATE_VIOLATION", words, place="seen")
 
     def _find_key(self, event: Event) -> tuple[str | None, Authority | None]:
         """Return the idempotency key of an event, and the authority that it rests on."""

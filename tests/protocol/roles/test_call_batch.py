@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from aver.errors import Unavailable
+from aver.files.locks import Pace, wait_until
 from aver.ledger import Ledger, open_ledger
 from aver.protocol.events import Event
 from aver.protocol.roles import call_batch
@@ -28,6 +29,7 @@ from support.forks import exit_of, in_child
 from support.protocol_sessions import TASK, EasyRunner, open_session, reach_executing
 
 KILLED = -signal.SIGKILL
+PACE = Pace(0.02, 0.02)
 TRACE = "beside"
 CALLS = 3
 
@@ -414,6 +416,37 @@ def test_an_end_that_cannot_be_sealed_is_told_and_the_others_have_theirs(
         assert [intent.code for intent in session.fold.intents.values()].count("OUTCOME_UNKNOWN") == 1
 
 
+@pytest.mark.parametrize("moment", [1, 2, 4])
+def test_a_screen_that_is_gone_does_not_leave_calls_without_an_end(tmp_path: Path, moment: int) -> None:
+    """`aver protocol run | head`: nobody reads the lines any more. The calls that have begun come to their end."""
+    shown = 0
+
+    def show() -> None:
+        nonlocal shown
+        shown += 1
+        if shown == moment:
+            raise BrokenPipeError
+
+    with open_session(tmp_path, tools=BesideRunner()) as session:
+        calls = intend(session, reach_executing(session).id, {}, {}, {})
+        with pytest.raises(BrokenPipeError):
+            run_calls(session, calls, note=lambda *_: None, show=show)
+        session.catch_up()
+        assert session.fold.running == {}
+        assert {intent.code for intent in session.fold.intents.values()} <= {"COMPLETED", ""}
+
+
+def test_a_call_of_tools_that_only_another_process_has_is_left_to_it(tmp_path: Path) -> None:
+    notes: list[str] = []
+    with open_session(tmp_path, tools=BesideRunner()) as session:
+        calls = intend(session, reach_executing(session).id, {}, {})
+        session.tools = protocol_tools(tmp_path)
+        run_calls(session, calls, note=lambda _, error: notes.append(error.message), show=lambda: None)
+        assert len(notes) == 2
+        assert "there is no tool 'count'" in notes[0]
+        assert len(session.fold.open_intents) == 2
+
+
 def test_a_trace_that_is_aborted_meanwhile_gets_no_more_ends(tmp_path: Path) -> None:
     runner, together = BesideRunner(), threading.Barrier(2)
     with open_session(tmp_path, tools=runner) as session:
@@ -462,7 +495,11 @@ def test_an_interruption_ends_the_programs_of_all_threads(tmp_path: Path) -> Non
     child = in_child(work)
     while not all((tmp_path / f"started{number}").exists() for number in range(2)):
         pass
-    os.kill(child, signal.SIGINT)
+    # Python drops an interruption that comes while it removes a weak reference. Somebody presses the keys again then.
+    for _ in range(10):
+        os.kill(child, signal.SIGINT)
+        if wait_until(lambda: os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None, 5, PACE):
+            break
     assert exit_of(child) == 0
     with open_session(tmp_path, trace=TRACE) as session:
         assert [intent.code for intent in session.fold.intents.values()] == ["OUTCOME_UNKNOWN"] * 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import pytest
 
 import aver
+from aver.errors import BadInput
 from aver.protocol.roles import protocol_run
 from aver.protocol.roles.protocol_run import RunNote, run_session
 from aver.protocol.roles.role import stay_silent
-from aver.protocol.roles.role_process import RoleBroken
+from aver.protocol.roles.role_process import CommandRole, RoleBroken
 from aver.protocol.roles.role_sources import build_roles
 from aver.protocol.roles.task_file import RoleSpec
 from aver.protocol.session import ProtocolSession
@@ -193,3 +195,34 @@ def test_a_role_that_is_refused_because_others_came_first_is_not_broken(session:
         wrong = Said(event="proposal_created", payload={"objective": "mine"}, refs={"revises": proposal.id})
         with pytest.raises(RoleBroken, match="refused 3 times"):
             run_session(session, {"agent:planner": lambda _: wrong})
+
+
+def test_a_program_is_not_started_again_while_nothing_is_new(
+    session: ProtocolSession, fake_time: FakeTime, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    code = f"import pathlib; file = pathlib.Path({str(log)!r}).open('a'); file.write('asked ')"
+    silent = CommandRole("agent:planner", [sys.executable, "-c", code], directory=".", blob=session.ledger.blob)
+    run_session(session, {"agent:planner": silent}, wait=5.0)
+    assert fake_time.slept > 10
+    assert log.read_text().split() == ["asked"]
+
+
+def test_an_auditor_who_is_always_refused_is_broken(session: ProtocolSession) -> None:
+    """Each try adds the start of a run. That is no excuse: nobody else has said anything."""
+    proposal = session.planner.propose("look")
+    session.critic.review(proposal.id, "approved", rationale="fine")
+    call = {"path": "shop.py"}
+    end = session.executor.run(session.executor.intend(proposal.id, "read_file", call, justification="to see").id)
+    artifact = end.payload["output"]["content"]["blob"]["digest"]
+    session.executor.claim("it is there", confidence=1.0, evidence=[{"artifact": artifact}])
+    session.executor.conclude("done")
+
+    def refuse(session: ProtocolSession, *, rerun: bool) -> Any:
+        raise BadInput("the engine is not there")
+
+    session.audit_engine = refuse
+    start = Said(event="verification_run_started", payload={})
+    with pytest.raises(RoleBroken, match="refused 3 times"):
+        run_session(session, {"agent:auditor": lambda _: start})
+    assert names(session).count("verification_run_started") == 3

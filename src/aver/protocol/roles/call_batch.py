@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING, NamedTuple
 
-from aver.errors import AverError, Refused
+from aver.errors import AverError, BadInput, Refused
 from aver.log import debug
 from aver.protocol.calls import BegunCall
 from aver.protocol.events import Event
@@ -42,8 +42,8 @@ class WaitingCall(NamedTuple):
     intent: str
 
 
-Note = Callable[[WaitingCall, Refused], None]
-"""Told why a call was not made: a person must approve it first, or others came first."""
+Note = Callable[[WaitingCall, AverError], None]
+"""Told why a call was not made."""
 
 
 def count_beside() -> int:
@@ -98,8 +98,9 @@ def _find_places(session: ProtocolSession, call: WaitingCall) -> frozenset[str] 
 def _run_alone(session: ProtocolSession, call: WaitingCall, note: Note) -> None:
     try:
         ExecutorHandle(session, call.agent).run(call.intent)
-    except Refused as error:
-        # A person must approve it first, or the bounds are used up, or another process has begun it.
+    except (Refused, BadInput) as error:
+        # A person must approve it first, the bounds are used up, another process has begun it, or it is a call of tools
+        # that only another process has. The intent stays as it is.
         note(call, error)
 
 
@@ -112,8 +113,8 @@ def _run_beside(session: ProtocolSession, batch: Sequence[WaitingCall], note: No
             try:
                 # Nobody waits for a person here: the calls that have begun would wait as well.
                 start = ExecutorHandle(session, call.agent).begin(call.intent, wait=0.0)
-            except Refused as error:
-                if error.code == "APPROVAL_PENDING":
+            except (Refused, BadInput) as error:
+                if isinstance(error, Refused) and error.code == "APPROVAL_PENDING":
                     unanswered.append(call)
                 else:
                     note(call, error)
@@ -121,7 +122,7 @@ def _run_beside(session: ProtocolSession, batch: Sequence[WaitingCall], note: No
             if isinstance(start, BegunCall):
                 begun.append((call, start))
             show()
-    except AverError as error:
+    except Exception as error:  # noqa: BLE001 - the calls that have begun are made first; then it is raised
         trouble = error
     except BaseException:
         for _, start in begun:
@@ -156,8 +157,8 @@ def _finish_beside(
                 else:
                     trouble = trouble or error
                 show()
-        except BaseException:
-            # The user interrupts the run, say. The pool waits for its threads, so the programs must end now.
+        except (KeyboardInterrupt, SystemExit):
+            # The pool waits for its threads, so the programs must end now. After other errors they end by themselves.
             stop.set()
             raise
     return trouble

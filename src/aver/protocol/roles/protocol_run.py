@@ -157,6 +157,8 @@ class _TraceLoop:
         self._runnable: set[WaitingCall] = set()
         """The calls that could run after the last round."""
         self._held: dict[str, _HeldStatement] = {}
+        self._silent: dict[str, Mapping[str, Any]] = {}
+        """The head of the view at which a program had nothing to say."""
         self._began = self._shown = session.fold.count
         self._changed = time.monotonic()
         self._told: tuple[int, tuple[str, ...]] | None = None
@@ -214,10 +216,15 @@ class _TraceLoop:
         if not view.may_say:
             return False
         if held is not None and held.view.head == view.head:
-            said: Said | None = held.said  # Nothing is new: a program is not started again for the same answer.
+            said: Said | None = held.said
+        elif self._silent.get(agent) == view.head:
+            said = None
         else:
             said = self._call(agent, role, view)
         if said is None:
+            if isinstance(role, CommandRole):
+                # It knows the trace alone. While nothing is new there, it is not started again for the same answer.
+                self._silent[agent] = view.head
             return False
         if said.event == "final_statement_signed" and self._leaves_turn(agent):
             self._held[agent] = _HeldStatement(said, view)
@@ -251,7 +258,8 @@ class _TraceLoop:
         self._watch(RunNote(agent, None, reason))
         if isinstance(role, CommandRole):
             role.refused = reason
-        if self._session.fold.count != view.head.get("count", 0):
+        newer = self._session.events[view.head.get("count", 0) :]
+        if getattr(error, "place", "") == "seen" or any(event.agent != agent for event in newer):
             return True  # Somebody else came first: the role has not seen that yet.
         self._refusals[agent] = self._refusals.get(agent, 0) + 1
         if self._refusals[agent] >= REFUSALS_MAX:
@@ -299,7 +307,7 @@ class _TraceLoop:
         own = {agent for agent in agents if agent in self._roles and is_held_here(self._session, agent)}
         return [call for call in calls if call.agent in own]
 
-    def _note_waiting(self, call: WaitingCall, error: Refused) -> None:
+    def _note_waiting(self, call: WaitingCall, error: AverError) -> None:
         """Say once why an intent does not run now."""
         if self._waiting.get(call.intent) != error.message:
             self._waiting[call.intent] = error.message
