@@ -31,7 +31,7 @@ from aver.capsule.blobs import TEXT_MEDIA, Blob
 from aver.errors import AverError, BadInput, NotFound, Refused
 from aver.mcp.tool_result import build_tool_result
 from aver.protocol.events import FORMS, Event, load_schema
-from aver.protocol.roles.protocol_run import say_for
+from aver.protocol.roles.said_events import say_for
 from aver.protocol.view import Said
 
 if TYPE_CHECKING:

@@ -136,6 +136,7 @@ def sign_intent(
     repeatable: bool,
     retry_of: str | None,
     call: CallDescription,
+    seen: int | None = None,
 ) -> Event:
     """Derive the risk of a call, and seal the intent to make it."""
     from aver.gate.ask import load_gate
@@ -162,7 +163,9 @@ def sign_intent(
         "repeatable": repeatable,
     }
     refs = {"proposal": proposal, **({"retry_of": retry_of} if retry_of else {})}
-    return session.seal_event(agent, "tool_intent_signed", payload, refs=refs, artifacts=masked.blobs, event_id=intent)
+    return session.seal_event(
+        agent, "tool_intent_signed", payload, refs=refs, artifacts=masked.blobs, event_id=intent, seen=seen
+    )
 
 
 def begin_call(
@@ -172,13 +175,15 @@ def begin_call(
     arguments: Mapping[str, Any],
     call: CallDescription,
     *,
-    wait: float = 0.0,
+    wait: float | None = None,
 ) -> BegunCall | Event:
     """Ask the gate about an intent, and seal the start. Returns the refusal's event where there is none.
 
-    Raises `EventRefused` where the trace does not admit the start, and `Refused` with `APPROVAL_PENDING` where a person
-    must approve first. Then nothing is sealed in the trace.
+    `wait` is for how many seconds a person is waited for; None: as long as the session and the bounds say. Raises
+    `EventRefused` where the trace does not admit the start, and `Refused` with `APPROVAL_PENDING` where a person must
+    approve first. Then nothing is sealed in the trace.
     """
+    patience = max(session.wait, session.fold.bounds.wait) if wait is None else wait
     _check_time_budget(session)
     # 1. The fold judges a start that names no decision yet, so that the gate is not asked in vain.
     with session.hold_fold() as fold:
@@ -199,7 +204,7 @@ def begin_call(
         )
         fold.next_state(probe)
     # 2. The gate.
-    answer = _ask_gate(session, agent, intent, call, wait)
+    answer = _ask_gate(session, agent, intent, call, patience)
     if not answer.allows:
         return _refuse(session, agent, intent, "; ".join(answer.reasons) or answer.decision.decision)
     # 3. The decision may have found more than the intent said.
@@ -232,7 +237,6 @@ def _ask_gate(
 ) -> Answer:
     from aver.gate.ask import ask  # Not above: it loads the policy engine.
 
-    wait = max(wait, session.wait, session.fold.bounds.wait)
     action = build_action(session, agent, call, intent.id)
     # The operator's gate decides in its home. An executor elsewhere has a gate of its own, which seals by the key that
     # the trace binds: a decision by another key would allow nothing here.

@@ -26,15 +26,22 @@ if TYPE_CHECKING:
 
 
 class RoleHandle:
-    """The base of the handles: who speaks, in which session."""
+    """The base of the handles: who speaks, in which session.
 
-    def __init__(self, session: ProtocolSession, agent: str) -> None:
+    With `seen`, the number of events that the speaker has seen, nothing is said once another process has spoken for
+    the agent.
+    """
+
+    def __init__(self, session: ProtocolSession, agent: str, *, seen: int | None = None) -> None:
         self.session = session
         self.agent = agent
+        self._seen = seen
 
     def _say(self, event: str, payload: Mapping[str, Any], artifacts: Iterable[Blob] = (), **refs: str | None) -> Event:
         given = {name: value for name, value in refs.items() if value is not None}
-        return self.session.say(self.agent, event, payload, refs=given, artifacts=artifacts)
+        return self.session.seal_event(
+            self.agent, event, payload, refs=given, artifacts=tuple(artifacts), seen=self._seen
+        )
 
     def _revise_claim(
         self, claim: str, text: str, *, confidence: float, evidence: Iterable[Mapping[str, Any]]
@@ -127,6 +134,7 @@ class ExecutorHandle(RoleHandle):
             repeatable=repeatable,
             retry_of=retry_of,
             call=call,
+            seen=self._seen,
         )
         self.session.keep_arguments(event.id, arguments)
         return event
@@ -137,14 +145,30 @@ class ExecutorHandle(RoleHandle):
         Where the gate refuses, that is `tool_execution_failed` with the code `REFUSED`. Where a person must approve
         first and nobody waits, this raises `Refused` with `APPROVAL_PENDING`, and the intent can be run again.
         """
+        begun = self.begin(intent)
+        return begun if isinstance(begun, Event) else self.finish(begun)
+
+    def begin(self, intent: str, *, wait: float | None = None) -> BegunCall | Event:
+        """Have the gate judge an intent, and seal the start of its call: the first half of `run`.
+
+        Returns the event of the end where the gate refuses. `wait` is for how many seconds a person is waited for;
+        None: as long as the session and the bounds say. Raises what `run` raises.
+        """
         runner, session = self._runner(), self.session
         with session.hold_fold() as fold:
             standing = fold.find(fold.intents, intent, "intent")
         arguments = session.find_arguments(standing)
-        begun = begin_call(session, self.agent, intent, arguments, runner.describe(standing.tool, arguments))
-        if isinstance(begun, Event):
-            return begun
-        return finish_call(session, self.agent, begun, self._make_call(runner, begun))
+        call = runner.describe(standing.tool, arguments)
+        return begin_call(session, self.agent, intent, arguments, call, wait=wait)
+
+    def finish(self, begun: BegunCall) -> Event:
+        """Make a call that `begin` has started, and return the event of its end: the second half of `run`."""
+        try:
+            result = self._make_call(self._runner(), begun)
+        except BaseException:
+            begun.held.close()  # Nobody knows how it ended. Who resumes the trace may say so.
+            raise
+        return finish_call(self.session, self.agent, begun, result)
 
     def _make_call(self, runner: ToolRunner, begun: BegunCall) -> ToolResult | ToolFailure:
         bounds = self.session.fold.bounds
@@ -182,11 +206,18 @@ class ExecutorHandle(RoleHandle):
         payload = {"retracted": True, "text": reason, "confidence": None, "evidence": []}
         return self._say("claim_revised", payload, claim=claim)
 
-    def conclude(self, text: str, *, unmet: Iterable[str] = ()) -> Event:
-        """Sign the final statement: every claim with its standing, and what was not met."""
-        with self.session.hold_fold() as fold:
-            claims = fold.list_claims()
-        payload = {"text": text, "claims": claims, "unmet": list(unmet)}
+    def conclude(
+        self, text: str, *, unmet: Iterable[str] = (), claims: Iterable[Mapping[str, str]] | None = None
+    ) -> Event:
+        """Sign the final statement: every claim with its standing, and what was not met.
+
+        `claims` are those that the executor has seen. If one stands otherwise by now, the statement is refused. Without
+        it, the statement lists them as they stand now.
+        """
+        if claims is None:
+            with self.session.hold_fold() as fold:
+                claims = fold.list_claims()
+        payload = {"text": text, "claims": [dict(claim) for claim in claims], "unmet": list(unmet)}
         return self._say("final_statement_signed", payload)
 
     def under(self, proposal: str) -> UnderProposal:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from aver.capsule.blobs import TEXT_MEDIA
 from aver.capsule.canonical import canonical_json
@@ -86,6 +86,14 @@ class ToolRunner(Protocol):
         self, tool: str, arguments: Mapping[str, Any], *, seconds: float, output_max: int
     ) -> ToolResult | ToolFailure:
         """Make the call, for at most `seconds`, and keep at most `output_max` bytes of each output."""
+
+
+@runtime_checkable
+class ParallelRunner(Protocol):
+    """A runner whose calls may run side by side. The calls of any other runner run one after the other."""
+
+    def find_places(self, tool: str, arguments: Mapping[str, Any]) -> frozenset[str] | None:
+        """Return what a call needs for itself, such as a file that it writes; None if it must run alone."""
 
 
 class AuditOutcome(NamedTuple):

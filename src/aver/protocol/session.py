@@ -37,13 +37,14 @@ from aver.capsule.blobs import Blob, restore_large_texts
 from aver.capsule.canonical import canonical_json
 from aver.capsule.model import Authority
 from aver.capsule.sealed import HoldableSigner, Signer
-from aver.errors import BadInput, Exists, HeadMoved, IntegrityError, NotFound, OutcomeUnknown, Refused, Unavailable
+from aver.errors import BadInput, Exists, HeadMoved, IntegrityError, NotFound, Refused
 from aver.keys.statement import Statement
 from aver.ledger import Ledger, open_ledger
 from aver.log import debug
 from aver.protocol.contributions import accept_for_trace, sign_for_operator
 from aver.protocol.events import OPERATOR, Event, build_event_draft, check_trace_id
 from aver.protocol.records.draft import BoundSigner, prepare_payload, prepare_task
+from aver.protocol.records.event_seal import seal_right_after
 from aver.protocol.records.membership import (
     admit_join,
     build_first_event,
@@ -72,9 +73,6 @@ if TYPE_CHECKING:
     from aver.protocol.handles import AuditorHandle, CriticHandle, ExecutorHandle, PlannerHandle
     from aver.protocol.runner import AuditEngine, ToolRunner
     from aver.verdict import Examiner, Verdict
-
-TRIES = 1000
-"""How often an event is judged anew because another event of the trace was sealed first."""
 
 
 class ProtocolSession:
@@ -258,8 +256,13 @@ class ProtocolSession:
         statements: tuple[Statement, ...] = (),
         event_id: str | None = None,
         authority: Authority | None = None,
+        seen: int | None = None,
     ) -> Event:
-        """Say an event, also one that rests on statements or on a person: for handles. It does what `say` does."""
+        """Say an event, also one that rests on statements or on a person: for handles. It does what `say` does.
+
+        `seen` is how many events the speaker has seen. The event is refused if another process has spoken for the same
+        agent since: each of two runs of one trace would say the same.
+        """
         with self._lock:
             if agent not in self.fold.participants:
                 self._read_on()  # It may have joined since.
@@ -281,6 +284,7 @@ class ProtocolSession:
                 self.find_signer(agent),
                 artifacts,
                 authority,
+                seen,
             )
 
     def seal_judged(
@@ -289,63 +293,10 @@ class ProtocolSession:
         signer: Signer | HoldableSigner,
         blobs: Sequence[Blob] = (),
         authority: Authority | None = None,
+        seen: int | None = None,
     ) -> Event:
         """Judge an event whose payload is prepared, and seal it, anew as often as another comes first: steps 2 to 4."""
-        fold, is_read_on = self.fold, False
-        for _ in range(TRIES):
-            bound = BoundSigner(signer)
-            event = event._replace(before=fold.state, after="", signer=bound.fingerprint, at=clock.now())
-            try:
-                event = event._replace(after=fold.next_state(event))
-                key, basis = self._find_key(event)
-            except EventRefused as error:
-                count = fold.count
-                if not is_read_on:
-                    is_read_on = True
-                    self._read_on()
-                if fold.count > count:
-                    continue  # The refusal may be out of date.
-                debug("protocol", "%s by %s refused in %s: %s", event.name, event.agent, fold.state, error)
-                raise
-            draft = build_event_draft(event, authority=authority or basis)
-            try:
-                record = self.ledger.append(
-                    self.chain, draft, signer=bound.for_append, key=key, after=self._recorded.head, blobs=blobs
-                )
-            except HeadMoved:
-                is_read_on = True
-                self._read_on()  # Another event came first.
-                continue
-            except Exists as error:
-                raise self._explain_existing(event, error) from error
-            except OutcomeUnknown:
-                # The store failed at the very end of the commit. If the event is there, it was said.
-                self._read_on()
-                said: Event
-                for said in reversed(self._recorded.events):
-                    if said.id == event.id:
-                        return said
-                raise
-            return self._recorded.add(event, record)
-        raise Unavailable(f"other events of {self.trace} came first {TRIES} times", advice="try again")
-
-    def _find_key(self, event: Event) -> tuple[str | None, Authority | None]:
-        """Return the idempotency key of an event, and the authority that it rests on."""
-        if event.name == "tool_execution_started":
-            from aver.protocol.calls import require_decision
-
-            return require_decision(self, event)
-        if event.name in ("tool_execution_completed", "tool_execution_failed"):
-            return f"protocol-end:{event.refs['intent']}", None
-        return (f"protocol-say:{event.id}" if event.contribution is not None else None), None
-
-    def _explain_existing(self, event: Event, error: Exists) -> EventRefused:
-        words = f"a record has the key {error.key}: "
-        if event.name == "tool_execution_started":
-            words += "the decision was used before, and one decision allows one start"
-        else:
-            words += "this was said before"
-        return EventRefused("REPLAY", words)
+        return seal_right_after(self, self._recorded, event, signer, blobs, authority, seen)
 
     def find_signer(self, agent: str) -> Signer | HoldableSigner:
         """Return the signer of an agent of this home, or of the operator. Raises `NotFound`."""

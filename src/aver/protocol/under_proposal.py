@@ -78,7 +78,8 @@ class UnderProposal:
         session, agent = self._executor.session, self._executor.agent
         try:
             intent = self._find_open_intent(tool, given) or self._sign_intent(call, description)
-            begun = begin_call(session, agent, intent, given, call, wait=wait)
+            patience = max(wait, session.wait, session.fold.bounds.wait)
+            begun = begin_call(session, agent, intent, given, call, wait=patience)
         except Refused as refusal:
             return {"allows": False, "decision": refusal.code, "gate_id": None, "reason": str(refusal)}
         if isinstance(begun, Event):

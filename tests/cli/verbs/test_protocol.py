@@ -135,6 +135,38 @@ def test_a_run_names_the_agent_of_this_home_that_it_waits_for(project: Aver) -> 
 
 
 @pytest.mark.more
+def test_a_critic_who_speaks_by_itself_challenges_during_a_run(project: Aver) -> None:
+    said(project, ("critic", "waits = true"))
+    started = project.started("protocol", "run", "task.toml", "--workspace", "shop", "--trace", "open", "--wait", "600")
+    try:
+        while "session_initialized" not in project("log", "protocol.open").out:
+            pass
+        while not (view := look(project))["claims"]:
+            for sort, event in (("reviews", "proposal_reviewed"), ("intent_reviews", "intent_reviewed")):
+                ref = {"reviews": "proposal", "intent_reviews": "intent"}[sort]
+                for subject in view["open"][sort]:
+                    say(project, event, {"verdict": "approved", "rationale": "fine"}, {ref: subject})
+        say(project, "claim_challenged", {"reason": "I doubt it"}, {"claim": view["claims"][0]["id"]})
+        assert look(project)["state"] == "claiming"
+        assert project("protocol", "abort", "open", "--because", "it was shown").code == 0
+    finally:
+        out, err = started.communicate()
+    assert started.returncode == 3
+    assert b"claim_challenged" in out
+    assert b"waiting for agent:critic, up to 600 seconds" in err
+    assert b"the claims can be challenged until agent:executor concludes" in err
+
+
+def look(project: Aver) -> Any:
+    return project("protocol", "view", "open", "--as", "critic", "--json").json
+
+
+def say(project: Aver, event: str, payload: dict[str, Any], refs: dict[str, str]) -> None:
+    document = json.dumps({"payload": payload, "refs": refs})
+    assert project("protocol", "say", "open", event, "-", "--as", "critic", stdin=document).code == 0
+
+
+@pytest.mark.more
 def test_nothing_was_allowed_is_exit_code_5(project: Aver) -> None:
     check = '{name = "remove", argv = ["rm", "-r", "src"]}'
     lines = f'use = "checks"\noptions = {{checks = [{check}]}}'

@@ -13,7 +13,8 @@ from aver.capsule.blobs import Blob
 from aver.errors import IntegrityError, NotFound
 from aver.keys import Ring
 from aver.protocol.events import OPERATOR
-from aver.protocol.judgement.report import PROFILE_RULES, REPORT_CHECKS, GateWord, Report, build_report
+from aver.protocol.judgement.report import PROFILE_RULES, REPORT_CHECKS, Report, build_report
+from aver.protocol.judgement.trace_facts import GateWord
 from aver.protocol.judgement.trace_judge import TraceJudge
 from aver.protocol.predicates import CHECK_NAMES, REASONS
 from aver.protocol.statements import SeenHead

@@ -14,9 +14,10 @@ from aver.capsule.sealed import Sealed, seal
 from aver.errors import AverError, NotFound
 from aver.keys import Ring
 from aver.protocol.events import OPERATOR
-from aver.protocol.judgement.report import GateWord, build_report
+from aver.protocol.judgement.report import build_report
 from aver.protocol.judgement.report_page import render_report_page
 from aver.protocol.judgement.report_text import render_report_text
+from aver.protocol.judgement.trace_facts import GateWord
 from aver.protocol.judgement.trace_judge import TraceJudge
 from aver.protocol.statements import SeenHead
 from support.protocol_traces import TraceInMemory

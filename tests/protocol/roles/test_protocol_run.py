@@ -14,8 +14,10 @@ from aver import Said, View
 from aver.errors import BadInput
 from aver.protocol.roles import protocol_run
 from aver.protocol.roles.built_in import build_role
-from aver.protocol.roles.protocol_run import build_roles, import_role, run_session, say_for
+from aver.protocol.roles.protocol_run import run_session
 from aver.protocol.roles.role_process import CommandRole, RoleBroken, read_answer
+from aver.protocol.roles.role_sources import build_roles, import_role
+from aver.protocol.roles.said_events import say_for
 from aver.protocol.roles.task_file import RoleSpec
 from aver.protocol.session import ProtocolSession
 from aver.protocol.tools.standard_tools import protocol_tools

@@ -35,12 +35,12 @@ from aver.protocol.judgement.report import (
     PROFILE_RULES,
     REPORT_VERSION,
     Report,
-    ReportFinding,
     build_report,
     status_of,
     worst_audit_status,
 )
 from aver.protocol.judgement.report_text import describe_finding
+from aver.protocol.judgement.trace_facts import ReportFinding
 from aver.protocol.judgement.trace_follower import TraceFollower, find_dispute
 from aver.protocol.judgement.trace_judge import EVENTS_MAX, TraceJudge
 from aver.protocol.statements import SeenHead, TracePlace

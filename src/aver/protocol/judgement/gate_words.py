@@ -14,7 +14,7 @@ from aver.errors import BadInput, NotFound
 from aver.gate.decision_record import DECISION_KIND, RecordedDecision, decision_chain
 from aver.log import debug
 from aver.protocol.bounds import derive_risk
-from aver.protocol.judgement.report import GateWord
+from aver.protocol.judgement.trace_facts import GateWord
 from aver.verdict.examiner import EvidenceReader
 
 

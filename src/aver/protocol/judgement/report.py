@@ -30,8 +30,8 @@ The profile says what becomes of a weakness (`PROFILE_RULES`). Integrity, order,
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from aver.capsule.canonical import canonical_json
 from aver.errors import BadInput, IntegrityError, NotFound
@@ -39,19 +39,16 @@ from aver.fast_dataclass import dataclass
 from aver.keys.algorithms import verify_ed25519
 from aver.protocol.events import OPERATOR
 from aver.protocol.evidence import EvidenceJudge, EvidenceSource
+from aver.protocol.judgement.trace_facts import FindingStatus, GateWord, ProducedArtifact, ReportFinding, TraceFacts
 from aver.protocol.predicates import CheckResult
 from aver.protocol.rules.work import needs_review
 from aver.protocol.standings import ClaimStanding, ExecutionStanding, ProposalStanding
-from aver.protocol.statements import SeenHead, TracePlace
-from aver.protocol.trace import ProtocolTrace
 from aver.verdict.examiner import TRACE_CHECKS
 
 REPORT_VERSION = 1
 
 REPORT_CHECKS = tuple(check for check in TRACE_CHECKS if check != "report")
 """The checks of a report, in their order. A verdict has `report` before the last: there the report itself is judged."""
-
-FindingStatus = Literal["failed", "warning", "note"]
 
 PROFILE_RULES: Mapping[str, Mapping[str, FindingStatus]] = {
     "disputed": {"strict": "failed", "default": "warning", "lenient": "warning"},
@@ -71,32 +68,6 @@ _STATUS_BY_WORST = {"failed": "fail", "warning": "pass-with-warnings"}
 
 
 @dataclass(frozen=True, slots=True)
-class ReportFinding:
-    """One weakness or failure, by code and place."""
-
-    check: str
-    status: FindingStatus
-    code: str
-    sequence: int | None = None
-    event: str | None = None
-    subject: str | None = None
-    """The claim, proposal, execution, agent or artifact that it is about."""
-    item: int | None = None
-    """The place in the list of evidence, conditions or expectations."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "check": self.check,
-            "status": self.status,
-            "code": self.code,
-            "sequence": self.sequence,
-            "event": self.event,
-            "subject": self.subject,
-            "item": self.item,
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class Report:
     """A report: its content, and the canonical bytes that the auditor signs the digest of."""
 
@@ -110,60 +81,6 @@ class Report:
     @property
     def sha256(self) -> str:
         return hashlib.sha256(self.data).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class GateWord:
-    """A sealed decision of the gate, as far as an execution rests on it."""
-
-    id: str
-    call_id: str
-    allows: bool
-    risk: str
-    """The class of risk that the sealed effects come to."""
-    signed_by: str
-    digest: str = ""
-    signature: str = ""
-    """The hash of its record, and the signature over it: for an executor's own key, which the caller may not know."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceFacts:
-    """Everything that a report is made from."""
-
-    place: TracePlace
-    head: SeenHead
-    profile: str
-    trace: ProtocolTrace
-    """The fold over all records that hold, up to the first that does not."""
-    broken: ReportFinding | None
-    """The first record that does not hold; None if all hold."""
-    last: tuple[int, str, str] | None
-    """Sequence, id and hash of the last record that holds."""
-    sequences: Mapping[str, int]
-    """The place of each event, by its id."""
-    produced: Mapping[str, ProducedArtifact]
-    """The artifacts that events brought, by digest, in order."""
-    blob: Callable[[str], bytes]
-    decision: Callable[[str], GateWord | None]
-    """The gate's decision with this id; None if there is none."""
-    rerun: tuple[Mapping[str, Any], ...] = ()
-    """The result of each execution that the auditor repeated."""
-    are_artifacts_intact: bool = False
-    """Whether the caller has compared all artifacts with their digests. Then they are not read for that again."""
-
-
-@dataclass(slots=True)
-class ProducedArtifact:
-    """An artifact, and from which record on it is evidence."""
-
-    size: int
-    sequence: int
-    """The first event that brought it."""
-    evidence_from: int | None = None
-    """The first event by which it is evidence of any claim: an output of a completed execution, or recorded."""
-    failure_from: int | None = None
-    """The first event by which it is evidence of a failure: output of an execution that failed."""
 
 
 def build_report(facts: TraceFacts) -> Report:

@@ -30,7 +30,7 @@ from aver.keys.public_key import KeyRole, PublicKey
 from aver.keys.ring import Ring
 from aver.log import debug
 from aver.protocol.events import Event, read_event
-from aver.protocol.judgement.report import GateWord, ProducedArtifact, ReportFinding, TraceFacts
+from aver.protocol.judgement.trace_facts import GateWord, ProducedArtifact, ReportFinding, TraceFacts
 from aver.protocol.rules.participants import check_own_succession
 from aver.protocol.standings import ARTIFACT_COMPLETED, ARTIFACT_FAILED, ARTIFACT_RECORDED
 from aver.protocol.statements import SeenHead, TracePlace

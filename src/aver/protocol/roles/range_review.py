@@ -20,12 +20,11 @@ from typing import Any
 from aver.capsule.masking.mask import mask
 from aver.errors import BadInput
 from aver.files.regular import read_if_regular
-from aver.gate.action import DIFF_MAX
 from aver.gate.own_tools import tool
 from aver.gate.risk.diff import parse_header_paths
 from aver.gate.risk.estimate import estimate_from_features
 from aver.gate.risk.features import file_kind, measure_diff
-from aver.gate.risk.history.git import GitReader, open_git
+from aver.gate.risk.history.git import GitReader, collect_lines, join_lines, open_git
 from aver.gate.risk.history.repository import Repository, open_repository
 from aver.gate.risk.model import RiskState
 from aver.lazy_pattern import lazy_pattern
@@ -67,16 +66,10 @@ def review_commits(workspace: str, commits: str) -> dict[str, Any]:
     repository = open_repository(workspace)
     with open_git(repository) as git:
         before, after = (_resolve(git, repository, name) for name in (first, last if dots and last else "HEAD"))
-        lines: list[str] = []
-        size = 0
-        for chunk in git.read_output("diff-tree", *_DIFF_OPTIONS, before, after, "--"):
-            size += sum(map(len, chunk)) + len(chunk)
-            if size > DIFF_MAX:
-                raise BadInput(f"the change has more than {DIFF_MAX} characters", advice="review it in parts")
-            lines += chunk
+        chunks = git.read_output("diff-tree", *_DIFF_OPTIONS, before, after, "--")
+        lines = collect_lines(chunks, "the change", advice="review it in parts")
     counted = _count_lines(lines)
-    diff = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    estimate = estimate_from_features(measure_diff(diff).features.to_dict(), RiskState())
+    estimate = estimate_from_features(measure_diff(join_lines(lines)).features.to_dict(), RiskState())
     return {"from": before, "to": after, **counted, "risk": round(estimate.score * 1000)}
 
 

@@ -62,6 +62,14 @@ class CommandTool:
         where = {"cwd": command.cwd} if "cwd" in order.arguments else {}
         return CallDescription(type="shell_exec", arguments={"command": command.argv, **where})
 
+    def find_places(self, order: ToolOrder) -> frozenset[str]:
+        """Return the files that the command collects, and its program: two runs of one may share their build output."""
+        command = _read_command(order)
+        is_module = command.argv[1:2] == ["-m"] and len(command.argv) > 2  # `python3 -m pytest` is pytest.
+        program = command.argv[2] if is_module else os.path.basename(command.argv[0])
+        files = (os.path.realpath(os.path.join(command.cwd, path)) for path in command.collect.values())
+        return frozenset({f"program {program}", *files})
+
     def run(self, order: ToolOrder) -> ToolResult | ToolFailure:
         """Run the command to its end."""
         command = _read_command(order)

@@ -28,6 +28,9 @@ class _ReadFile:
     def describe(self, order: ToolOrder) -> CallDescription:
         return CallDescription(type="file_read", files=(_read_path(order, {}),))
 
+    def find_places(self, order: ToolOrder) -> frozenset[str]:
+        return frozenset()
+
     def run(self, order: ToolOrder) -> ToolResult | ToolFailure:
         path = _read_path(order, {})
         look = WorkspaceFiles(order.workspace).look(path)

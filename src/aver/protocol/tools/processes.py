@@ -17,9 +17,11 @@ import os
 import selectors
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import IO, Literal
 
 from aver.fast_dataclass import dataclass
@@ -71,6 +73,28 @@ def tool_environment(workspace: str, inherited: Mapping[str, str] | None = None)
 def _is_inside(path: str, root: str) -> bool:
     found = os.path.realpath(path)
     return found == root or found.startswith(f"{root}{os.sep}")
+
+
+_STOP: ContextVar[threading.Event | None] = ContextVar("stop", default=None)
+
+
+@contextmanager
+def stop_with(event: threading.Event) -> Iterator[None]:
+    """Have the programs that this thread runs meanwhile ended when an event is set: `run_process` raises then.
+
+    Python interrupts the main thread alone. This carries the interruption to programs that run on other threads.
+    """
+    token = _STOP.set(event)
+    try:
+        yield
+    finally:
+        _STOP.reset(token)
+
+
+def _check_stop() -> None:
+    stop = _STOP.get()
+    if stop is not None and stop.is_set():
+        raise KeyboardInterrupt
 
 
 def run_process(
@@ -138,6 +162,7 @@ class _Exchange:
             self._register(selector)
             drained_by: float | None = None
             while selector.get_map():
+                _check_stop()
                 now = time.monotonic()
                 if self._process.poll() is not None and drained_by is None:
                     drained_by = now + DRAIN_SECONDS
@@ -156,6 +181,7 @@ class _Exchange:
             if time.monotonic() >= until:  # It closed its streams and goes on.
                 reason = "timeout"
                 break
+            _check_stop()
             time.sleep(0.02)
         code = self._process.returncode if reason == "exited" else None
         return ProcessEnd(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from aver.errors import AverError, BadInput
 from aver.fast_dataclass import dataclass
@@ -60,6 +60,15 @@ class Tool(Protocol):
         ...
 
 
+@runtime_checkable
+class ParallelTool(Protocol):
+    """A tool whose calls may run beside those of other tools, on threads of their own."""
+
+    def find_places(self, order: ToolOrder) -> frozenset[str]:
+        """Return what a call needs for itself: no two calls that need the same thing run side by side."""
+        ...
+
+
 class ToolBox:
     """Tools by their names, in one workspace. A session knows of no other tool."""
 
@@ -82,6 +91,13 @@ class ToolBox:
             advice = f"known are {', '.join(self.names)}" if self._tools else "this session has no tools"
             raise BadInput(f"there is no tool {ascii(tool)[:80]}", advice=advice)
         return found.describe(ToolOrder(tool, arguments, self._workspace))
+
+    def find_places(self, tool: str, arguments: Mapping[str, Any]) -> frozenset[str] | None:
+        """Return what a call needs for itself; None if the tool does not say that it may run beside others."""
+        found = self._tools.get(tool)
+        if not isinstance(found, ParallelTool):
+            return None
+        return found.find_places(ToolOrder(tool, arguments, self._workspace))
 
     def run(
         self, tool: str, arguments: Mapping[str, Any], *, seconds: float, output_max: int

@@ -27,8 +27,9 @@ from aver.errors import Refused
 from aver.fast_dataclass import dataclass
 from aver.protocol.events import Event, build_event_draft
 from aver.protocol.judgement.audit import audit_trace
-from aver.protocol.roles.protocol_run import build_roles, run_session
+from aver.protocol.roles.protocol_run import run_session
 from aver.protocol.roles.role import RoleFunction
+from aver.protocol.roles.role_sources import build_roles
 from aver.protocol.roles.task_file import RoleSpec
 from aver.protocol.runner import AuditOutcome
 from aver.protocol.tools.standard_tools import protocol_tools

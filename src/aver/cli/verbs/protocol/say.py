@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.protocol.roles.protocol_run import say_for
+    from aver.protocol.roles.said_events import say_for
 
     said = _read_said(given)
     agent = read_agent(given.agent)

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from aver.cli.terminal import Screen, StderrScreen, StyledText, print_json
 from aver.cli.verbs.protocol.trace_access import print_event
 from aver.errors import AverError, NotFound
-from aver.protocol.events import OPERATOR
-from aver.text import to_one_line
+from aver.text import plural, to_one_line
 
 if TYPE_CHECKING:
     from aver.ledger import Ledger
@@ -78,7 +77,7 @@ def load_roles(
     ledger: Ledger, roles: tuple[RoleSpec, ...], *, workspace: str, directory: str
 ) -> dict[str, RoleFunction]:
     """Return the functions of the roles. Wrong options, and programs that are not there, raise `BadInput`."""
-    from aver.protocol.roles.protocol_run import build_roles
+    from aver.protocol.roles.role_sources import build_roles
 
     def read_blob(digest: str) -> bytes | None:
         try:
@@ -104,6 +103,8 @@ def run_and_report(
     def watch(note: RunNote) -> None:
         if shown is not None and note.event is not None:
             print_event(shown, note.event)
+        elif note.waits_for:
+            StderrScreen().print_note(_describe_wait(note, given.wait))
         elif note.event is None:
             StderrScreen().print_note(f"refused: {note.agent}: {note.refusal}")
 
@@ -118,12 +119,12 @@ def run_and_report(
         if given.json:
             raise
         StderrScreen().print_error(error.message, error.advice.replace("TRACE", session.trace[:8]))
-        _print_summary(session, roles, screen)
+        _print_summary(session, functions, screen)
         return error.exit_code
     if given.json:
         print_json(summarise(session))
     else:
-        _print_summary(session, roles, screen)
+        _print_summary(session, functions, screen)
     return find_exit_code(session)
 
 
@@ -189,8 +190,9 @@ def read_report(session: ProtocolSession) -> tuple[dict[str, Any], str | None]:
     return {}, None
 
 
-def _print_summary(session: ProtocolSession, roles: tuple[RoleSpec, ...], screen: Screen) -> None:
+def _print_summary(session: ProtocolSession, functions: Mapping[str, RoleFunction], screen: Screen) -> None:
     from aver.protocol.judgement.report_text import describe_finding
+    from aver.protocol.roles.protocol_run import find_awaited
 
     report, _ = read_report(session)
     screen.print_line()
@@ -218,8 +220,8 @@ def _print_summary(session: ProtocolSession, roles: tuple[RoleSpec, ...], screen
     if session.fold.running:
         errors.print_note(f"another process is making a call; when it has ended: aver protocol resume {session.trace}")
         return
-    waiting = _name_waiting(session, roles)
-    words = f"the trace waits for {waiting}" if waiting else "nobody has anything to say"
+    awaited = find_awaited(session, functions)
+    words = f"the trace waits for {', '.join(awaited)}" if awaited else "nobody has anything to say"
     errors.print_note(f"{words}; go on with: aver protocol resume {session.trace}")
 
 
@@ -229,13 +231,6 @@ def _judge_mark(standing: str, evidence: list[dict[str, Any]]) -> str:
     return "passed" if all(item.get("holds") for item in evidence) else "failed"
 
 
-def _name_waiting(session: ProtocolSession, roles: tuple[RoleSpec, ...]) -> str:
-    """Name the participants that could say something now and that this run does not play."""
-    from aver.protocol.view import find_admitted_events
-
-    played = {OPERATOR, *(spec.agent for spec in roles if spec.source != "waits")}
-    return ", ".join(
-        agent
-        for agent, participant in session.fold.participants.items()
-        if agent not in played and find_admitted_events(session.fold, participant.role)
-    )
+def _describe_wait(note: RunNote, seconds: int) -> str:
+    words = f"waiting for {', '.join(note.waits_for)}, up to {plural(seconds, 'second')}"
+    return f"{words}: the claims can be challenged until {note.agent} concludes" if note.agent else words

@@ -21,7 +21,7 @@ import select
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -192,14 +192,30 @@ _STAGED_DIFF_OPTIONS = (
 )
 
 
+def collect_lines(chunks: Iterable[Sequence[str]], subject: str, *, advice: str = "") -> list[str]:
+    """Return the lines of a change as git writes it. Raises `BadInput` for more than `DIFF_MAX` characters."""
+    lines: list[str] = []
+    size = 0
+    for chunk in chunks:
+        size += sum(map(len, chunk)) + len(chunk)
+        if size > DIFF_MAX:
+            raise BadInput(f"{subject} has more than {DIFF_MAX} characters", advice=advice)
+        lines += chunk
+    return lines
+
+
+def join_lines(lines: Iterable[str]) -> str:
+    """Return lines of git as one text. Bytes that are not UTF-8 become escapes, so that JSON can hold it."""
+    text = "".join(f"{line}\n" for line in lines)
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def staged_diff(workspace: str | Path) -> tuple[str, Path]:
     """Return the staged change, and the directory that its paths are relative to.
 
     Inside a git hook this is the change that the current commit would make.
     """
     repository = open_repository(workspace)
-    lines: list[str] = []
-    size = 0
     # During `git commit FILE`, GIT_INDEX_FILE names another index than usual. It must lie in the same repository.
     given = os.environ.get("GIT_INDEX_FILE")
     index = repository.root / given if given else repository.index
@@ -208,14 +224,9 @@ def staged_diff(workspace: str | Path) -> tuple[str, Path]:
     if not index.is_file():
         raise NotFound(f"{repository.root} has nothing staged", advice="run git add first")
     with open_git(repository, index=index) as git:
-        for chunk in git.read_output("diff-index", *_STAGED_DIFF_OPTIONS, repository.head, "--"):
-            size += sum(map(len, chunk)) + len(chunk)
-            if size > DIFF_MAX:
-                raise BadInput(f"the staged change has more than {DIFF_MAX} characters", advice="commit it in parts")
-            lines += chunk
-    text = "".join(f"{line}\n" for line in lines)
-    # Bytes that are not UTF-8 become escapes, because a diff must be a text that JSON can hold.
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"), repository.root
+        chunks = git.read_output("diff-index", *_STAGED_DIFF_OPTIONS, repository.head, "--")
+        lines = collect_lines(chunks, "the staged change", advice="commit it in parts")
+    return join_lines(lines), repository.root
 
 
 def uncommitted_change(workspace: str | Path) -> tuple[str, str]:
@@ -225,8 +236,6 @@ def uncommitted_change(workspace: str | Path) -> tuple[str, str]:
     there is no repository, and `BadInput` where it cannot be read.
     """
     repository = open_repository(workspace)
-    lines: list[str] = []
-    size = 0
     with tempfile.TemporaryDirectory(prefix="aver-index-") as name:
         # git may write a fresh index while it compares. It gets a copy: the repository stays as it is. The copy keeps
         # the time of the index, by which git knows that a file may have changed in the same second.
@@ -241,11 +250,10 @@ def uncommitted_change(workspace: str | Path) -> tuple[str, str]:
                 ("", ("diff-index", *options, repository.head, "--")),
                 ("untracked ", ("ls-files", "--others", "--exclude-standard")),
             )
-            for mark, command in commands:
-                for chunk in git.read_output(*command, directory=repository.root):
-                    size += sum(map(len, chunk)) + len(chunk)
-                    if size > DIFF_MAX:
-                        raise BadInput(f"the uncommitted change has more than {DIFF_MAX} characters")
-                    lines += (f"{mark}{line}" for line in chunk)
-    text = "".join(f"{line}\n" for line in lines)
-    return repository.head, text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+            chunks = (
+                [f"{mark}{line}" for line in chunk]
+                for mark, command in commands
+                for chunk in git.read_output(*command, directory=repository.root)
+            )
+            lines = collect_lines(chunks, "the uncommitted change")
+    return repository.head, join_lines(lines)
