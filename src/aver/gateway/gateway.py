@@ -55,6 +55,7 @@ from aver.gateway.act_records import (
     build_outcome_draft,
     build_preview_draft,
     check_session,
+    find_mediation_change,
     mark_key,
     read_preview,
     revocation_key,
@@ -402,8 +403,8 @@ class Gateway:
             raise Refused("TX_SESSION_MISMATCH", "the PREVIEW belongs to another session")
         if preview.caller != visit.caller:
             raise Refused("TX_CALLER_MISMATCH", "the PREVIEW belongs to another caller")
-        if preview.mediation == "verified" and visit.surroundings.mediation != "verified":
-            raise Refused(CAPSULE_REQUIRED, "the PREVIEW was made in a verified confinement, and this COMMIT is not")
+        if words := find_mediation_change(preview.mediation, visit.surroundings.mediation):
+            raise Refused(CAPSULE_REQUIRED, words, advice="send the act again without tx_id")
         # Unset is not equal to set: leaving the principal out must not get around a delegation.
         known = {"external_principal": visit.principal, "delegation_jti": visit.jti}
         given_tokens = () if visit.delegation is None else (visit.delegation.statement,)

@@ -39,6 +39,7 @@ from aver.gateway.act_records import (
     act_chain,
     build_commit_draft,
     build_outcome_draft,
+    find_mediation_change,
     mark_key,
     outcome_key,
     read_preview,
@@ -214,11 +215,11 @@ class Executor:
         return envelope
 
     def _check_mediation(self, order: CommitOrder, preview: Preview) -> None:
-        """Refuse an order without verified confinement where the settings, or its PREVIEW, want one."""
-        if order.mediation == "verified":
-            return
-        if self._settings.require_capsule or preview.mediation == "verified":
+        """Refuse an order without verified confinement where the settings want one, or its PREVIEW differs in that."""
+        if self._settings.require_capsule and order.mediation != "verified":
             raise _Rejected(CAPSULE_REQUIRED, "", "the agent does not act in a verified confinement")
+        if words := find_mediation_change(preview.mediation, order.mediation):
+            raise _Rejected(CAPSULE_REQUIRED, "", words)
 
     def _act(
         self, effect: ActEffect, order: EffectOrder, sent: PatchedInputs, mark_id: str, surroundings: Surroundings
