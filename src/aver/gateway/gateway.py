@@ -30,7 +30,8 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
 from aver import clock
-from aver.errors import AverError, InvalidCapsule, Refused, Unavailable
+from aver.capsule.model import Capsule
+from aver.errors import AverError, Exists, InvalidCapsule, Refused, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.files.workspace_files import WorkspaceFiles
 from aver.gate.action import Action
@@ -66,6 +67,7 @@ from aver.gateway.calls.upstream import ToolDefinition, Upstream
 from aver.gateway.codes import BAD_REQUEST, CAPSULE_REQUIRED, POLICY_DENY, build_envelope, load_reason_codes
 from aver.gateway.delegation import Delegation, check_delegation
 from aver.gateway.executor.commit_order import CommitOrder
+from aver.gateway.executor.executor import Executor, PreparedCommit
 from aver.gateway.gated_action import CHANGING_INTENTS, build_action, build_change
 from aver.gateway.handles import DECLASSIFY, HandleStore
 from aver.gateway.ingress import Ingress, bind_constraints
@@ -226,16 +228,18 @@ class Gateway:
             request = self._bind(call.intent.name, given.bound or {}, visit)
             # 3. A path that cannot be used is refused before anybody decides.
             shown = self._show(request, new_action_id())
-            preview, envelope, evidence = self._preview(request, shown, visit, uses_approval=not call.preview_only)
+            previewed = self._preview(request, shown, visit, is_committed=not call.preview_only)
         except InvalidCapsule as error:
             refusal = Refused(BAD_REQUEST, f"the act cannot be recorded: {error.message}")
             return self._refuse(refusal, intent_id, caller, door)
         except Refused as refusal:
             return self._refuse(refusal, intent_id, caller, door)
-        # 4.
-        if call.preview_only or evidence is None:
-            return envelope
-        return self._hand_over(preview, request, evidence, visit)
+        # 4. The mark of the COMMIT was sealed with the PREVIEW, if all checks of the executor had passed before.
+        if previewed.commit is not None:
+            return self._finish(previewed.commit.carry_out(), request)
+        if call.preview_only or previewed.evidence is None:
+            return previewed.envelope
+        return self._hand_over(previewed.preview, request, previewed.evidence, visit)
 
     def _bind(self, intent_id: str, inputs: Mapping[str, Any], visit: _Visit) -> BoundRequest:
         """Bind the inputs of a visitor's request. Raises `Refused`, also for a handle where none may stand."""
@@ -346,10 +350,8 @@ class Gateway:
             raise Refused(BAD_REQUEST, words, advice="split the act")
         return _ShownAct(action, base)
 
-    def _preview(
-        self, request: BoundRequest, shown: _ShownAct, visit: _Visit, *, uses_approval: bool
-    ) -> tuple[Preview, dict[str, Any], _Evidence | None]:
-        """Have both servers decide, seal it, and answer. The evidence is None where nothing can be committed now."""
+    def _preview(self, request: BoundRequest, shown: _ShownAct, visit: _Visit, *, is_committed: bool) -> _Previewed:
+        """Have both servers decide, seal it, and answer. `is_committed`: the caller asks for the COMMIT, too."""
         action_id = shown.action.call_id
         begun = Preview(
             reason_code="POLICY_DENY",
@@ -364,19 +366,42 @@ class Gateway:
             base=shown.base,
             delegation=visit.jti or "",
             delegations=() if visit.delegation is None else (visit.delegation.statement,),
+            mediation=visit.surroundings.mediation,
         )
-        act = _PreviewedAct(self, begun, visit.surroundings)
-        panel = PolicyPanel(self._servers, request, action_id)
-        answer = ask(
-            self.ledger,
-            shown.action,
-            annotations=self._annotate(request),
-            meaning=self._judge(request),
-            decide=panel.decide,
-            beside=lambda decision, record_id: act.build_entries(panel.answer, decision, record_id),
-            approvals="use" if uses_approval else "find",
-        )
+        panel, executor = PolicyPanel(self._servers, request, action_id), self._executor
+
+        def prepare(preview: Preview, decision: Capsule) -> PreparedCommit | None:
+            assert isinstance(executor, Executor)
+            evidence = _Evidence(panel.answer.commit, panel.answer.attestations, decision.id)
+            return executor.prepare_commit(self._build_order(preview, request, evidence, visit), preview, decision)
+
+        def decide(act: _PreviewedAct) -> Answer:
+            return ask(
+                self.ledger,
+                shown.action,
+                annotations=self._annotate(request),
+                meaning=self._judge(request),
+                decide=panel.decide,
+                beside_draft=lambda decision, draft: act.build_entries(panel.answer, decision, draft),
+                approvals="use" if is_committed else "find",
+            )
+
+        # An executor in this process checks the COMMIT before anything is sealed, so that one durable commit has all.
+        # Not for a secret: that is declassified on a person's word alone, whatever the rules say.
+        is_together = is_committed and isinstance(executor, Executor) and request.intent_id != DECLASSIFY
+        act = _PreviewedAct(self, begun, visit.surroundings, prepare if is_together else None)
+        try:
+            answer = decide(act)
+        except Exists as error:
+            if error.key != mark_key(action_id):
+                raise
+            # An act of this id was carried out before. Nothing was sealed of this one: seal the PREVIEW alone, and have
+            # the executor refuse the COMMIT.
+            act = _PreviewedAct(self, begun, visit.surroundings)
+            answer = decide(act)
         preview = act.finish(panel.answer, answer)
+        if act.commit is not None:
+            return _Previewed(preview, {}, commit=act.commit)
         evidence = _Evidence.collect(panel.answer, answer, is_confirmed=self._is_confirmed(visit))
         data = {
             "tx_id": preview.tx_id,
@@ -392,7 +417,7 @@ class Gateway:
             data["approval"] = preview.approval
         words = "; ".join(answer.reasons) or preview.detail
         summary = PREVIEW_ALLOWED if preview.reason_code == "ALLOW" else words
-        return preview, build_envelope(preview.reason_code, summary, data=data), evidence
+        return _Previewed(preview, build_envelope(preview.reason_code, summary, data=data), evidence)
 
     # --- COMMIT
 
@@ -465,7 +490,22 @@ class Gateway:
         if request.intent_id == DECLASSIFY and not evidence.approval_use:
             # Also where the rules would let it pass: a secret is given out on a person's word alone.
             return self._refuse_commit(preview, visit, "DECLASSIFY_BLOCKED", "no person has approved it with a key")
-        order = CommitOrder(
+        order = self._build_order(preview, request, evidence, visit)
+        try:
+            return self._finish(self._executor.execute(order), request)
+        except Unavailable as error:
+            # An executor raises this only where the order has not reached it: nothing can have happened.
+            return self._refuse_commit(preview, visit, "EXECUTOR_UNAVAILABLE", str(error))
+
+    def _finish(self, envelope: dict[str, Any], request: BoundRequest) -> dict[str, Any]:
+        """Return the executor's answer, with handles in the place of secrets, and note what the session has read."""
+        envelope = self._cover(envelope, request)
+        note_result(request, self._find_tool(request), envelope, self._origins.of(request.session))
+        return envelope
+
+    def _build_order(self, preview: Preview, request: BoundRequest, evidence: _Evidence, visit: _Visit) -> CommitOrder:
+        """Build the order of a COMMIT, as the executor gets it."""
+        return CommitOrder(
             intent_id=request.intent_id,
             tx_id=preview.tx_id,
             action_id=preview.action_id,
@@ -482,13 +522,6 @@ class Gateway:
             ingress=visit.surroundings.ingress,
             mediation=visit.surroundings.mediation,
         )
-        try:
-            envelope = self._cover(self._executor.execute(order), request)
-            note_result(request, self._find_tool(request), envelope, self._origins.of(request.session))
-            return envelope
-        except Unavailable as error:
-            # An executor raises this only where the order has not reached it: nothing can have happened.
-            return self._refuse_commit(preview, visit, "EXECUTOR_UNAVAILABLE", str(error))
 
     def _cover(self, envelope: dict[str, Any], request: BoundRequest) -> dict[str, Any]:
         """Return an answer with handles in the place of secrets. The values that were asked for by name stay."""
@@ -617,23 +650,54 @@ class _Evidence(NamedTuple):
         return cls({"policy0": first, "policy1": second}, preview.attestations, preview.decision_id)
 
 
-class _PreviewedAct:
-    """The PREVIEW of one act while it is made: sealed beside its decision, or after it where a person is asked."""
+class _Previewed(NamedTuple):
+    """A PREVIEW that is sealed, and how the act goes on."""
 
-    def __init__(self, gateway: Gateway, begun: Preview, surroundings: Surroundings) -> None:
+    preview: Preview
+    envelope: dict[str, Any]
+    """The answer, if the act ends here."""
+    evidence: _Evidence | None = None
+    """The evidence for the COMMIT; None where nothing can be committed now."""
+    commit: PreparedCommit | None = None
+    """The COMMIT whose mark was sealed with the PREVIEW; None where that is left to the executor."""
+
+
+class _PreviewedAct:
+    """The PREVIEW of one act while it is made: sealed beside its decision, or after it where a person is asked.
+
+    With `prepare`, the COMMIT's mark is sealed beside both, if the rules alone let the act pass and `prepare`, which
+    makes the executor's checks, does not return None.
+    """
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        begun: Preview,
+        surroundings: Surroundings,
+        prepare: Callable[[Preview, Capsule], PreparedCommit | None] | None = None,
+    ) -> None:
         self._gateway = gateway
         self._begun = begun
         self._surroundings = surroundings
+        self._prepare = prepare
         self._sealed: Preview | None = None
+        self.commit: PreparedCommit | None = None
+        """The COMMIT whose mark was sealed with the PREVIEW."""
 
-    def build_entries(self, panel: PanelAnswer, decision: Decision, record_id: str) -> list[Entry]:
-        """Return the PREVIEW's entry for the commit of its decision. It may be called several times."""
+    def build_entries(self, panel: PanelAnswer, decision: Decision, draft: Capsule) -> list[Entry]:
+        """Return the entries for the commit of a decision: the PREVIEW, and the mark. It may be called several times.
+
+        Only the entries of the last call are sealed. So each call begins anew, with records of its own.
+        """
+        self._sealed = self.commit = None
         # The request for approval does not exist yet, and its id belongs into the PREVIEW.
         if decision.decision == "human_review":
             return []
-        preview, entry = self._build(panel, decision, record_id)
-        self._sealed = preview
-        return [entry]
+        self._sealed, entry = self._build(panel, decision, draft.id)
+        # An approval is checked with the records of its use, by `execute`.
+        if self._prepare is not None and decision.decision == "pass" and self._sealed.shares is not None:
+            self.commit = self._prepare(self._sealed, draft)
+        return [entry] if self.commit is None else [entry, self.commit.mark]
 
     def finish(self, panel: PanelAnswer, answer: Answer) -> Preview:
         """Return the sealed PREVIEW. Where a person is asked, seal it now, with the id of the request."""
