@@ -24,10 +24,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
 
 from aver import SeedSigner, open_ledger
+from aver.gateway.acts.visit import Door
 from aver.gateway.delegation import sign_delegation
 from aver.gateway.executor.commit_order import CommitOrder
 from aver.gateway.executor.executor import EffectDone, EffectOrder
-from aver.gateway.gateway import Door
 from aver.keys import PublicKey
 from support.acts import open_office
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from aver.gateway.act_records import Surroundings, act_chain, build_outcome_draft
+from aver.gateway.acts.visit import Door
 from aver.gateway.executor import executor as executor_module
-from aver.gateway.gateway import Door
 from aver.gateway.mediation.verdict_record import build_verdict_draft
 from aver.verdict import Verdict
 from support.act_ledgers import reseal
