@@ -33,9 +33,10 @@ from aver.agents.registry import provide_known_agents
 from aver.gate.action import Facts
 from aver.gate.ask import load_gate
 from aver.gate.decide import decide
+from aver.gateway.acts.visit import Door
 from aver.gateway.embedded_parts import open_embedded
 from aver.gateway.gated_action import build_action
-from aver.gateway.gateway import Door, Gateway
+from aver.gateway.gateway import Gateway
 from aver.gateway.request import BoundRequest
 from aver.gateway.settings import read_gateway_settings
 from aver.verdict.examiner import Examiner

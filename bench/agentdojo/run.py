@@ -46,8 +46,9 @@ from aver.agents.registry import provide_known_agents
 from aver.errors import Refused
 from aver.gate.approvals import Person, approve, enrol_approver, load_request
 from aver.gate.origins.tool_class import classify_tool
+from aver.gateway.acts.visit import Door
 from aver.gateway.calls.upstream import ToolDefinition, UpstreamCall
-from aver.gateway.gateway import Door, Gateway
+from aver.gateway.gateway import Gateway
 
 NAMES_SHOWN = 20
 """Names of tasks that the progress shows for one row."""

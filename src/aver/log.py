@@ -24,23 +24,37 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import perf_counter
-from typing import TextIO
+from typing import Any, TextIO
 
 LOG_VARIABLE = "AVER_LOG"
 FILE_VARIABLE = "AVER_LOG_FILE"
 
 
+DEBUG = 10
+"""`logging.DEBUG`, for a process that has not loaded that module."""
+
+_loggers: dict[str, Any] = {}
+"""The loggers of rooms that were asked for. `logging` keeps them, too, and takes a lock for each look."""
+
+
+def _find_logger(room: str) -> Any:
+    """Return the logger of a room; None as long as nobody has loaded `logging`, which takes a while."""
+    found = _loggers.get(room)
+    if found is None and (logging := sys.modules.get("logging")) is not None:
+        found = _loggers[room] = logging.getLogger(f"aver.{room}")
+    return found
+
+
 def debug(room: str, message: str, *values: object) -> None:
     """Log a line that says why Aver did something. `values` fill the `%s` in the message."""
-    logging = sys.modules.get("logging")
-    if logging is not None:
-        logging.getLogger(f"aver.{room}").debug(message, *values)
+    if (logger := _find_logger(room)) is not None:
+        logger.debug(message, *values)
 
 
 def is_logged(room: str) -> bool:
     """Whether the debug lines of a room go anywhere: for lines that take long to make."""
-    logging = sys.modules.get("logging")
-    return logging is not None and bool(logging.getLogger(f"aver.{room}").isEnabledFor(logging.DEBUG))
+    logger = _find_logger(room)
+    return logger is not None and bool(logger.isEnabledFor(DEBUG))
 
 
 def log_time(room: str, step: str) -> AbstractContextManager[None]:

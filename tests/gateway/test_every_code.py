@@ -16,12 +16,12 @@ from tests.gateway.test_http_door import ACME, BOT, BOT_CLIENT, OTHER, OWNER, Ca
 
 from aver.errors import Refused, Unavailable
 from aver.gateway.act_records import revocation_key
+from aver.gateway.acts.visit import Door
 from aver.gateway.calls.upstream import FunctionTools, ToolDefinition, UpstreamCall
 from aver.gateway.codes import load_reason_codes
 from aver.gateway.delegation_records import build_revocation_draft, delegations_chain
 from aver.gateway.effect_settings import EffectSettings, SkillSettings
 from aver.gateway.executor.commit_order import CommitOrder
-from aver.gateway.gateway import Door
 from aver.gateway.parts.http_door import HttpDoor
 from aver.gateway.parts.remote_parts import RemoteExecutor
 from aver.gateway.skills.skill_store import SkillStore

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aver.gateway.gateway import Door
+from aver.gateway.acts.visit import Door
 from support.acts import Office, open_office
 from support.aver_command import tampering
 

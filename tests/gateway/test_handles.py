@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from aver.errors import Refused
+from aver.gateway.acts.visit import Door
 from aver.gateway.executor.executor import EffectDone, EffectOrder
-from aver.gateway.gateway import Door
 from aver.gateway.handles import HANDLE_SECONDS, HANDLES_MAX, SECRETS_MAX, TOO_MANY, HandleStore
 from support.acts import Office, open_office
 

@@ -24,10 +24,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
 
 from aver import SeedSigner, open_ledger
+from aver.gateway.acts.visit import Door
 from aver.gateway.delegation import sign_delegation
 from aver.gateway.executor.commit_order import CommitOrder
 from aver.gateway.executor.executor import EffectDone, EffectOrder
-from aver.gateway.gateway import Door
 from aver.keys import PublicKey
 from support.acts import open_office
 
@@ -66,15 +66,19 @@ class ActMachine(RuleBasedStateMachine):
             open_office(self.directory / "work", ledger, causes={"WriteWorkspaceFile": self.effect}, keys=keys)
         )
         # Whatever the gateway hands over is kept, for a hostile caller of the executor.
-        executor = self.office.gateway._executor
-        execute = executor.execute
+        executor: Any = self.office.gateway._executor
+        execute, prepare = executor.execute, executor.prepare_commit
 
         def keep(order: CommitOrder) -> dict[str, Any]:
             self.orders.append(order)
             return execute(order)
 
+        def keep_prepared(order: CommitOrder, *more: Any) -> Any:
+            self.orders.append(order)
+            return prepare(order, *more)
+
         self.execute = execute
-        self.office.gateway._executor = type("Kept", (), {"execute": staticmethod(keep)})()
+        executor.execute, executor.prepare_commit = keep, keep_prepared
 
     def effect(self, order: EffectOrder) -> EffectDone:
         self.done.append((order.action_id, order.request.sha256))

@@ -4,7 +4,8 @@
 
 The machine makes PREVIEWs and COMMITs through doors that are confined and doors that are not, while the operator
 switches `require_capsule` on and off. No effect happens through an open door where the settings want a confinement, nor
-for a PREVIEW that was made in one. Every record says which door its step came through.
+for a PREVIEW that was made in one, nor through a confined door for a PREVIEW that was made outside. Every record says
+which door its step came through.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, multiple, rule
 
+from aver.gateway.acts.visit import Door
 from aver.gateway.executor.executor import EffectDone, EffectOrder
-from aver.gateway.gateway import Door
 from support.acts import open_office
 
 DOORS = st.sampled_from(["verified", "unverified"])
@@ -61,7 +62,7 @@ class MediationMachine(RuleBasedStateMachine):
         gateway._executor._settings = gateway.settings
 
     def may_act(self, door: str, begun: str) -> bool:
-        return door == "verified" or (not self.is_required and begun == "unverified")
+        return door == begun and (door == "verified" or not self.is_required)
 
     @rule(target=previews, door=DOORS, text=TEXTS)
     def preview(self, door: Any, text: str) -> Any:
@@ -114,10 +115,11 @@ class MediationMachine(RuleBasedStateMachine):
             action = content["outcome"]["result"]["action_id"]
             if content["outcome"]["result"].get("reason_code", "ALLOW") == "ALLOW":
                 assert content["context"]["environment"]["gateway"]["mediation"] == self.doors[action]
-        # No agent was really confined here, and no verdict says so: an auditor finds each PREVIEW that claims it.
+        # No agent was really confined here, and no verdict says so: an auditor finds each step that claims it.
         claims = {
             record.id
-            for record in self.office.ledger.find(kind="act.preview")
+            for kind in ("act.preview", "act.commit")
+            for record in self.office.ledger.find(kind=kind)
             if record.to_dict()["context"]["environment"]["gateway"]["mediation"] == "verified"
         }
         verdict = self.office.ledger.verify()

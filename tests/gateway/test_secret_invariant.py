@@ -26,9 +26,9 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multip
 
 from aver.errors import Refused
 from aver.gate.approvals import Person
+from aver.gateway.acts.visit import Door
 from aver.gateway.calls.upstream import FunctionTools, UpstreamCall
 from aver.gateway.executor.executor import EffectDone, EffectOrder
-from aver.gateway.gateway import Door
 from support.acts import open_office
 
 SECRETS = {

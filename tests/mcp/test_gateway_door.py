@@ -14,7 +14,7 @@ from mcp.client.stdio import stdio_client
 from mcp.shared.exceptions import MCPError
 
 from aver import open_ledger
-from aver.gateway.gateway import CLOSED_SCHEMA
+from aver.gateway.request import CLOSED_SCHEMA
 from support.mcp_clients import COMMAND, environment
 
 

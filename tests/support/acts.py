@@ -13,8 +13,9 @@ from unittest.mock import patch
 
 from aver import Ledger, open_ledger
 from aver.gate.approvals import ApprovalRequest, Person, approve, deny, enrol_approver, load_request
+from aver.gateway.acts.visit import Door
 from aver.gateway.embedded_parts import open_embedded
-from aver.gateway.gateway import Door, Gateway
+from aver.gateway.gateway import Gateway
 from aver.gateway.settings import GatewaySettings, read_gateway_settings
 from support.approvals import SHOWN, somebody
 

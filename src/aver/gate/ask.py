@@ -51,7 +51,7 @@ from aver.ledger import Ledger
 
 if TYPE_CHECKING:
     from aver.gate.approvals import ApprovalRequest, WaitOutcome
-    from aver.gate.decision_record import Beside
+    from aver.gate.decision_record import Beside, BesideDraft
     from aver.gate.effects.effects import Effects
 
 ATTEMPTS_MAX = 100
@@ -120,6 +120,7 @@ def ask(
     beside: Beside | None = None,
     approvals: ApprovalUse = "use",
     meaning: Mapping[str, Any] | None = None,
+    beside_draft: BesideDraft | None = None,
 ) -> Answer:
     """Decide whether an action may happen, and seal the decision before this returns.
 
@@ -131,8 +132,9 @@ def ask(
     id of its record, and returns the records that are sealed in the same commit; both may be called several times,
     because another decision of the session may come first. With `approvals` as `find`, an approval is looked for, or
     asked for, and not used: for a caller that acts later, if at all. `meaning` is what a call means, as the caller has
-    found it by `aver.gate.origins`. Raises where the decision cannot be sealed:
-    `Unavailable`, `IntegrityError` or another `AverError`. The action must not happen then.
+    found it by `aver.gate.origins`. `beside_draft` takes the place of `beside`, for a caller that compares the draft of
+    the decision with the records that it adds. Raises where the decision cannot be sealed: `Unavailable`,
+    `IntegrityError` or another `AverError`. The action must not happen then.
     """
     action = bound_action(action if action.call_id else replace(action, call_id=clock.new_id()))
     # 1. Read what to decide by.
@@ -143,8 +145,10 @@ def ask(
             seal_change(ledger, gate)
     if declared is not None:
         gate = replace(gate, tools=add_code_declaration(gate.tools, action.tool, declared))
+    if beside is not None:
+        beside_draft = lambda decision, draft: beside(decision, draft.id)  # noqa: E731 - one line says it
     options = _AskOptions(
-        annotations or {}, mode, answer_with or (lambda decision: None), decide, beside, approvals, meaning
+        annotations or {}, mode, answer_with or (lambda decision: None), decide, beside_draft, approvals, meaning
     )
     answer, known, basis = _decide_and_seal(ledger, action, gate, options)
     if answer.decision.decision != "human_review" or mode == "observe":
@@ -163,7 +167,7 @@ class _AskOptions(NamedTuple):
     mode: GateMode
     answer_with: Callable[[Decision], CallerAnswer | None]
     decide: Decider
-    beside: Beside | None
+    beside: BesideDraft | None
     approvals: ApprovalUse
     meaning: Mapping[str, Any] | None
 

@@ -71,6 +71,9 @@ if TYPE_CHECKING:
     Beside = Callable[[Decision, str], list[Entry]]
     """Gets a decision and the id of its record, and returns the records that are sealed with it."""
 
+    BesideDraft = Callable[[Decision, Capsule], list[Entry]]
+    """The same, with the whole draft of the decision's record."""
+
 DECISION_KIND = "gate.decision"
 OUTCOME_KIND = "gate.outcome"
 DOMAIN = "gate"
@@ -136,7 +139,7 @@ def seal_decision(
     approval: Sealed | None = None,
     mode: str = "enforce",
     answer: CallerAnswer | None = None,
-    beside: Beside | None = None,
+    beside: BesideDraft | None = None,
 ) -> Sealed:
     """Seal a decision durably. The caller lets nothing through before this has returned.
 
@@ -151,7 +154,7 @@ def seal_decision(
     from aver.ledger import Entry
 
     own = Entry(chain, draft, key=key, after=after, blobs=blobs)
-    sealed = ledger.append_together([own, *(() if beside is None else beside(decision, draft.id))])
+    sealed = ledger.append_together([own, *(() if beside is None else beside(decision, draft))])
     keep_sealed(ledger, sealed)  # The session's next decision reads them.
     return sealed[0]
 

@@ -1,6 +1,7 @@
 """The gateway: an agent asks for an act, two policy servers decide about it, and one executor carries it out.
 
     gateway        `act`: PREVIEW and COMMIT
+    acts/          an act on its way: who asks, what is shown, the PREVIEW, the evidence, the answer
     policy_server  decides about a request; `policy_panel` asks two of them
     executor/      checks the proof of an act, and causes its effect once
     parts/         policy servers, executor and doors as processes of their own

@@ -81,6 +81,19 @@ def check_session(session: str) -> str:
     return session
 
 
+def find_mediation_change(previewed: str, committed: str) -> str:
+    """Say why a COMMIT may not follow its PREVIEW; empty if both are in a confinement, or neither is.
+
+    A COMMIT outside would end a confinement without notice. A COMMIT inside would call a request confined that a
+    program outside has made.
+    """
+    if previewed == committed:
+        return ""
+    if previewed == "verified":
+        return "the PREVIEW was made in a verified confinement, and this COMMIT is not"
+    return "the PREVIEW was made outside of a verified confinement, and this COMMIT is made inside"
+
+
 def act_chain(session: str) -> str:
     """Return the chain of a session's acts."""
     return chain_name(DOMAIN, session)

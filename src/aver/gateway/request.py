@@ -60,6 +60,29 @@ _CONSTRAINTS = frozenset({"external_principal", "delegation_token", "user_confir
 _CONTEXT = ("external_principal", "delegation_jti")
 
 
+CLOSED_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "intent_id": {"type": "string", "description": "the action to take, such as WriteWorkspaceFile"},
+        "inputs": {"type": "object", "description": "the inputs of the intent; tx_id commits an earlier PREVIEW"},
+        "constraints": {
+            "type": "object",
+            "properties": {
+                "external_principal": {"type": "string"},
+                "delegation_token": {"type": "string"},
+                "user_confirm": {"type": "boolean"},
+                "workload_token": {"type": "string"},
+            },
+            "additionalProperties": False,
+        },
+        "caller": {"type": "string", "description": "the name of the agent that asks"},
+    },
+    "required": ["intent_id", "inputs", "constraints", "caller"],
+    "additionalProperties": False,
+}
+"""The JSON Schema of an act, for the door that shows one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Constraints:
     """The constraints of an act. None means that the agent sent none."""

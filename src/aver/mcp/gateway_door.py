@@ -27,8 +27,10 @@ from mcp.shared.exceptions import MCPError
 
 from aver import __version__
 from aver.gateway.act_records import IngressNote
+from aver.gateway.acts.visit import Door
 from aver.gateway.codes import build_envelope
-from aver.gateway.gateway import CLOSED_SCHEMA, Door, Gateway
+from aver.gateway.gateway import Gateway
+from aver.gateway.request import CLOSED_SCHEMA
 from aver.mcp.tool_result import build_tool_result
 
 SERVER_NAME = "aver-gateway"

@@ -12,7 +12,7 @@
 `classify_tool` looks at these in turn. The first that says something decides:
 
 1. the user's settings, which say `effects` of the tool;
-2. the name, if its first word is a known verb. Some verbs have another meaning beside certain words of the name, or of
+2. the name, if its first word, or the first behind the server's own name, is a known verb. Some verbs have another meaning beside certain words of the name, or of
    the name that the user gave to the server: `git_checkout` pays nothing;
 3. a later verb of the name (`issue_read`), or the verb of the description's first sentence, if it is that of an effect;
 4. two of these three, which together say that the tool reads: a later verb of the name, the verb of the description's
@@ -31,7 +31,7 @@ is a fetch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 from typing import Any, Literal, get_args
 
 from aver.gate.origins.plain_text import word_set
@@ -150,8 +150,11 @@ def classify_tool(
     if declared is not None:
         return _read_declared(tuple(declared))
     words = split_name(name)
-    beside = {*words, *split_name(server)}
-    found = find_verb_class(words[0], beside) if words else None
+    places = {*split_name(server), *_VERSION_CONTROL}
+    # `git_status`: a name may begin with that of its server.
+    verbs = list(dropwhile(places.__contains__, words)) or words
+    beside = {*words, *places}
+    found = find_verb_class(verbs[0], beside) if verbs else None
     if found is None:
         found = _weigh_words(_find_later_verb(words, beside), _classify_first_sentence(description), hints)
     if is_trusted and hints.get("readOnlyHint") is True:

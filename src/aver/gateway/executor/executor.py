@@ -7,6 +7,9 @@ For each COMMIT it makes the checks of `aver.gateway.proof.predicate`, in that o
 2. act    it applies the patch to the inputs itself, and carries the effect out.
 3. tell   it appends `act.outcome` with the key `outcome:<action_id>`, and answers.
 
+Where a gateway in the same process asks for PREVIEW and COMMIT at once, the checks come before the PREVIEW is sealed
+(`prepare_commit`). Decision, PREVIEW and mark are then one durable commit: all of them, or none. Steps 2 and 3 follow.
+
 If the executor dies between the mark and the outcome, nobody knows whether the effect happened. The next executor on
 this machine closes the act as `OUTCOME_UNKNOWN` and does not try again. To know which executors have died, each holds
 the lock on a file of its own, as long as it lives.
@@ -39,6 +42,7 @@ from aver.gateway.act_records import (
     act_chain,
     build_commit_draft,
     build_outcome_draft,
+    find_mediation_change,
     mark_key,
     outcome_key,
     read_preview,
@@ -54,13 +58,14 @@ from aver.gateway.codes import (
 )
 from aver.gateway.executor.commit_order import CommitOrder
 from aver.gateway.executor.confirmation import Confirmation, check_confirmation
+from aver.gateway.executor.decision_basis import DecisionBasis, find_decision_problem
 from aver.gateway.executor.executor_life import ExecutorLife
-from aver.gateway.proof.patch import NOOP, PatchedInputs, SanitizePatch, apply_patch, parse_patch
+from aver.gateway.proof.patch import NOOP, SanitizePatch, apply_patch
 from aver.gateway.proof.predicate import EvidenceTrust, KnownCommit, judge_commit
 from aver.gateway.request import BoundRequest
-from aver.gateway.settings import Confirm, GatewaySettings
+from aver.gateway.settings import GatewaySettings
 from aver.keys.statement import Statement
-from aver.ledger import Ledger
+from aver.ledger import Entry, Ledger
 from aver.log import debug
 
 EXECUTOR_UNAVAILABLE = "EXECUTOR_UNAVAILABLE"
@@ -96,6 +101,32 @@ class ActEffect(Protocol):
     """Carries out one intent. Raises `Refused` with a code, or any `AverError`, where it cannot."""
 
     def __call__(self, order: EffectOrder) -> EffectDone: ...
+
+
+class PreparedCommit(NamedTuple):
+    """A COMMIT that has passed all checks: the effect waits for its mark."""
+
+    executor: Executor
+    effect: ActEffect
+    order: EffectOrder
+    sent_sha256: str
+    """The digest of the inputs that go out."""
+    surroundings: Surroundings
+    mark: Entry
+    """The `act.commit`, with the key that the ledger takes once."""
+
+    @property
+    def mark_id(self) -> str:
+        """The id of the mark."""
+        draft = self.mark.draft
+        return draft.id if isinstance(draft, Capsule) else str(draft["id"])
+
+    def carry_out(self) -> dict[str, Any]:
+        """Cause the effect, and record its outcome. The mark must be durable. Returns the envelope, as `execute`."""
+        try:
+            return self.executor.act(self)
+        except AverError as error:
+            return _answer_error(self.order.action_id, error)
 
 
 class Executor:
@@ -169,78 +200,114 @@ class Executor:
         try:
             self._seal_left()
             return self._execute(order)
-        except Refused as refusal:
-            return build_envelope(refusal.code, str(refusal), data={"action_id": order.action_id})
         except AverError as error:
-            debug("gateway", "cannot carry out %s: %s", order.action_id, error.message)
-            return build_envelope(EXECUTOR_UNAVAILABLE, str(error), data={"action_id": order.action_id})
+            return _answer_error(order.action_id, error)
 
     def _execute(self, order: CommitOrder) -> dict[str, Any]:
-        request = BoundRequest.bind(
-            order.intent_id,
-            caller=order.caller,
-            session=order.session,
-            inputs=order.inputs,
-            external_principal=order.external_principal,
-            delegation_jti=order.delegation_jti,
-        )
+        request = _bind_request(order)
         own = OwnRecords(self._ledger)
         preview = self._load_preview(own, order.tx_id, order.action_id)
-        surroundings = Surroundings(order.ingress, self._deployment, self._settings.is_insecure, order.mediation)
         try:
-            self._check_mediation(order, preview)
-            basis, patch = self._accept(order, request, preview)
-            effect = self._effects.get(request.intent_id)
-            if effect is None:
-                raise Refused(EXECUTOR_UNAVAILABLE, f"this executor cannot carry out {request.intent_id}")
-            decision = self._load_decision(own, basis, request, patch)
-            # Applied before the mark: a patch that cannot be applied must not burn the act.
-            sent = apply_patch(patch, request.intent_id, request.inputs)
-        except _Rejected as rejected:
-            return self._refuse(preview, surroundings, rejected)
-        except Refused as refusal:
-            return self._refuse(preview, surroundings, _Rejected(refusal.code, "", str(refusal)))
+            commit = self._prepare(
+                order,
+                request,
+                preview,
+                has_mark=lambda: self._ledger.get(mark_key(order.action_id)) is not None,
+                load_decision=lambda: self._load_decision(own, order.decision),
+            )
+        except (_Rejected, Refused) as error:
+            refusal = error if isinstance(error, _Rejected) else _Rejected(error.code, "", str(error))
+            return self._refuse(preview, self._describe_surroundings(order), refusal)
         # 1. Mark. From here on the act cannot happen again.
+        try:
+            mark = self._ledger.append(commit.mark.chain, commit.mark.draft, key=commit.mark.key)
+        except Exists:
+            return self._refuse(
+                preview, commit.surroundings, _Rejected(REPLAY_DENY, "", "this act was carried out before")
+            )
+        keep_sealed(self._ledger, (mark,))  # The session's next decision reads it.
+        return commit.carry_out()
+
+    def prepare_commit(self, order: CommitOrder, preview: Preview, decision: Capsule) -> PreparedCommit | None:
+        """Make all checks of a COMMIT whose decision and PREVIEW are not sealed yet; None if one of them fails.
+
+        For a gateway in the same process, which asks for PREVIEW and COMMIT at once. It seals the decision, the PREVIEW
+        and the mark in one durable commit, all or none, and then calls `carry_out` of the result. `preview` and the
+        draft of the decision must be those of that commit. If the result is None, the gateway seals the first two
+        alone and calls `execute`, which makes the same checks and records the refusal.
+        """
+        try:
+            self._seal_left()
+            # Whether the act was carried out before is not looked up: the ledger refuses the mark's key then.
+            return self._prepare(
+                order,
+                _bind_request(order),
+                preview,
+                has_mark=lambda: False,
+                load_decision=lambda: DecisionBasis.from_draft(decision),
+            )
+        except (AverError, _Rejected) as error:
+            debug("gateway", "the COMMIT of %s is not sealed with its PREVIEW: %s", order.action_id, error)
+            return None
+
+    def _prepare(
+        self,
+        order: CommitOrder,
+        request: BoundRequest,
+        preview: Preview,
+        *,
+        has_mark: Callable[[], bool],
+        load_decision: Callable[[], DecisionBasis],
+    ) -> PreparedCommit:
+        """Make all checks of a COMMIT, and build its mark. Raises `_Rejected` or `Refused`; nothing is sealed yet."""
+        self._check_mediation(order, preview)
+        basis, patch = self._accept(order, request, preview, seen=has_mark())
+        effect = self._effects.get(request.intent_id)
+        if effect is None:
+            raise Refused(EXECUTOR_UNAVAILABLE, f"this executor cannot carry out {request.intent_id}")
+        decision = load_decision()
+        words = find_decision_problem(decision, basis, request, patch, confirm=self._settings.confirm)
+        if words and not self._settings.is_insecure:
+            raise Refused("POLICY_DENY", words, advice="ask for a new PREVIEW")
+        # Applied before the mark: a patch that cannot be applied must not burn the act.
+        sent = apply_patch(patch, request.intent_id, request.inputs)
+        surroundings = self._describe_surroundings(order)
         self._life.begin()
         draft = build_commit_draft(basis, surroundings, self._life.describe(), patch.to_dict())
-        try:
-            mark = self._ledger.append(act_chain(request.session), draft, key=mark_key(order.action_id))
-        except Exists:
-            return self._refuse(preview, surroundings, _Rejected(REPLAY_DENY, "", "this act was carried out before"))
-        order_ = EffectOrder(request, sent.inputs, preview, str(decision.action.get("workspace", "")), order.action_id)
-        envelope, outcome = self._act(effect, order_, sent, draft.id, surroundings)
-        # The session's next decision reads both.
-        keep_sealed(self._ledger, (mark,) if outcome is None else (mark, outcome))
-        return envelope
+        mark = Entry(act_chain(request.session), draft, key=mark_key(order.action_id))
+        effect_order = EffectOrder(request, sent.inputs, preview, decision.workspace, order.action_id)
+        return PreparedCommit(self, effect, effect_order, sent.sha256, surroundings, mark)
+
+    def _describe_surroundings(self, order: CommitOrder) -> Surroundings:
+        return Surroundings(order.ingress, self._deployment, self._settings.is_insecure, order.mediation)
 
     def _check_mediation(self, order: CommitOrder, preview: Preview) -> None:
-        """Refuse an order without verified confinement where the settings, or its PREVIEW, want one."""
-        if order.mediation == "verified":
-            return
-        if self._settings.require_capsule or preview.mediation == "verified":
+        """Refuse an order without verified confinement where the settings want one, or its PREVIEW differs in that."""
+        if self._settings.require_capsule and order.mediation != "verified":
             raise _Rejected(CAPSULE_REQUIRED, "", "the agent does not act in a verified confinement")
+        if words := find_mediation_change(preview.mediation, order.mediation):
+            raise _Rejected(CAPSULE_REQUIRED, "", words)
 
-    def _act(
-        self, effect: ActEffect, order: EffectOrder, sent: PatchedInputs, mark_id: str, surroundings: Surroundings
-    ) -> tuple[dict[str, Any], Sealed | None]:
-        """Steps 2 and 3: cause the effect, and record what became of it. The record is None if it cannot be sealed."""
+    def act(self, commit: PreparedCommit) -> dict[str, Any]:
+        """Steps 2 and 3 of a COMMIT whose mark is durable: cause the effect, and record what became of it."""
+        order, surroundings, sent_sha256 = commit.order, commit.surroundings, commit.sent_sha256
         began, data, summary = time.monotonic(), dict[str, Any](), ""
         try:
-            done = effect(order)
+            done = commit.effect(order)
             code = ALLOW_INSECURE if surroundings.is_insecure else ALLOW
             data, summary = dict(done.data), done.summary
             result = dict(done.data if done.recorded is None else done.recorded)
-            report = ActReport(code, "", sent.sha256, result)
+            report = ActReport(code, "", sent_sha256, result)
         except Refused as refusal:
-            report = ActReport(refusal.code, str(refusal), sent.sha256)
+            report = ActReport(refusal.code, str(refusal), sent_sha256)
             if refusal.code == OUTCOME_UNKNOWN:  # As after a crash: nobody can say what became of the effect.
                 report = report._replace(sent_sha256="")
         except Exception as error:  # noqa: BLE001 - the mark is there: whatever happened must be recorded
             words = str(error) if isinstance(error, AverError) else f"{type(error).__name__}: {error}"
-            report = ActReport(EFFECT_FAILED, words, sent.sha256)
+            report = ActReport(EFFECT_FAILED, words, sent_sha256)
         report = report._replace(duration_ms=int((time.monotonic() - began) * 1000))
-        told = None if report.reason_code == OUTCOME_UNKNOWN else sent.inputs
-        draft = build_outcome_draft(order.preview, surroundings, report, parent=mark_id, sent=told)
+        told = None if report.reason_code == OUTCOME_UNKNOWN else order.inputs
+        draft = build_outcome_draft(order.preview, surroundings, report, parent=commit.mark_id, sent=told)
         known = {"tx_id": order.preview.tx_id, "action_id": order.action_id, "request_sha256": order.request.sha256}
         chain = act_chain(order.request.session)
         try:
@@ -253,8 +320,9 @@ class Executor:
                 if report.is_done
                 else (f"{report.reason_code}, which could not be sealed: {error.message}")
             )
-            return build_envelope(EXECUTOR_UNAVAILABLE, words, data=known), None
-        return build_envelope(report.reason_code, summary or report.detail, data={**known, **data}), outcome
+            return build_envelope(EXECUTOR_UNAVAILABLE, words, data=known)
+        keep_sealed(self._ledger, (outcome,))  # The session's next decision reads it.
+        return build_envelope(report.reason_code, summary or report.detail, data={**known, **data})
 
     def _seal_left(self) -> None:
         """Seal the outcomes that the ledger could not take before, as far as it takes them now."""
@@ -267,10 +335,11 @@ class Executor:
                     return
             self._unsealed.pop(action_id, None)
 
-    def _accept(self, order: CommitOrder, request: BoundRequest, preview: Preview) -> tuple[CommitBasis, SanitizePatch]:
+    def _accept(
+        self, order: CommitOrder, request: BoundRequest, preview: Preview, *, seen: bool
+    ) -> tuple[CommitBasis, SanitizePatch]:
         """Check the evidence. Returns the basis of the mark and the patch to apply, or raises `_Rejected`."""
         patch = NOOP if preview.patch is None else SanitizePatch.from_dict(preview.patch)
-        seen = self._ledger.get(mark_key(order.action_id)) is not None
         if self._settings.is_insecure:
             if seen:
                 raise _Rejected(REPLAY_DENY, "", "this act was carried out before")
@@ -332,18 +401,12 @@ class Executor:
             raise Refused(TX_INVALID, "the PREVIEW is of another act")
         return preview
 
-    def _load_decision(
-        self, own: OwnRecords, basis: CommitBasis, request: BoundRequest, patch: SanitizePatch
-    ) -> RecordedDecision:
-        """Load the gate's decision that the evidence belongs to. It must be about this act, and allow it as it is."""
-        record = own.get(basis.decision_id) if basis.decision_id else None
+    def _load_decision(self, own: OwnRecords, decision_id: str) -> DecisionBasis:
+        """Load the gate's decision that the evidence belongs to, verified and sealed by this ledger's own ring."""
+        record = own.get(decision_id) if decision_id else None
         if record is None:
             raise Refused("MISSING_EVIDENCE", "the gate's decision about this act is not in the ledger")
-        decision = RecordedDecision.from_record(record, record.content)
-        words = _find_decision_problem(decision, basis, request, patch, confirm=self._settings.confirm)
-        if words and not self._settings.is_insecure:
-            raise Refused("POLICY_DENY", words, advice="ask for a new PREVIEW")
-        return decision
+        return DecisionBasis.from_record(RecordedDecision.from_record(record, record.content))
 
     def _refuse(self, preview: Preview, surroundings: Surroundings, rejected: _Rejected) -> dict[str, Any]:
         """Record a refused COMMIT. It burns nothing: the record has no key."""
@@ -359,23 +422,23 @@ class Executor:
         return build_envelope(rejected.code, rejected.words, data=data)
 
 
-def _find_decision_problem(
-    decision: RecordedDecision, basis: CommitBasis, request: BoundRequest, patch: SanitizePatch, *, confirm: Confirm
-) -> str:
-    """Say why a COMMIT does not follow from the gate's decision. A verifier compares the same later."""
-    if decision.call_id != basis.preview.action_id or decision.action.get("request_sha256") != request.sha256:
-        return "the gate's decision is about another act"
-    if not decision.allows and not (confirm == "flag" and decision.decision == "human_review"):
-        return f"the gate's decision is {decision.decision}"
-    if decision.approval != basis.approval_use:
-        return "the gate's decision is by another approval"
-    # Shares say which patch it is, and not its parameter. The rules may have changed since the PREVIEW.
-    wanted = str((decision.result.get("policy") or {}).get("patch") or "")
-    if patch != (parse_patch(wanted) if wanted else NOOP):
-        return "the rules want another patch than the PREVIEW has shown"
-    if any(tuple(each.content["rules"]) != decision.rules for each in basis.attestations):
-        return "a policy server attests other rules than the gate's decision has"
-    return ""
+def _answer_error(action_id: str, error: AverError) -> dict[str, Any]:
+    """Return the envelope for an error that left no record: a refusal with its code, or the ledger's trouble."""
+    debug("gateway", "cannot carry out %s: %s", action_id, error.message)
+    code = error.code if isinstance(error, Refused) else EXECUTOR_UNAVAILABLE
+    return build_envelope(code, str(error), data={"action_id": action_id})
+
+
+def _bind_request(order: CommitOrder) -> BoundRequest:
+    """Bind the inputs that were received. The executor computes the request's hash itself."""
+    return BoundRequest.bind(
+        order.intent_id,
+        caller=order.caller,
+        session=order.session,
+        inputs=order.inputs,
+        external_principal=order.external_principal,
+        delegation_jti=order.delegation_jti,
+    )
 
 
 def _read_statements(attestations: tuple[Any, ...]) -> tuple[Statement, ...]:

@@ -21,7 +21,7 @@ from aver.fast_dataclass import dataclass
 from aver.gate.approvals.vote import APPROVAL_PURPOSE
 from aver.gate.decision_record import REFUSING_DECISIONS
 from aver.gate.examiners import RecordedUse
-from aver.gateway.act_records import mark_key, outcome_key
+from aver.gateway.act_records import find_mediation_change, mark_key, outcome_key
 from aver.gateway.codes import ALLOW, ALLOW_INSECURE, SUCCESSES
 from aver.gateway.judgement.recorded_act import (
     COMMITTABLE,
@@ -245,8 +245,8 @@ def find_commit_problems(commit: RecordedCommit, preview: RecordedPreview) -> It
         yield "it applies another patch than its PREVIEW shows"
     if header.at > preview.expires + TIME_SLACK:
         yield "its PREVIEW had expired"
-    if preview.header.mediation == "verified" and header.mediation != "verified":
-        yield "its PREVIEW was made in a verified confinement, and it was not"
+    if words := find_mediation_change(preview.header.mediation, header.mediation):
+        yield words
     named = {"decision": commit.decision_id, "approval": commit.approval_use}
     if any(header.refs.get(name, "") != value for name, value in named.items()):
         yield "its references are not those that it names"
@@ -374,6 +374,8 @@ def find_outcome_problem(
         return "something went out, and there is no COMMIT before it" if outcome.has_call or outcome.sent_sha256 else ""
     if header.action_id != commit.header.action_id or header.key != outcome_key(header.action_id):
         return "it is the outcome of another act than its COMMIT"
+    if header.mediation == "verified" and commit.header.mediation != "verified":
+        return "it says verified, and its COMMIT does not"
     if code == OUTCOME_UNKNOWN:
         return "it says what went out, and that nobody knows it" if outcome.has_call or outcome.sent_sha256 else ""
     if code in SUCCESSES and (code == ALLOW_INSECURE) != commit.header.is_insecure:

@@ -245,9 +245,7 @@ class _ActExaminer:
                 self._fail(EFFECTS_CHECK, words, place)
         elif preview.decision_id or preview.has_shares:
             self._report_no_decision("the gate's decision that it names is not there", place)
-        # An excerpt has no verdicts.
-        if not self._chain.is_excerpt and (words := self._mediation.judge(header, self._read_whole_past)):
-            self._fail(EVIDENCE_CHECK, words, place)
+        self._judge_mediation(header)
         self._judge_delegation(preview, content, header)
         self._judge_federated(content, place)
         if preview.has_shares:
@@ -257,6 +255,7 @@ class _ActExaminer:
         commit, place = read_recorded_commit(header, content), header.place
         self.tally.count_done(EVIDENCE_CHECK)
         self.tally.count_done(EFFECTS_CHECK)
+        self._judge_mediation(header)
         preview: RecordedPreview | None = self._recall(self._previews, header.parent)
         self._keep(self._commits, header.record_id, (commit, preview))
         is_second = header.action_id in self._committed
@@ -359,6 +358,11 @@ class _ActExaminer:
         if len(known) > ACTS_KEPT:
             del known[next(iter(known))]
             self._has_forgotten = True
+
+    def _judge_mediation(self, header: ActHeader) -> None:
+        """Check that a verdict covers a record that claims a confinement. An excerpt has no verdicts."""
+        if not self._chain.is_excerpt and (words := self._mediation.judge(header, self._read_whole_past)):
+            self._fail(EVIDENCE_CHECK, words, header.place)
 
     def _judge_delegation(self, preview: RecordedPreview, content: Mapping[str, Any], header: ActHeader) -> None:
         tokens = select_statements(content, DELEGATION_PURPOSE)

@@ -1,8 +1,9 @@
 """Judging afterwards whether acts rest on a verdict that their agent was confined (`act.confinement`).
 
-A record whose `mediation` is `verified` needs, in the chain of its session, a verdict before it that passed and was
-still fresh. The latest verdict counts: one that fails ends those before it. A COMMIT of a verified PREVIEW must be
-verified, too (`act_rules.find_commit_problems`). The verdicts themselves are the word of the ledger's own key.
+A PREVIEW or COMMIT whose `mediation` is `verified` needs, in the chain of its session, a verdict before it that passed
+and was still fresh. The latest verdict counts: one that fails ends those before it. A COMMIT is verified if and only if
+its PREVIEW is (`act_rules.find_commit_problems`), and an outcome only if its COMMIT is. The verdicts themselves are the
+word of the ledger's own key.
 """
 
 from __future__ import annotations

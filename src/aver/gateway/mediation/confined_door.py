@@ -16,8 +16,9 @@ from typing import Any
 
 from aver.errors import AverError
 from aver.gateway.act_records import Mediation
+from aver.gateway.acts.visit import Door
 from aver.gateway.codes import build_envelope
-from aver.gateway.gateway import Door, Gateway
+from aver.gateway.gateway import Gateway
 from aver.gateway.ingress import SESSION
 from aver.gateway.parts.http_door import ACT_PATH, refuse_call
 from aver.gateway.request import REQUEST_MAX

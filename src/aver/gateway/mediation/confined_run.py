@@ -26,7 +26,8 @@ from typing import Any
 from aver.errors import AverError, BadInput
 from aver.fast_dataclass import dataclass
 from aver.gateway.act_records import IngressNote, Mediation, act_chain
-from aver.gateway.gateway import Door, Gateway
+from aver.gateway.acts.visit import Door
+from aver.gateway.gateway import Gateway
 from aver.gateway.mediation.confined_door import CONFINED, ConfinedDoor
 from aver.gateway.mediation.contract import CapsuleContract, ExpandedContract, Values
 from aver.gateway.mediation.contract_verdict import EXFIL_VARIABLE, judge_report

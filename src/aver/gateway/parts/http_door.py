@@ -34,8 +34,9 @@ from aver.capsule.json_document import check_object, parse_document
 from aver.capsule.model import Authority, Capsule, Context, Outcome, Trigger
 from aver.errors import AverError, BadInput, Exists, Refused
 from aver.gateway.act_records import DOMAIN, INGRESS_KIND, IngressNote, Surroundings, act_chain, check_session
+from aver.gateway.acts.visit import Door, new_session
 from aver.gateway.codes import BAD_REQUEST, build_envelope, build_refusal_envelope
-from aver.gateway.gateway import Door, Gateway, new_session
+from aver.gateway.gateway import Gateway
 from aver.gateway.ingress import (
     AUDIENCE,
     DELEGATION,

@@ -24,8 +24,9 @@ from typing import Any
 from aver.errors import AverError
 from aver.gate.approvals import load_request, wait_for_answer
 from aver.gateway.act_records import IngressNote
+from aver.gateway.acts.visit import Door
 from aver.gateway.codes import OK, REQUIRE_CONFIRM, load_reason_codes
-from aver.gateway.gateway import Door, Gateway
+from aver.gateway.gateway import Gateway
 from aver.log import debug
 from aver.mcp.proxy.messages import (
     PROGRESS,

@@ -26,7 +26,8 @@ from aver.gate.approvals import (
     render_request,
 )
 from aver.gateway.act_records import COMMIT_KIND, mark_key
-from aver.gateway.gateway import Gateway, new_action_id
+from aver.gateway.acts.shown_act import new_action_id
+from aver.gateway.gateway import Gateway
 from aver.verdict import Verdict
 
 SESSION = "shop-acts"

@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.gateway.act_records import IngressNote
-    from aver.gateway.gateway import Door
+    from aver.gateway.acts.visit import Door
 
     document = {
         "intent_id": given.intent,

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from aver.gate.effects.code_scan.language import CodeLanguage, find_language
 from aver.gate.effects.code_scan.reach import WORD_MAX, Reach
@@ -36,6 +37,9 @@ LINE_MAX = 1000
 FINDINGS_MAX = 20
 """Findings that are listed for one text."""
 
+SCANS_KEPT = 4
+"""Texts whose findings a process keeps: those of the change that it decides about."""
+
 
 def scan_code(text: str, path: str) -> tuple[Reach, ...]:
     """Return the places at which a text of the file `path` reaches out; none if it reaches nowhere."""
@@ -50,6 +54,12 @@ def scan_text(text: str, language: CodeLanguage) -> tuple[Reach, ...]:
         return (Reach("unreadable", 0, "a kind of file that Aver does not know"),)
     if len(text) > TEXT_MAX:
         return (Reach("unreadable", 0, f"more than {TEXT_MAX} characters"),)
+    return _scan_code(text, language)
+
+
+@lru_cache(maxsize=SCANS_KEPT)
+def _scan_code(text: str, language: CodeLanguage) -> tuple[Reach, ...]:
+    """Scan a text of a language that Aver knows, and that is not too long. A decision asks for the same one twice."""
     if "\0" in text:
         return (Reach("hidden", 0, "binary data"),)
     lines = _LINE_END.sub("\n", text).split("\n")
@@ -76,15 +86,21 @@ def _scan_lines(lines: list[str], language: CodeLanguage) -> tuple[Reach, ...]:
                 # A line that begins so is a comment, or text inside a string.
                 lines[number - 1] = ""
         text = "\n".join(lines)
+    if not text or text.isspace():
+        return tuple(found)  # Mostly prose: every rule wants a character that is no blank.
     # Code repeats its words. A needle that is a word is sought in each word once, which takes half the time or less.
     words = " ".join(set(_WORD.findall(text)))
     for rule in RULES_BY_LANGUAGE[language]:
         place = words if rule.has_word_needles else text
-        if any(needle in place for needle in rule.needles):
-            for reach in rule.find_reaches(text):
-                found[reach] = None
-                if len(found) >= FINDINGS_MAX:
-                    return tuple(found)
+        for needle in rule.needles:  # `any` would take twice as long, and there are some hundred needles.
+            if needle in place:
+                break
+        else:
+            continue
+        for reach in rule.find_reaches(text):
+            found[reach] = None
+            if len(found) >= FINDINGS_MAX:
+                return tuple(found)
     return tuple(found)
 
 
