@@ -12,8 +12,9 @@
 `classify_tool` looks at these in turn. The first that says something decides:
 
 1. the user's settings, which say `effects` of the tool;
-2. the name, if its first word, or the first behind the server's own name, is a known verb. Some verbs have another meaning beside certain words of the name, or of
-   the name that the user gave to the server: `git_checkout` pays nothing;
+2. the name, if its first word, or the first behind the server's own name, is a known verb. Some verbs have another
+   meaning beside certain words of the name, or of the name that the user gave to the server: `git_checkout` pays
+   nothing;
 3. a later verb of the name (`issue_read`), or the verb of the description's first sentence, if it is that of an effect;
 4. two of these three, which together say that the tool reads: a later verb of the name, the verb of the description's
    first sentence, and the annotation `readOnlyHint: true`. One of them is not enough: `truncate_logs` reads no logs.
@@ -150,10 +151,10 @@ def classify_tool(
     if declared is not None:
         return _read_declared(tuple(declared))
     words = split_name(name)
-    places = {*split_name(server), *_VERSION_CONTROL}
+    own = split_name(server)
     # `git_status`: a name may begin with that of its server.
-    verbs = list(dropwhile(places.__contains__, words)) or words
-    beside = {*words, *places}
+    verbs = list(dropwhile({*own, *_VERSION_CONTROL}.__contains__, words)) or words
+    beside = {*words, *own}
     found = find_verb_class(verbs[0], beside) if verbs else None
     if found is None:
         found = _weigh_words(_find_later_verb(words, beside), _classify_first_sentence(description), hints)
