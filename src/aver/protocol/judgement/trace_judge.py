@@ -158,6 +158,10 @@ class TraceJudge:
             if event is None or not self.admit(event):
                 return
 
+    def find_sequence(self, event: str) -> int | None:
+        """Return the place of an event that was admitted; None for any other."""
+        return self._sequences.get(event)
+
     def facts(
         self,
         *,
