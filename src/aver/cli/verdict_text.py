@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MORE_FINDINGS_MAX = 5
 """Findings listed after the first one. `--json` lists all of them."""
 
+OWNER_CHECK = "participants"
+"""The check that also says whose keys take part in a trace."""
+
 STATUS_STYLES = {"verified": "good", "qualified": "warn", "failed": "bad", "empty": "warn"}
 
 
@@ -121,14 +124,19 @@ def list_missing_keys(findings: Iterable[Finding]) -> list[str]:
 
 def _print_qualifications(screen: Screen, verdict: Verdict) -> None:
     """Print why the verdict is only qualified: each code once with its meaning, and other words about it."""
-    by_code: dict[str, dict[str, Finding]] = {}
+    groups: dict[tuple[str, bool], dict[str, Finding]] = {}
     for finding in verdict.findings:
-        by_code.setdefault(finding.code, {}).setdefault(finding.words, finding)
-    for code, found in by_code.items():
+        is_owner = finding.check == OWNER_CHECK
+        groups.setdefault((finding.code, is_owner), {}).setdefault(finding.words, finding)
+    for (code, is_owner), found in groups.items():
         first, *others = found.values()
         screen.print_line()
         screen.print_hanging(StyledText(code, "warn"), " ", text=f"at {first.place}: {first.words}")
-        _print_meaning(screen, code)
+        if is_owner and code == "UNKNOWN_SIGNER":
+            # All signatures of a trace are checked by the keys that joined. The code's own meaning says otherwise.
+            screen.print_wrapped("The signatures hold. Whose the key is, nobody has confirmed.", indent="  ")
+        else:
+            _print_meaning(screen, code)
         for finding in others[:MORE_FINDINGS_MAX]:
             screen.print_hanging("  also ", text=f"at {finding.place}: {finding.words}")
         if len(others) > MORE_FINDINGS_MAX:

@@ -131,6 +131,15 @@ def test_3_a_deleted_event(audited: StoredTrace, attacker: Attacker) -> None:
             assert ("append_only", "failed", "SEQUENCE_GAP", sequence) in found(verdict)
 
 
+def test_a_record_that_does_not_hold_is_not_called_missing(audited: StoredTrace, attacker: Attacker) -> None:
+    """It is there, and its content was changed: the examiner of traces was not given it."""
+    content = contents(attacker)[4]
+    content["outcome"]["result"]["v"] = 2
+    with changed(attacker, *store(4, content, rehash=False)):
+        words = [finding.words for finding in audited.verify().findings if finding.check == "append_only"]
+    assert words == ["record 4 is missing, or does not hold"]
+
+
 def test_3_a_deleted_event_with_the_rest_moved_up(audited: StoredTrace, attacker: Attacker) -> None:
     statements = [f"DELETE FROM records WHERE {PLACE} AND sequence = 5"]
     statements += [f"UPDATE records SET sequence = {n - 1} WHERE {PLACE} AND sequence = {n}" for n in range(6, 10)]

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aver.html import begin_page, escape_text
+from aver.protocol.check_words import show_value
 from aver.protocol.judgement.report_text import (
     STATUS_WORDS,
     ClaimTexts,
@@ -16,7 +17,6 @@ from aver.protocol.judgement.report_text import (
     find_root_cause,
     list_advice,
     show_text,
-    show_value,
 )
 from aver.protocol.predicates import REASONS
 from aver.text import plural

@@ -26,9 +26,9 @@ from aver.capsule.blobs import Blob
 from aver.errors import AverError, BadInput, Refused
 from aver.fast_dataclass import dataclass
 from aver.log import debug
-from aver.protocol.roles.role import RoleFunction, leave_audit_to_session, stay_silent
+from aver.protocol.roles.role import RoleFunction, find_origin, leave_audit_to_session, stay_silent
 from aver.protocol.roles.role_process import CommandRole, RoleBroken
-from aver.protocol.view import Said, View
+from aver.protocol.view import Said, View, check_speaker
 
 if TYPE_CHECKING:
     from aver.protocol.events import Event
@@ -178,7 +178,7 @@ class _TraceLoop:
         except AverError:
             raise
         except Exception as error:
-            raise RoleBroken(agent, f"{type(error).__name__}: {error}") from error
+            raise RoleBroken(agent, f"{type(error).__name__}: {error}{find_origin(error)}") from error
         if said is not None and not isinstance(said, Said):
             raise RoleBroken(agent, f"it returned a {type(said).__name__}, not a Said or None")
         if said is not None and (field := _find_wrong_field(said)):
@@ -259,6 +259,7 @@ def say_for(session: ProtocolSession, agent: str, said: Said) -> Event:
     """
     from aver.protocol.handles import AuditorHandle, ExecutorHandle
 
+    check_speaker(session.fold, agent, said.event)
     payload = {**_DEFAULTS.get(said.event, {}), **said.payload}
     payload.pop("v", None)
     if said.event == "claim_revised" and payload["retracted"] is True:
