@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aver.html import begin_page, escape_text
-from aver.protocol.check_words import show_value
 from aver.protocol.judgement.report_text import (
     STATUS_WORDS,
     ClaimTexts,
@@ -19,6 +18,7 @@ from aver.protocol.judgement.report_text import (
     show_text,
 )
 from aver.protocol.predicates import REASONS
+from aver.protocol.rules.check_words import show_value
 from aver.text import plural
 
 _BADGES = {"pass": "verified", "pass-with-warnings": "qualified", "fail": "failed"}

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from aver.protocol.check_words import TEXT_MAX, describe_check, show_value
 from aver.protocol.predicates import REASONS
+from aver.protocol.rules.check_words import TEXT_MAX, describe_check, show_value
 from aver.text import escape_invisible, plural, summary_line
 from aver.verdict import load_codes
 

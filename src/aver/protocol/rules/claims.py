@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from aver.gate.action import Action
 from aver.keys.statement import Statement
-from aver.protocol.check_words import describe_item, show_value
 from aver.protocol.events import OPERATOR, Event
+from aver.protocol.rules.check_words import describe_item, show_value
 from aver.protocol.rules.step import EventRefused, FoldStep
 from aver.protocol.standings import (
     ARTIFACT_COMPLETED,

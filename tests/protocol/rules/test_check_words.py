@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aver.protocol.check_words import describe_check, describe_item
+from aver.protocol.rules.check_words import describe_check, describe_item
 
 
 @pytest.mark.parametrize(
