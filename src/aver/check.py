@@ -441,6 +441,8 @@ def _identify(thing: Any, source: LedgerSource) -> tuple[Subject | None, Format 
             advice="it takes ledgers, bundles, runs and .cap files, capsules and actions as JSON, and databases of "
             "agent-capsule and qp-capsule; for something of that name in a ledger, name the ledger too: --ledger",
         )
+    if found[0] is FORMATS[-1] and (other := _load("ledger.formats:describe_other_file")(subject)):
+        raise BadInput(f"{subject.name} is {other[0]}: it holds no records to verify", advice=other[1])
     if subject.is_directory and len(found) > 1:  # A good bundle could hide a bad run in the same directory.
         words = f"{subject.name} is {found[0].name} and also {found[1].name}"
         raise BadInput(words, advice="name the file in it that you mean")

@@ -7,6 +7,7 @@ the gate's own words instead: `pass`, `skip` and so on.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 MORE_FINDINGS_MAX = 5
 """Findings listed after the first one. `--json` lists all of them."""
+
+OWNER_CHECK = "participants"
+"""The check that also says whose keys take part in a trace."""
 
 STATUS_STYLES = {"verified": "good", "qualified": "warn", "failed": "bad", "empty": "warn"}
 
@@ -70,6 +74,9 @@ def print_verdict(screen: Screen, verdict: Verdict, *, about: str = "") -> None:
 def _print_failures(screen: Screen, verdict: Verdict, first: Finding) -> None:
     """Print the first bad place with its proof and advice, then a few of the other failures."""
     screen.print_line()
+    if audits := find_failed_audits(verdict):
+        words = f"{'audit' if len(audits) == 1 else 'audits'} of {', '.join(audits)} failed, as the auditor has signed."
+        screen.print_wrapped(f"The records hold: no check of their seals and chains failed. The {words}", indent="")
     screen.print_line(StyledText("first bad place: ", "strong"), str(first.place))
     screen.print_hanging("  ", StyledText(first.code, "bad"), ": ", text=first.words)
     # A rollback or a truncation is proved by two heads. Other findings need no proof beyond their place.
@@ -77,24 +84,63 @@ def _print_failures(screen: Screen, verdict: Verdict, first: Finding) -> None:
     if isinstance(proof, dict) and {"remembered", "actual"} <= proof.keys():
         for name, key in (("remembered", "remembered"), ("here", "actual")):
             screen.print_line("  ", f"{name + ':':<12}{proof[key]['count']} records, head {proof[key]['hash']}")
-    _print_meaning(screen, first.code)
-    more = [finding for finding in verdict.findings if finding.status == "failed"][1:]
-    for finding in more[:MORE_FINDINGS_MAX]:
+    failed = [finding for finding in verdict.findings if finding.status == "failed"]
+    missing = list_missing_keys(failed)
+    if not _MISSING_KEY(first.words):
+        _print_meaning(screen, first.code)
+    if missing:
+        words = "These keys sign here, and you gave none of them. Compare each with its owner, and give it too: --key."
+        screen.print_wrapped(f"{words} If nobody vouches for a key, its records are forged.", indent="  ")
+        screen.print_hanging("  missing keys: ", text=", ".join(missing))
+    for finding in failed[1 : MORE_FINDINGS_MAX + 1]:
         screen.print_hanging("also ", StyledText(finding.code, "bad"), " ", text=f"at {finding.place}: {finding.words}")
-    if len(more) > MORE_FINDINGS_MAX:
-        screen.print_line(f"and {len(more) - MORE_FINDINGS_MAX:,} more findings; --json lists them")
+    if len(failed) - 1 > MORE_FINDINGS_MAX:
+        screen.print_line(f"and {plural(len(failed) - 1 - MORE_FINDINGS_MAX, 'more finding')}; --json lists them")
+
+
+def find_failed_audits(verdict: Verdict) -> list[str]:
+    """The chains of traces whose audits failed, if nothing else failed. Empty where any other failure is there.
+
+    Such a finding names the audit that has found the same. Then the records are as they were sealed, and a participant
+    of the trace did what it must not, or claimed what does not hold.
+    """
+    failed = [finding for finding in verdict.findings if finding.status == "failed"]
+    # A verdict keeps only so many findings of one code. About those that it dropped, nothing is known.
+    counted = sum(check.count for check in verdict.checks if check.status == "failed")
+    if len(failed) != counted or not all(isinstance(f.proof, dict) and "audit" in f.proof for f in failed):
+        return []
+    return list(dict.fromkeys(str(finding.place.chain) for finding in failed))
+
+
+_MISSING_KEY = re.compile(r"the key (\S{1,80}(?: of \S{1,80})?) is none of the given keys").match
+"""The words of findings about a signer that the caller's list of keys (`--key`) lacks."""
+
+
+def list_missing_keys(findings: Iterable[Finding]) -> list[str]:
+    """The keys that findings say are not among those given, each once, with their owner where the finding names it."""
+    matches = (_MISSING_KEY(finding.words) for finding in findings)
+    return list(dict.fromkeys(match[1] for match in matches if match))
 
 
 def _print_qualifications(screen: Screen, verdict: Verdict) -> None:
-    """Print why the verdict is only qualified, once per code."""
-    shown: set[str] = set()
+    """Print why the verdict is only qualified: each code once with its meaning, and other words about it."""
+    groups: dict[tuple[str, bool], dict[str, Finding]] = {}
     for finding in verdict.findings:
-        if finding.code in shown:
-            continue
-        shown.add(finding.code)
+        is_owner = finding.check == OWNER_CHECK
+        groups.setdefault((finding.code, is_owner), {}).setdefault(finding.words, finding)
+    for (code, is_owner), found in groups.items():
+        first, *others = found.values()
         screen.print_line()
-        screen.print_hanging(StyledText(finding.code, "warn"), " ", text=f"at {finding.place}: {finding.words}")
-        _print_meaning(screen, finding.code)
+        screen.print_hanging(StyledText(code, "warn"), " ", text=f"at {first.place}: {first.words}")
+        if is_owner and code == "UNKNOWN_SIGNER":
+            # All signatures of a trace are checked by the keys that joined. The code's own meaning says otherwise.
+            screen.print_wrapped("The signatures hold. Whose the key is, nobody has confirmed.", indent="  ")
+        else:
+            _print_meaning(screen, code)
+        for finding in others[:MORE_FINDINGS_MAX]:
+            screen.print_hanging("  also ", text=f"at {finding.place}: {finding.words}")
+        if len(others) > MORE_FINDINGS_MAX:
+            screen.print_line(f"  and {plural(len(others) - MORE_FINDINGS_MAX, 'more finding')}; --json lists them")
 
 
 def _print_meaning(screen: Screen, code: str) -> None:

@@ -111,3 +111,26 @@ def read_chain_records(subject: Subject) -> Iterator[Sealed]:
                 raise item
             if not isinstance(item, ChainClaim):
                 yield item
+
+
+# --- files of Aver that hold nothing to verify
+
+
+def describe_other_file(subject: Subject) -> tuple[str, str] | None:
+    """Name a file of Aver's own that holds no records, and what it is for; None for any other.
+
+    Only its first keys are looked at. A file that claims to be such a one is refused, never accepted.
+    """
+    keys = subject.keys if subject.path is not None else ()
+    name = subject.path
+    if keys[:2] == ("format", "version") and b"aver-public-keys" in subject.beginning:
+        return "a list of keys", f"aver keys import {name} shows them; aver verify X --key {name} uses them"
+    if keys[:2] == ("artifacts", "checks"):
+        return "the report on a trace", "verify the trace, or a bundle of it: Aver then makes the report again"
+    if keys[:2] in (("artifacts", "payload"), ("artifacts", "more")):
+        return "a contribution to a trace", f"its operator checks and seals it: aver protocol accept {name}"
+    if keys[:2] in (("v", "join"), ("join", "rotations")):
+        return "the join of a participant", f"the operator checks it: aver protocol run TASK --join {name}"
+    if {"purpose", "content", "signatures"} <= set(keys):
+        return "a signed statement", "verify the trace, bundle or ledger that it is about"
+    return None

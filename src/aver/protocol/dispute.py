@@ -54,6 +54,23 @@ def resolve_challenge(session: ProtocolSession, challenge_id: str, wait: float) 
     return None
 
 
+def resolve_answered(session: ProtocolSession) -> None:
+    """Seal the rulings on disputes that people have answered since they were asked. Asks nobody.
+
+    Does nothing where the operator's key is elsewhere.
+    """
+    from aver.gate.approvals import load_request_state
+    from aver.protocol.records.membership import find_operator_signer
+
+    disputed = [each for each in session.fold.challenges.values() if each.standing == "open"]
+    if not disputed or find_operator_signer(session) is None:
+        return
+    for challenge in disputed:
+        request = _find_request(session, dispute_action(session.fold, challenge))
+        if request is not None and load_request_state(session.ledger, request).state != "pending":
+            resolve_challenge(session, challenge.id, 0.0)
+
+
 def _find_request(session: ProtocolSession, action: Action) -> ApprovalRequest | None:
     """Return the newest request about a dispute that has not expired; None if there is none."""
     from aver.gate.approvals import load_request_states, recent_requests

@@ -226,7 +226,8 @@ class ProtocolSession:
             if participant.role == role and (agent in self._own or is_held_here(self, agent)):
                 self._own.add(agent)
                 return agent
-        raise NotFound(f"this home holds the key of no {role} of the trace {self.trace}", advice="join it first")
+        advice = f"join it first: aver protocol join {self.trace} --role {role} --as agent:NAME"
+        raise NotFound(f"this home holds the key of no {role} of the trace {self.trace}", advice=advice)
 
     # --- saying
 

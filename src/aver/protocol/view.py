@@ -15,6 +15,7 @@ from typing import Any
 from aver.capsule.blobs import Blob
 from aver.fast_dataclass import dataclass
 from aver.protocol.events import FORMS, load_schema
+from aver.protocol.rules.step import EventRefused
 from aver.protocol.rules.work import needs_review
 from aver.protocol.standings import Participant
 from aver.protocol.trace import ADMITS, ProtocolTrace
@@ -174,6 +175,16 @@ def find_admitted_events(trace: ProtocolTrace, role: str) -> tuple[str, ...]:
     """Return the events that a role may say in the present state, in the order of the table."""
     admitted = ADMITS[trace.state]
     return tuple(name for name, form in FORMS.items() if name in admitted and role in form.roles)
+
+
+def check_speaker(trace: ProtocolTrace, agent: str, event: str) -> None:
+    """Raise `EventRefused` if an agent's role never says this event. Then the form of its payload does not matter."""
+    participant, form = trace.participants.get(agent), FORMS.get(event)
+    if participant is None or form is None or participant.role in form.roles:
+        return
+    own = ", ".join(name for name, each in FORMS.items() if participant.role in each.roles)
+    words = f"{agent} has the role {participant.role}, and may not say {event}"
+    raise EventRefused("ROLE_POLICY_VIOLATION", words, place="role", advice=f"it may say {own}")
 
 
 def find_open_things(trace: ProtocolTrace, agent: str) -> dict[str, tuple[str, ...]]:

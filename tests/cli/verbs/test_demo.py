@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ import pytest
 
 from aver import open_ledger
 from aver.agents.registry import AGENTS
+from aver.cli.verbs.demo.command import name_own_command
 from aver.cli.verbs.demo.tampering import TAMPERINGS
 from support.aver_command import Aver
 
@@ -92,6 +94,19 @@ def test_a_wrong_claim_is_challenged_and_attacks_on_the_trace_are_caught(demo: K
     ]
     home = aver.directory / "kept" / "trace-home"
     assert aver("verify", "shop-tests", "--json", AVER_HOME=str(home)).json["status"] == "qualified"
+
+
+def test_its_last_lines_name_a_command_that_the_caller_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After `make demo` alone, the command is in .venv, where no shell looks for it."""
+    own = tmp_path / ".venv" / "bin" / "aver"
+    own.parent.mkdir(parents=True)
+    own.touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(own), "demo"])
+    monkeypatch.setenv("PATH", "/usr/bin")
+    assert name_own_command() == ".venv/bin/aver"
+    monkeypatch.setenv("PATH", str(own.parent))
+    assert name_own_command() == "aver"
 
 
 def test_its_attacks_are_of_many_kinds() -> None:

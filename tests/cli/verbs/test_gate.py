@@ -38,6 +38,15 @@ def repository(aver: Aver) -> Path:
 # --- check
 
 
+def test_a_script_that_was_read_is_not_said_to_be_unread(aver: Aver) -> None:
+    (aver.directory / "evil.py").write_text("import os\nos.system('true')\n")
+    ran = aver("gate", "check", "--command", "python3 evil.py")
+    assert "evil.py: line 2 starts a program" in ran.out
+    assert "what evil.py does was not looked into" not in ran.out
+    ran = aver("gate", "check", "--command", "python3 gone.py")
+    assert "gone.py" in ran.out
+
+
 def test_a_diff_on_stdin(aver: Aver) -> None:
     ran = aver("gate", "check", stdin=SMALL)
     assert (ran.code, ran.err) == (0, "")

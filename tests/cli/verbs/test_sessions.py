@@ -42,6 +42,7 @@ def test_a_line_for_each(worked: Aver) -> None:
     ]
     assert [cell.strip() for cell in second if cell][-2:] == ["verified", "task 2"]
     assert [cell.strip() for cell in first if cell][-2:] == ["verified", "task 1"]
+    assert "columns: tool, session, started (UTC), actions" in ran.err
 
 
 def test_on_a_terminal_the_columns_have_names(worked: Aver) -> None:

@@ -322,3 +322,28 @@ def test_a_file_with_checkpoints_of_every_tenant(two_tenants: Aver) -> None:
     ran = two_tenants("verify", ledger, "--checkpoint", "heads.jsonl", "--json", **elsewhere)
     assert ran.code == 1
     assert {one["tenant"]: one["status"] for one in ran.json["tenants"]} == {"default": "qualified", "blue": "failed"}
+
+
+def test_files_of_aver_that_hold_no_records_are_named(aver: Aver) -> None:
+    """They were called damaged records, with the advice to restore them."""
+    from aver.keys import SeedSigner, sign_statement
+
+    assert aver("keys", "new", "agent:one").code == 0
+    assert aver("keys", "export", "agent:one", "--out", "keys.json").code == 0
+    statement = sign_statement("protocol-join", {"a": 1}, (SeedSigner(b"x" * 32),)).to_dict()
+    documents = {
+        "a list of keys": None,
+        "the report on a trace": {"artifacts": [], "checks": [], "claims": []},
+        "a contribution to a trace": {"artifacts": [], "payload": {}, "statement": statement, "v": 1},
+        "the join of a participant": {"v": 1, "join": statement, "rotations": []},
+        "a signed statement": statement,
+    }
+    for name, document in documents.items():
+        if document is not None:
+            (aver.directory / "keys.json").write_text(json.dumps(document))
+        ran = aver("verify", "keys.json")
+        assert (ran.code, ran.out) == (2, ""), ran
+        assert f"keys.json is {name}" in ran.err
+    # Anything else in JSON is a damaged record, as before.
+    (aver.directory / "keys.json").write_text('{"artifacts": [], "hash": "0"}')
+    assert aver("verify", "keys.json").code == 1

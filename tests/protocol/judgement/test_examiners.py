@@ -26,7 +26,7 @@ from aver.protocol.statements import digest_json
 from aver.verdict.examiner import TRACE_CHECKS
 from support.forged_records import cut
 from support.protocol_sessions import claim_count, open_session, reach_claiming
-from support.stored_traces import INPUT, StoredTrace
+from support.stored_traces import INPUT, HomeSigner, StoredTrace
 from support.tamper import Attacker, changed, codes_at, first_bad, forget, unguarded
 
 CHAIN = "protocol.t1"
@@ -129,6 +129,15 @@ def test_3_a_deleted_event(audited: StoredTrace, attacker: Attacker) -> None:
             verdict = audited.verify()
             assert first_bad(verdict) == ("SEQUENCE_GAP", CHAIN, sequence)
             assert ("append_only", "failed", "SEQUENCE_GAP", sequence) in found(verdict)
+
+
+def test_a_record_that_does_not_hold_is_not_called_missing(audited: StoredTrace, attacker: Attacker) -> None:
+    """It is there, and its content was changed: the examiner of traces was not given it."""
+    content = contents(attacker)[4]
+    content["outcome"]["result"]["v"] = 2
+    with changed(attacker, *store(4, content, rehash=False)):
+        words = [finding.words for finding in audited.verify().findings if finding.check == "append_only"]
+    assert words == ["record 4 is missing, or does not hold"]
 
 
 def test_3_a_deleted_event_with_the_rest_moved_up(audited: StoredTrace, attacker: Attacker) -> None:
@@ -440,6 +449,64 @@ def test_a_trace_whose_keys_nobody_knows_is_not_verified(audited: StoredTrace, t
     verdict = aver.verify(tmp_path / "bundle", home=tmp_path / "stranger")
     assert verdict.status == "qualified"
     assert set(statuses(verdict).values()) == {"not_checked"}
+
+
+def join_by(trace: StoredTrace, agent: str, signer: SeedSigner) -> None:
+    """Have another key than that of the home join for an agent, from the beginning."""
+    trace.signers[agent] = signer
+    payload = {**trace.initial.payload, "participants": [trace.participant(each) for each in trace.agents]}
+    joins = tuple(trace.join(each, role) for each, role in trace.agents.items())
+    trace.initial = trace.initial._replace(payload=payload, statements=joins)
+
+
+def test_a_participant_whose_key_the_verifier_does_not_know_qualifies_the_verdict(
+    ledger: Ledger, workspace: Path
+) -> None:
+    """The operator seals the join of a made-up auditor. That says nothing about who the auditor is."""
+    trace = StoredTrace(ledger, workspace)
+    auditor = SeedSigner(b"an auditor whom nobody ever saw.")
+    trace.agents["agent:tuev"] = trace.agents.pop("agent:auditor")
+    join_by(trace, "agent:tuev", auditor)
+    trace.begin()
+    trace.propose()
+    known = [entry for entry in ledger.keys.ring().entries if entry.identity != "agent:tuev"]
+    for verdict in (trace.verify(), aver.verify(CHAIN, ledger=ledger, keys=known)):
+        assert verdict.status == "qualified"
+        (finding,) = verdict.findings
+        assert (finding.check, finding.status, finding.code) == ("participants", "not_checked", "UNKNOWN_SIGNER")
+        assert finding.place.sequence == 0
+        for word in ("agent:tuev", "auditor", auditor.public.fingerprint, auditor.public.ed25519):
+            assert word in finding.words
+    assert f"--key {auditor.public.ed25519}" in finding.words
+    assert not aver.verify(CHAIN, ledger=ledger, keys=[*known, auditor.public]).findings
+    ledger.keys.trust(auditor.public)
+    assert not trace.verify().findings
+
+
+def test_a_participant_under_whose_name_the_verifier_knows_another_key(ledger: Ledger, workspace: Path) -> None:
+    trace = StoredTrace(ledger, workspace)
+    honest = ledger.keys.ring().active("agent:auditor")
+    other = SeedSigner(b"another auditor of the same name")
+    join_by(trace, "agent:auditor", other)
+    trace.begin()
+    assert honest is not None
+    (finding,) = trace.verify().findings
+    assert (finding.check, finding.status, finding.code) == ("participants", "warning", "UNKNOWN_SIGNER")
+    assert honest.fingerprint in finding.words
+    assert other.public.fingerprint in finding.words
+    assert aver.verify(CHAIN, ledger=ledger, keys=list(ledger.keys.ring().entries)).findings == (
+        replace(finding, words=finding.words.replace("aver keys trust", "--key")),
+    )
+
+
+def test_a_participant_whose_key_the_verifier_knows_by_another_name(ledger: Ledger, workspace: Path) -> None:
+    """An executor of two names, one of them the auditor's."""
+    trace = StoredTrace(ledger, workspace)
+    join_by(trace, "agent:auditor", HomeSigner(ledger, "agent:second"))  # type: ignore[arg-type]
+    trace.begin()
+    (finding,) = trace.verify().findings
+    assert (finding.check, finding.status) == ("participants", "warning")
+    assert "known here as the key of agent:second" in finding.words
 
 
 # --- lying auditors

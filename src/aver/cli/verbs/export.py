@@ -11,7 +11,6 @@ from aver.cli.terminal import Screen, StderrScreen, print_json
 from aver.text import plural
 
 if TYPE_CHECKING:
-    from aver.keys import Ring
     from aver.ledger import Ledger
 
 EXAMPLES = """\
@@ -44,8 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.keys import LEDGER
     from aver.ledger import open_ledger
     from aver.ledger.bundle import export_bundle
+    from aver.ledger.bundle.signers import find_needed_keys
     from aver.ledger.bundle.site import PAGE_FILE
 
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
@@ -61,7 +62,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             html=given.html,
             force=given.force,
         )
-        ring = ledger.keys.ring()
+        needed = find_needed_keys(ledger, done.path)
     if given.json:
         counts = {"chains": done.chains, "capsules": done.capsules, "blobs": done.blobs}
         print_json({"path": str(done.path), **counts, "fingerprint": done.fingerprint, "head_signed": done.head_signed})
@@ -76,8 +77,13 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     if done.head_signed:
         screen.print_line(f"head.json states where these chains end, signed by the ledger's key {done.fingerprint}")
         screen.print_line("Give the verifier your public key in a file, by another channel than the bundle:")
-        screen.print_line(f"  aver keys export {' '.join((*_name_signers(ring, done.path), '--out keys.json'))}")
+        # Without names, `aver keys export` exports the key of the ledger alone.
+        names = [] if needed.names == (LEDGER,) else needed.names
+        screen.print_line(f"  aver keys export {' '.join((*names, '--out keys.json'))}")
         screen.print_line(f"The verifier then runs: aver verify {done.path.name} --key keys.json")
+        if needed.unknown:
+            words = f"you do not know these keys, which sign in the bundle: {', '.join(needed.unknown)}"
+            StderrScreen().print_note(f"{words}; the verifier must get them from their owners")
     else:
         StderrScreen().print_note(
             "the ledger's key is not at hand here, so the bundle has no head.json: a verdict on it is at most "
@@ -117,15 +123,3 @@ def _find_approvals(ledger: Ledger, chains: list[str]) -> list[str]:
             if isinstance(refs, dict) and "approval" in refs:
                 return [name for name in needed if name in here]
     return []
-
-
-def _name_signers(ring: Ring, bundle: Path) -> list[str]:
-    """The names for `aver keys export`, which exports the key of the ledger alone unless it gets names."""
-    from aver.keys import LEDGER, read_public_keys
-    from aver.ledger.bundle.layout import INDEX
-
-    names: dict[str, None] = {LEDGER: None}
-    for key in read_public_keys(bundle / INDEX):
-        own = ring.entry(key.fingerprint)
-        names[key.ed25519 if own is None else own.identity] = None
-    return [] if list(names) == [LEDGER] else list(names)

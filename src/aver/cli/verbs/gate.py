@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -105,7 +106,7 @@ def _check_action(given: argparse.Namespace, screen: Screen) -> int:
         decision = answer.decision
         note = decision_note(decision.decision)
         screen.print_line(decision_label(decision.decision), f"  {note}" if note else "")
-        for number, reason in enumerate(answer.reasons):
+        for number, reason in enumerate(drop_contradicted(answer.reasons)):
             _print_field(screen, "why" if number == 0 else "", reason)
         if decision.policy is not None and decision.policy.rules:
             _print_field(screen, "rules", ", ".join(decision.policy.rules))
@@ -143,6 +144,19 @@ def _read_action(given: argparse.Namespace) -> Action | None:
 
 def _print_field(screen: Screen, name: str, text: str) -> None:
     screen.print_hanging(StyledText(f"  {name:<10}", "dim"), text=text)
+
+
+def drop_contradicted(reasons: Sequence[str]) -> list[str]:
+    """The reasons without those that say of a file that Aver did not look into it, where another says what is in it.
+
+    The shell's reader, which opens no file, gives the first. The record keeps both.
+    """
+    unread = re.compile(r"what (.+) does was not looked into").fullmatch
+    return [
+        reason
+        for reason in reasons
+        if (found := unread(reason)) is None or not any(other.startswith(f"{found[1]}: ") for other in reasons)
+    ]
 
 
 def _answer_to_dict(action: Action, answer: Answer) -> dict[str, Any]:

@@ -86,6 +86,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     if not given.json:
         remarks_found = len(found)
         errors = StderrScreen()
+        if listed and not screen.terminal:  # There the table has its headings.
+            errors.print_note(f"columns: {', '.join(HEADER)}; for programs: --json")
         if not remarks_found:
             errors.print_note("no sessions yet: aver ingest --all records them from the transcripts on this machine")
         elif len(listed) < remarks_found:

@@ -338,6 +338,7 @@ class _ApprovalChecker:
             words = f"the key {fingerprint} of {identity} is not known here"
             # A closed ring lists every key that counts. An open one may just not know this key.
             if self._ring.closed:
+                words = f"the key {fingerprint} of {identity} is none of the given keys"
                 self._add_finding(record, "failed", "SIG_INVALID", words)
             else:
                 self._add_finding(record, "not_checked", "UNKNOWN_SIGNER", words)

@@ -179,7 +179,9 @@ def _weigh_words(later: CallClass | None, described: CallClass | None, hints: Ma
     A server's word makes an effect of it. For a read it takes two.
     """
     told = [found for found in (later, described) if found is not None]
-    worst = max(told, key=_SEVERITY.index, default="read")
+    if not told:
+        return None
+    worst = max(told, key=_SEVERITY.index)
     if worst not in ("read", "fetch"):
         return worst
     return worst if len(told) + (hints.get("readOnlyHint") is True) >= 2 else None

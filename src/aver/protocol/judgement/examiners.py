@@ -3,7 +3,8 @@
 The holder of a key can seal any record in its name. So every record of a trace is held to the rules of the protocol,
 and to the others:
 
-    participants   each key has joined by a statement of its own; the auditor knew the keys, or says which it did not
+    participants   each key has joined by a statement of its own; the auditor knew the keys, or says which it did not;
+                   the verifier knows them by the names of their agents (module `key_owners` beside this one)
     roles          each event was said by an agent of the role that may say it
     order          each event came in a state that admits it
     intents        no call without an intent before it, an executable proposal, and the critics' approval where due
@@ -31,6 +32,7 @@ from aver.errors import BadInput, IntegrityError, NotFound
 from aver.log import debug
 from aver.protocol.events import OPERATOR, Event
 from aver.protocol.judgement.gate_words import GateWords
+from aver.protocol.judgement.key_owners import find_owner_problems
 from aver.protocol.judgement.report import (
     PROFILE_RULES,
     REPORT_VERSION,
@@ -135,6 +137,10 @@ class _TraceExaminer:
             # The operator has sealed the joins of these keys. That stands for their records in the `keys` chain.
             joined = (each.key.ed25519 for each in judge.trace.bound_keys.values() if each.role != OPERATOR)
             self.tally.vouched = {UnrecordedKey(key, self._chain.name) for key in joined}
+            # It does not stand for whom to believe: that, the keys of the verifier tell.
+            for problem in find_owner_problems(judge.trace.bound_keys, self._examination.rules.ring):
+                joined_at = judge.find_sequence(problem.participant.joined)
+                self._add("participants", problem.status, "UNKNOWN_SIGNER", problem.words, joined_at)
             if judge.audit is None:
                 self._report_open(judge.trace)
 
@@ -160,7 +166,10 @@ class _TraceExaminer:
         head = SeenHead(payload["head"]["count"], payload["head"]["hash"])
         judge = self._find_judge(head, event.sequence)
         report = self._build_report(judge, head, payload.get("rerun") or ())
-        self._add_findings(report)
+        is_found_by_audit = payload["status"] == "fail" and payload["report"]["blob"]["digest"] == report.sha256
+        # The auditor has found the same, and signed it. So the trace fails, and its records hold.
+        proof = {"audit": "fail", "report": report.sha256, "sequence": event.sequence} if is_found_by_audit else None
+        self._add_findings(report, proof=proof)
         self._examine_keys(event, judge.trace)
         if self._lacks_decisions:
             self._skip_decisions()
@@ -246,8 +255,11 @@ class _TraceExaminer:
 
     # --- findings
 
-    def _add_findings(self, report: Report, *, only_failures: bool = False) -> None:
-        """Add the findings of a report. Notes are no findings of a verdict."""
+    def _add_findings(self, report: Report, *, only_failures: bool = False, proof: Any = None) -> None:
+        """Add the findings of a report. Notes are no findings of a verdict.
+
+        `proof` names the audit that has found the same, if there is one.
+        """
         for found in report.content["findings"]:
             is_left_out = found["status"] == "note" or (only_failures and _is_unfinished(found))
             # Without the decisions, no call is allowed by one. That is no fault of the trace.
@@ -255,7 +267,7 @@ class _TraceExaminer:
                 is_left_out = is_left_out or found["check"] in _DECISION_CHECKS
             if not is_left_out:
                 words = describe_finding(found, report.content)
-                self._add(found["check"], found["status"], found["code"], words, found["sequence"])
+                self._add(found["check"], found["status"], found["code"], words, found["sequence"], proof)
 
     def _report_broken(self, broken: ReportFinding) -> None:
         self._add(broken.check, "failed", broken.code, self._judge.words, broken.sequence)
@@ -299,10 +311,10 @@ class _TraceExaminer:
     def _skip(self, check: str, words: str) -> None:
         self.tally.skip(check, make_printable(words), matters=True)
 
-    def _add(self, check: str, status: Any, code: str, words: str, sequence: int | None) -> None:
+    def _add(self, check: str, status: Any, code: str, words: str, sequence: int | None, proof: Any = None) -> None:
         place = Place(self._chain.name, sequence)
         debug("protocol", "%s at %s: %s", code, place, words)
-        self.tally.add(Finding(check, status, code, make_printable(words), place))
+        self.tally.add(Finding(check, status, code, make_printable(words), place, proof))
 
 
 def _find_difference(report: Report, data: bytes) -> str:

@@ -16,9 +16,9 @@ from aver.protocol.judgement.report_text import (
     find_root_cause,
     list_advice,
     show_text,
-    show_value,
 )
 from aver.protocol.predicates import REASONS
+from aver.protocol.rules.check_words import show_value
 from aver.text import plural
 
 _BADGES = {"pass": "verified", "pass-with-warnings": "qualified", "fail": "failed"}

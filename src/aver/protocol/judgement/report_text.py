@@ -17,13 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from aver.capsule.canonical import canonical_json
 from aver.protocol.predicates import REASONS
+from aver.protocol.rules.check_words import TEXT_MAX, describe_check, show_value
 from aver.text import escape_invisible, plural, summary_line
 from aver.verdict import load_codes
-
-TEXT_MAX = 300
-"""Characters of a claim's text, or of a value, on one line."""
 
 STATUS_WORDS = {"pass": "PASS", "pass-with-warnings": "PASS WITH WARNINGS", "fail": "FAIL"}
 
@@ -48,12 +45,14 @@ def describe_finding(found: Mapping[str, Any], content: Mapping[str, Any]) -> st
         return f"no decision of the gate allows this call; it names the decision {subject}"
     if found["check"] == "intents" and code == "ROLE_POLICY_VIOLATION":
         return f"the gate found a risk that needs the critics' approval, and they have not approved intent {subject}"
+    if code == "CLAIM_DISPUTED":
+        is_upheld = any(claim["id"] == subject and claim["standing"] == "refuted" for claim in content["claims"])
+        return f"a challenge to the claim {'was upheld' if is_upheld else 'is open'} ({subject})"
     words = _FINDING_WORDS.get(code) or load_codes()[code].meaning if code in load_codes() else code
     return f"{words} ({subject})" if subject else words
 
 
 _FINDING_WORDS: Mapping[str, str] = {
-    "CLAIM_DISPUTED": "a challenge to the claim is open, or was upheld",
     "NOT_REPRODUCED": "repeating the execution gave another result",
     "NOT_INDEPENDENT": "the key lies where the executor's key lies",
     "OUTCOME_UNKNOWN": "nobody knows how the execution ended",
@@ -77,13 +76,11 @@ def _find_items(content: Mapping[str, Any], subject: Any) -> tuple[str, list[dic
 
 
 def _describe_result(item: Mapping[str, Any]) -> str:
-    words = REASONS.get(item["reason"], item["reason"])
-    return words if item["found"] is None else f"{words}; found {show_value(item['found'])}"
-
-
-def show_value(value: Any) -> str:
-    """A value as canonical JSON on one safe line."""
-    return escape_invisible(summary_line(canonical_json(value).decode(), TEXT_MAX))
+    words: str = REASONS.get(item["reason"], item["reason"])
+    if item["found"] is None:
+        return words
+    expected = f"; expected {describe_check(item['check'])}" if "check" in item else ""
+    return f"{words}{expected}; found {show_value(item['found'])}"
 
 
 def show_text(text: str) -> str:
@@ -105,9 +102,11 @@ def find_root_cause(content: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def list_advice(content: Mapping[str, Any]) -> list[str]:
-    """Return the advice about the findings that count, each once, in their order."""
-    known = load_codes()
-    codes = dict.fromkeys(each["code"] for each in content["findings"] if each["status"] != "note")
+    """Return the advice about the findings that count, each once: that about the root cause first, then by weight."""
+    known, cause = load_codes(), find_root_cause(content)
+    counted = [each for each in content["findings"] if each["status"] != "note"]
+    failed_first = sorted(counted, key=lambda each: (each is not cause, each["status"] != "failed"))
+    codes = dict.fromkeys(each["code"] for each in failed_first)
     return list(dict.fromkeys(known[code].advice for code in codes if code in known))
 
 
@@ -164,13 +163,25 @@ def _render_item(item: Mapping[str, Any]) -> str:
     return f"{mark}: {about} {check}{why}{found}".replace(":  ", ": ")
 
 
+def _describe_rerun(rerun: Mapping[str, Any] | None) -> str:
+    """Say what the auditor's repetition of a call gave; empty where it was not to be repeated."""
+    if rerun is None:
+        return ""
+    if "skipped" in rerun:
+        return f"; not repeated by the auditor: {rerun['skipped']}"
+    if rerun.get("same") is True:
+        return "; repeated by the auditor: the same result"
+    code = rerun.get("exit_code")
+    return f"; repeated by the auditor: another result{'' if code is None else f', exit code {code}'}"
+
+
 def _render_rest(content: Mapping[str, Any]) -> Iterator[str]:
     yield from ("", f"Executions ({len(content['executions'])})")
     for each in content["executions"]:
         code = "" if each["exit_code"] is None else f", exit code {each['exit_code']}"
         yield (
             f"  {each['id']} {show_text(each['tool'])}: {each['code'] or 'not ended'}{code}, "
-            f"risk {each['risk']['derived']}"
+            f"risk {each['risk']['derived']}{_describe_rerun(each['rerun'])}"
         )
     yield from ("", f"Participants ({len(content['participants'])})")
     for each in content["participants"]:

@@ -119,7 +119,8 @@ class TraceJudge:
             self._break(check, code, expected, None, error.message)
             return None
         if event.sequence != expected:
-            self._break("append_only", "SEQUENCE_GAP", expected, None, f"record {expected} is missing")
+            words = f"record {expected} is missing, or does not hold"
+            self._break("append_only", "SEQUENCE_GAP", expected, None, words)
         elif expected == 0 and self._find_operator(event.signer) is None:
             self.is_operator_known = False
             self._break("participants", "UNKNOWN_SIGNER", 0, event.id, "the operator's key is not known")
@@ -157,6 +158,10 @@ class TraceJudge:
             event = self.read(record)
             if event is None or not self.admit(event):
                 return
+
+    def find_sequence(self, event: str) -> int | None:
+        """Return the place of an event that was admitted; None for any other."""
+        return self._sequences.get(event)
 
     def facts(
         self,

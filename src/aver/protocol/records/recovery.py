@@ -16,7 +16,7 @@ from aver.protocol.rules.step import EventRefused
 if TYPE_CHECKING:
     from aver.protocol.session import ProtocolSession
 
-GIVEN_UP = "it is not known how the call ended: its process is gone"
+GIVEN_UP = "it is not known how the call ended: Aver's process is gone, and the command may still run"
 """The words of an `OUTCOME_UNKNOWN`."""
 
 WORDS_MAX = 1000

@@ -34,7 +34,7 @@ from aver.log import debug
 from aver.protocol.events import OPERATOR
 from aver.protocol.records.membership import is_held_here
 from aver.protocol.roles.call_batch import WaitingCall, count_beside, run_calls
-from aver.protocol.roles.role import RoleFunction, leave_audit_to_session, stay_silent
+from aver.protocol.roles.role import RoleFunction, find_origin, leave_audit_to_session, stay_silent
 from aver.protocol.roles.role_process import CommandRole, RoleBroken
 from aver.protocol.roles.said_events import find_wrong_field, say_for
 from aver.protocol.rules.step import EventRefused
@@ -245,7 +245,7 @@ class _TraceLoop:
         except AverError:
             raise
         except Exception as error:
-            raise RoleBroken(agent, f"{type(error).__name__}: {error}") from error
+            raise RoleBroken(agent, f"{type(error).__name__}: {error}{find_origin(error)}") from error
         if said is not None and not isinstance(said, Said):
             raise RoleBroken(agent, f"it returned a {type(said).__name__}, not a Said or None")
         if said is not None and (field := find_wrong_field(said)):

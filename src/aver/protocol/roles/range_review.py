@@ -60,12 +60,23 @@ def build_review_tool(workspace: str) -> Any:
     return review_range
 
 
-def review_commits(workspace: str, commits: str) -> dict[str, Any]:
-    """Review a range `A..B`, or `A` for `A..HEAD`. Raises `BadInput` for what is no range of this repository."""
-    first, dots, last = commits.partition("..")
+def check_range(workspace: str, commits: str) -> None:
+    """Raise `BadInput` for a text that is no range of commits in the repository of a workspace."""
     repository = open_repository(workspace)
     with open_git(repository) as git:
-        before, after = (_resolve(git, repository, name) for name in (first, last if dots and last else "HEAD"))
+        _resolve_range(git, repository, commits)
+
+
+def _resolve_range(git: GitReader, repository: Repository, commits: str) -> tuple[str, str]:
+    first, dots, last = commits.partition("..")
+    return _resolve(git, repository, first), _resolve(git, repository, last if dots and last else "HEAD")
+
+
+def review_commits(workspace: str, commits: str) -> dict[str, Any]:
+    """Review a range `A..B`, or `A` for `A..HEAD`. Raises `BadInput` for what is no range of this repository."""
+    repository = open_repository(workspace)
+    with open_git(repository) as git:
+        before, after = _resolve_range(git, repository, commits)
         chunks = git.read_output("diff-tree", *_DIFF_OPTIONS, before, after, "--")
         lines = collect_lines(chunks, "the change", advice="review it in parts")
     counted = _count_lines(lines)

@@ -12,11 +12,19 @@ Aver has (`roles.built_in`), and participants that speak by themselves, for whom
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 
 from aver.protocol.view import Said, View
 
 RoleFunction = Callable[[View], Said | None]
+
+
+def find_origin(error: BaseException) -> str:
+    """Say where a role raised an error: ` (roles.py, line 12)`. It is a line of the role's own file."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]  # The first one is the caller of the role.
+    own = [frame for frame in frames if frame.filename == frames[0].filename]
+    return f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
 
 
 def stay_silent(_: View) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from aver.capsule.blobs import Blob
 from aver.errors import BadInput
-from aver.protocol.view import Said, View
+from aver.protocol.view import Said, View, check_speaker
 
 if TYPE_CHECKING:
     from aver.protocol.events import Event
@@ -54,6 +54,7 @@ def say_for(session: ProtocolSession, agent: str, said: Said, view: View | None 
     """
     from aver.protocol.handles import AuditorHandle, ExecutorHandle
 
+    check_speaker(session.fold, agent, said.event)
     seen = None if view is None else int(view.head.get("count", 0))
     payload = {**_DEFAULTS.get(said.event, {}), **said.payload}
     payload.pop("v", None)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 from aver.protocol.roles.project_checks import CheckOutcome, ProjectCheck, find_checks, read_outcome
-from aver.protocol.roles.range_review import DEFAULT_RANGE, REVIEW_TOOL
+from aver.protocol.roles.range_review import DEFAULT_RANGE, REVIEW_TOOL, check_range
 from aver.protocol.tools.command_tool import COMMAND
 from aver.text import plural
 
@@ -54,6 +54,7 @@ def find_work(use: str, workspace: str, options: Mapping[str, Any]) -> list[Work
         commits = options.get("range", DEFAULT_RANGE)
         if not isinstance(commits, str):
             raise BadInput("the option range of the role review must be a text, such as main..HEAD")
+        check_range(workspace, commits)
         return [_review_item(commits), *map(_check_item, find_checks(workspace, more))]
     checks = find_checks(workspace, options)
     if not checks:

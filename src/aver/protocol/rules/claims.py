@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from aver.gate.action import Action
 from aver.keys.statement import Statement
 from aver.protocol.events import OPERATOR, Event
+from aver.protocol.rules.check_words import describe_item, show_value
 from aver.protocol.rules.step import EventRefused, FoldStep
 from aver.protocol.standings import (
     ARTIFACT_COMPLETED,
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 DISPUTE_TOOL = "aver-protocol-dispute"
 """The tool of the action that stands for a dispute, where a person is asked to rule."""
+
+ITEMS_SHOWN = 8
+"""Items of evidence that a person is told of, from either side. `aver show` has all of them."""
 
 _EVIDENCE_BY_ABOUT = {
     "success": ARTIFACT_COMPLETED | ARTIFACT_RECORDED,
@@ -154,11 +158,26 @@ def dispute_action(trace: ProtocolTrace, challenge: ChallengeStanding) -> Action
             "challenge": challenge.id,
             "reason": challenge.reason,
         },
-        description="Approve to let the claim stand and dismiss the challenge; deny to uphold the challenge.",
+        # The digest does not cover the description: the ids in the arguments name all that it tells.
+        description=_describe_dispute(claim, challenge),
         caller=OPERATOR,
         session=trace.trace,
         call_id=challenge.id,
     )
+
+
+def _describe_dispute(claim: ClaimStanding, challenge: ChallengeStanding) -> str:
+    """Tell a person who claims, who challenges, on which evidence, and what an answer means."""
+    said = []
+    for agent, does, evidence in (
+        (claim.agent, f"claims it with confidence {show_value(claim.confidence)}", claim.evidence),
+        (challenge.agent, "challenges it", challenge.evidence),
+    ):
+        items = "; ".join(describe_item(item) for item in evidence[:ITEMS_SHOWN])
+        more = f"; and {len(evidence) - ITEMS_SHOWN} more" if len(evidence) > ITEMS_SHOWN else ""
+        said.append(f"{agent} {does}, {f'on {items}{more}' if items else 'without evidence'}.")
+    answers = "Approve to let the claim stand and dismiss the challenge; deny to uphold the challenge."
+    return " ".join((*said, answers))
 
 
 def judge_challenge_resolved(trace: ProtocolTrace, event: Event) -> FoldStep:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 def answer_request(given: argparse.Namespace, screen: Screen) -> int:
     """Show the whole request, then sign and record the person's answer to exactly what was shown."""
     from aver.gate.approvals import WHOLE_LINES, approve, deny, escalate, find_request, load_request_state
+    from aver.protocol.rules.claims import DISPUTE_TOOL
 
     with open_ledger_of(given) as ledger:
         request = find_request(ledger, given.request)
@@ -62,6 +63,10 @@ def answer_request(given: argparse.Namespace, screen: Screen) -> int:
         if rule is not None:
             words = f"the rule {rule.id} allows it here for good; aver policy forget {rule.id} takes that back"
             screen.print_line(words if is_written else "no rule is written before enough people have approved")
+        action = read_action(ledger, request)
+        if action["tool"] == DISPUTE_TOOL and state.state != "pending":
+            trace, challenge = action["arguments"].get("trace"), str(action["arguments"].get("challenge"))
+            screen.print_line(f"seal the ruling in the trace: aver protocol resolve {trace} {challenge[:8]}")
         if state.escalation:
             screen.print_line(StyledText(escape_invisible(state.escalation), "warn"))
     return 0

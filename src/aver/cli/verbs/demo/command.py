@@ -370,6 +370,17 @@ def _format_place(chain: str | None, sequence: int | None) -> str:
     return f"{chain}" if sequence is None else f"{chain}/{sequence}"
 
 
+def name_own_command() -> str:
+    """How the caller can run this `aver` again: by its path, if the shell would not find it by its name."""
+    import sys
+
+    found, own = shutil.which("aver"), os.path.abspath(sys.argv[0])
+    if os.path.basename(own) != "aver" or (found is not None and os.path.realpath(found) == os.path.realpath(own)):
+        return "aver"
+    near = os.path.relpath(own)
+    return own if near.startswith("..") else near
+
+
 def _print_summary(screen: Screen, caught: int, total: int, keep: str | None) -> None:
     screen.print_line()
     style = "good" if caught == total else "bad"
@@ -378,7 +389,9 @@ def _print_summary(screen: Screen, caught: int, total: int, keep: str | None) ->
         ", each with its reason (a code) and its place (chain/sequence).",
     )
     if keep:
-        screen.print_line(f"Kept in {keep}. Try: AVER_HOME={keep}/home aver verify {keep}/tampered-01.db")
-        screen.print_line(f"See it: open {keep}/site/index.html, or AVER_HOME={keep}/agents-home aver serve --open")
+        command = name_own_command()
+        screen.print_line(f"Kept in {keep}. Try: AVER_HOME={keep}/home {command} verify {keep}/tampered-01.db")
+        screen.print_line(f"See it: open {keep}/site/index.html, or, with the extra explorer installed,")
+        screen.print_line(f"  AVER_HOME={keep}/agents-home {command} serve --open")
     else:
         screen.print_line("Keep the files: aver demo --keep DIR. Seal your own records: aver seal --help")

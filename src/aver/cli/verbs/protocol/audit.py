@@ -57,8 +57,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             return _contribute(session, given, screen)
         is_due = session.state == "auditing" and given.profile is None and not is_bundle
         if given.rerun and not is_due:
-            words = f"calls are repeated while the trace is audited, and it is {session.state}"
-            raise Usage(words, advice="leave --rerun and --profile out")
+            raise _rerun_error(session.state, given, is_bundle=is_bundle)
         if is_due:
             _audit(session, given)
         made = report_trace(session.ledger, session.trace, profile=given.profile)
@@ -78,9 +77,26 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             "signed by the auditor" if made.statement is not None else "not signed: nobody has audited exactly this"
         )
         errors.print_note(f"report {report.sha256[:16]}, {signed}")
+        if given.rerun and not any(each["rerun"] for each in report.content["executions"]):
+            errors.print_note("no call was repeated: none was signed as repeatable and has completed")
         if paths:
             errors.print_note(f"wrote {', '.join(path.name for path in paths)} into {given.out}")
     return FAILED if report.status == "fail" else 0
+
+
+def _rerun_error(state: str, given: argparse.Namespace, *, is_bundle: bool) -> Usage:
+    """The error where --rerun cannot be used. An audit repeats calls while it is made, and a trace has one audit."""
+    if is_bundle:
+        return Usage("calls are repeated where the trace was run", advice="leave --rerun out")
+    if state == "auditing":
+        return Usage("--profile judges and appends nothing, so it repeats nothing", advice="leave --profile out")
+    words = f"calls are repeated while the trace is audited, and it is {state}"
+    if state not in ("completed", "failed", "aborted"):
+        return Usage(words, advice="wait for the final statement")
+    advice = (
+        "leave --rerun out; in the task of a new trace, give the auditor waits = true: then the run leaves the audit"
+    )
+    return Usage(words, advice=f"{advice} to aver protocol audit TRACE --rerun")
 
 
 def _contribute(session: ProtocolSession, given: argparse.Namespace, screen: Screen) -> int:

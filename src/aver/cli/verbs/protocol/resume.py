@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from aver.cli.options import add_json, add_ledger, add_tenant
-from aver.cli.terminal import Screen
+from aver.cli.terminal import Screen, StderrScreen
 from aver.cli.verbs.protocol.run import add_wait
 from aver.cli.verbs.protocol.trace_access import add_trace, find_trace
 
@@ -30,10 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
     import os
+    import shlex
 
     import aver
     from aver.check import open_ledger
+    from aver.cli.verbs.protocol.left_processes import find_left_processes
     from aver.cli.verbs.protocol.trace_run import load_roles, load_saved_run, run_and_report
+    from aver.protocol.dispute import resolve_answered
     from aver.protocol.roles.task_file import read_task_file
 
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
@@ -42,10 +45,14 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             if given.task is not None:
                 path = Path(given.task)
                 roles, directory = read_task_file(path).roles, str(path.parent.absolute())
-                workspace = given.workspace or os.curdir
+                workspace = given.workspace or load_saved_run(session, missing="--workspace DIR").workspace
             else:
                 saved = load_saved_run(session)
                 roles, directory, workspace = saved.roles, saved.directory, given.workspace or saved.workspace
             session.workspace = os.path.abspath(workspace)
+            for left in find_left_processes(session):
+                words = f"process {left.pid} still runs a command whose call was given up: {shlex.join(left.argv)}"
+                StderrScreen().print_note(f"{words}; the next call shares its workspace")
+            resolve_answered(session)
             functions = load_roles(ledger, roles, workspace=session.workspace, directory=directory)
             return run_and_report(session, roles, functions, given, screen)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from aver.cli.options import Usage, add_json, add_ledger, add_tenant, parse_count
 from aver.cli.terminal import Screen
 from aver.cli.verbs.protocol.trace_access import read_object, read_workspace
+from aver.errors import BadInput
 
 if TYPE_CHECKING:
     from aver.keys.statement import Statement
+    from aver.ledger import Ledger
     from aver.protocol.roles.task_file import TaskFile
 
 EXAMPLES = """\
@@ -70,7 +72,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         # Wrong options and programs that are not there end the run here, before a trace is begun.
         functions = load_roles(ledger, found.roles, workspace=workspace, directory=directory)
         if given.trace is not None and ledger.head(f"{TRACE_PREFIX}{given.trace}").count:
-            raise Usage(f"there is a trace {given.trace} already", advice=f"aver protocol resume {given.trace}")
+            raise _taken_error(ledger, given.trace)
         with aver.ProtocolSession(
             found.task,
             ledger=ledger,
@@ -82,6 +84,23 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         ) as session:
             save_run_files(session, found.roles, workspace=workspace, directory=directory)
             return run_and_report(session, found.roles, functions, given, screen)
+
+
+def _taken_error(ledger: Ledger, trace: str) -> Usage:
+    """The error for the name of a trace that is there. One that is over cannot be resumed."""
+    from aver.capsule.aver_block import TRACE_PREFIX
+    from aver.protocol.events import read_event
+
+    chain = f"{TRACE_PREFIX}{trace}"
+    last = next(ledger.read(chain, ledger.head(chain).count - 1), None)
+    try:
+        state = "" if last is None else read_event(last).after
+    except BadInput:
+        state = ""
+    if state not in ("completed", "failed", "aborted"):
+        return Usage(f"there is a trace {trace} already", advice=f"aver protocol resume {trace}")
+    advice = f"aver show {trace} tells it; for a new one, give another --trace, or none"
+    return Usage(f"there is a trace {trace} already, and it is {state}", advice=advice)
 
 
 def _read_join(name: str) -> Statement:

@@ -30,7 +30,9 @@ EVENT_WIDTH = 26
 
 def add_trace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "trace", metavar="TRACE", help="the trace's id, or its beginning; aver protocol list shows them"
+        "trace",
+        metavar="TRACE",
+        help=f"the trace's id, or its beginning ({SHORTEST_PREFIX} characters at least); aver protocol list shows them",
     )
 
 
@@ -52,7 +54,10 @@ def find_trace(ledger: Ledger, text: str) -> str:
     names = [name.removeprefix(TRACE_PREFIX) for name in chains if name.startswith(TRACE_PREFIX)]
     if wanted in names:
         return wanted
-    found = [name for name in names if len(wanted) >= SHORTEST_PREFIX and name.startswith(wanted)]
+    found = [name for name in names if name.startswith(wanted)]
+    if found and len(wanted) < SHORTEST_PREFIX:
+        advice = f"give its id, or at least {SHORTEST_PREFIX} characters of its beginning"
+        raise Usage(f"{ascii(wanted)[:80]} is too short for the name of a trace", advice=advice)
     if len(found) > 1:
         raise Usage(f"{len(found)} traces begin with {wanted}", advice="give more of the id")
     if not found:

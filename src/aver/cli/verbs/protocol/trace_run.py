@@ -20,6 +20,7 @@ from aver.text import plural, to_one_line
 
 if TYPE_CHECKING:
     from aver.ledger import Ledger
+    from aver.protocol.events import Event
     from aver.protocol.roles.protocol_run import RunNote
     from aver.protocol.roles.role import RoleFunction
     from aver.protocol.roles.task_file import RoleSpec
@@ -49,8 +50,11 @@ def save_run_files(session: ProtocolSession, roles: Iterable[RoleSpec], *, works
     replace_file(path, json.dumps(content, indent=2).encode())
 
 
-def load_saved_run(session: ProtocolSession) -> SavedRun:
-    """Read who plays the roles. Raises `NotFound` if this home did not run the trace."""
+def load_saved_run(session: ProtocolSession, missing: str = "--task FILE") -> SavedRun:
+    """Read who plays the roles, and where. Raises `NotFound` if this home did not run the trace.
+
+    `missing` is the option that would have made this needless.
+    """
     from aver.files.regular import open_file
     from aver.protocol.roles.task_file import read_task
 
@@ -61,12 +65,10 @@ def load_saved_run(session: ProtocolSession) -> SavedRun:
         roles = read_task({"objective": "-", "roles": found["roles"]}, str(path)).roles
         return SavedRun(str(found["workspace"]), str(found["directory"]), roles)
     except NotFound:
-        words = f"this home does not know who plays the roles of {session.trace}"
-        raise NotFound(
-            words, advice=f"run it where it was begun, or name the task: --task FILE; {path} is not there"
-        ) from None
+        words = f"this home does not know who plays the roles of {session.trace}, and where"
+        raise NotFound(words, advice=f"run it where it was begun, or give {missing}; {path} is not there") from None
     except (ValueError, KeyError, TypeError) as error:
-        raise NotFound(f"{path} cannot be read", advice="name the task: --task FILE") from error
+        raise NotFound(f"{path} cannot be read", advice=f"give {missing}") from error
 
 
 def _run_path(session: ProtocolSession) -> Path:
@@ -118,13 +120,14 @@ def run_and_report(
     except AverError as error:
         if given.json:
             raise
-        StderrScreen().print_error(error.message, error.advice.replace("TRACE", session.trace[:8]))
-        _print_summary(session, functions, screen)
+        StderrScreen().print_error(error.message, error.advice.replace("TRACE", session.trace))
+        _print_state(session, screen)
         return error.exit_code
     if given.json:
         print_json(summarise(session))
     else:
-        _print_summary(session, functions, screen)
+        _print_state(session, screen)
+        _print_next_steps(session, functions)
     return find_exit_code(session)
 
 
@@ -180,24 +183,31 @@ def summarise(session: ProtocolSession) -> dict[str, Any]:
 
 def read_report(session: ProtocolSession) -> tuple[dict[str, Any], str | None]:
     """Return the auditor's report and its digest; an empty one where the trace was not audited."""
-    for event in reversed(session.events):
-        if event.name == "verification_run_completed":
-            digest = event.payload["report"]["blob"]["digest"]
-            try:
-                return json.loads(session.ledger.blob(digest)), digest
-            except (AverError, ValueError):
-                return {}, digest
-    return {}, None
+    audit = _find_audit(session)
+    if audit is None:
+        return {}, None
+    digest = audit.payload["report"]["blob"]["digest"]
+    try:
+        return json.loads(session.ledger.blob(digest)), digest
+    except (AverError, ValueError):
+        return {}, digest
 
 
-def _print_summary(session: ProtocolSession, functions: Mapping[str, RoleFunction], screen: Screen) -> None:
+def _find_audit(session: ProtocolSession) -> Event | None:
+    """The end of the audit; None where the trace was not audited."""
+    return next((event for event in reversed(session.events) if event.name == "verification_run_completed"), None)
+
+
+def _print_state(session: ProtocolSession, screen: Screen) -> None:
+    """Print where a trace stands, its claims, and the findings about it."""
     from aver.protocol.judgement.report_text import describe_finding
-    from aver.protocol.roles.protocol_run import find_awaited
 
     report, _ = read_report(session)
+    audit = _find_audit(session)
     screen.print_line()
     style = {"completed": "good", "failed": "bad", "aborted": "warn"}.get(session.state, "warn")
-    status = f", audit {report['status']}" if "status" in report else ""
+    # The auditor's own word: it also weighs the keys that it does not know. The report does not.
+    status = f", audit {audit.payload['status']}" if audit is not None else ""
     screen.print_line(StyledText(session.state, style), status)
     judged = {claim["id"]: claim["evidence"] for claim in report.get("claims", [])}
     for claim in session.fold.claims.values():
@@ -208,6 +218,16 @@ def _print_summary(session: ProtocolSession, functions: Mapping[str, RoleFunctio
         if found["status"] != "note":
             mark = screen.status_mark("failed" if found["status"] == "failed" else "warning")
             screen.print_hanging("  ", mark, f" {found['code']}: ", text=describe_finding(found, report))
+    for fingerprint in audit.payload["keys"]["unknown"] if audit is not None else ():
+        owner = session.fold.bound_keys[fingerprint].agent
+        words = f"the auditor does not know the key {fingerprint} of {owner}: aver keys trust makes a key known"
+        screen.print_hanging("  ", screen.status_mark("warning"), " UNKNOWN_SIGNER: ", text=words)
+
+
+def _print_next_steps(session: ProtocolSession, functions: Mapping[str, RoleFunction]) -> None:
+    """Print who is waited for, and the commands that lead on."""
+    from aver.protocol.roles.protocol_run import find_awaited
+
     errors = StderrScreen()
     if session.fold.is_over:
         errors.print_note(f"aver show {session.trace} tells the whole trace; aver verify {session.trace} checks it")
@@ -215,14 +235,32 @@ def _print_summary(session: ProtocolSession, functions: Mapping[str, RoleFunctio
     for challenge in session.fold.challenges.values():
         if challenge.standing == "open":
             errors.print_note(f"disputed: {challenge.reason}")
-            advice = f"aver protocol resolve {session.trace} {challenge.id[:8]}"
+            advice = f"aver protocol resolve {session.trace} {challenge.id[:8]}; once more when the person has answered"
             errors.print_note(f"if executor and critic do not agree, let a person rule: {advice}")
     if session.fold.running:
         errors.print_note(f"another process is making a call; when it has ended: aver protocol resume {session.trace}")
         return
+    if session.state == "auditing":
+        errors.print_note(_describe_missing_audit(session))
+        return
     awaited = find_awaited(session, functions)
     words = f"the trace waits for {', '.join(awaited)}" if awaited else "nobody has anything to say"
     errors.print_note(f"{words}; go on with: aver protocol resume {session.trace}")
+
+
+def _describe_missing_audit(session: ProtocolSession) -> str:
+    """Say who must audit a trace whose final statement is signed, and by which commands."""
+    from aver.protocol.records.membership import is_held_here
+
+    trace, parts = session.trace, session.fold.participants
+    auditors = [agent for agent, participant in parts.items() if participant.role == "auditor"]
+    if not auditors:
+        join = f"aver protocol join {trace} --role auditor --as agent:NAME"
+        return f"the trace waits for an audit and has no auditor: {join}; then: aver protocol audit {trace}"
+    if any(is_held_here(session, agent) for agent in auditors):
+        return f"the trace waits for {', '.join(auditors)}: aver protocol audit {trace}"
+    words = f"the trace waits for {', '.join(auditors)}, whose key is elsewhere: aver export --out DIR {session.chain}"
+    return f"{words}; the auditor runs: aver protocol audit DIR --contribute FILE"
 
 
 def _judge_mark(standing: str, evidence: list[dict[str, Any]]) -> str:

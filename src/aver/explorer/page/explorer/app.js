@@ -1297,7 +1297,7 @@ var codes_default$1 = {
 	},
 	"TRUNCATED": {
 	"meaning": "The chain is shorter than it once was.",
-	"advice": "Records were removed from its end; restore them from a copy."
+	"advice": "Records were removed, at its end or further up; restore them from a copy."
 	},
 	"ROLLBACK": {
 	"meaning": "This is an older or another copy of a ledger that this machine has seen before.",
@@ -1336,7 +1336,7 @@ var codes_default$1 = {
 	"advice": "It was changed; restore it from a copy."
 	},
 	"CLAIM_UNPROVEN": {
-	"meaning": "A claim has no evidence behind it.",
+	"meaning": "The evidence of a claim does not hold, or there is none.",
 	"advice": "Do not rely on the claim."
 	},
 	"ROLE_POLICY_VIOLATION": {
@@ -1357,7 +1357,7 @@ var codes_default$1 = {
 	},
 	"CLAIM_DISPUTED": {
 	"meaning": "A critic disputes a claim, and nobody has settled that; or a person has upheld the challenge.",
-	"advice": "Do not rely on the claim until the challenge is withdrawn or ruled on."
+	"advice": "Do not rely on the claim while the challenge is open, and not at all if it was upheld."
 	},
 	"NOT_REPRODUCED": {
 	"meaning": "An execution that was said to be repeatable gave another result when the auditor repeated it.",
