@@ -409,6 +409,32 @@ def test_site_on_a_web_server(page: Any, site: Path, ledger: Ledger) -> None:
         server.shutdown()
 
 
+def test_keys_wait_until_it_is_known_whose_they_are(page: Any, site: Path, ledger: Ledger) -> None:
+    """A key that was pinned while the site was still being read would be pinned for no ledger, and lost."""
+    is_let = threading.Event()
+    is_seen = threading.Event()
+
+    class SlowHandler(QuietHandler):
+        def do_GET(self) -> None:
+            if self.path.endswith("/codex.two.json"):
+                is_seen.set()
+                is_let.wait()
+            super().do_GET()
+
+    with http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(SlowHandler, directory=str(site))
+    ) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        page.goto(f"http://localhost:{server.server_port}/#/keys")
+        is_seen.wait()
+        page.get_by_role("heading", name="Reading this site").wait_for()
+        assert page.get_by_test_id("pin").count() == 0
+        is_let.set()
+        pin(page, key_of(ledger))
+        page.locator(".band.verified").wait_for(timeout=90_000)
+        server.shutdown()
+
+
 def test_site_that_is_not_whole(page: Any, site: Path) -> None:
     (site / "explorer" / "data" / "2.js").write_text('averFile("other.json","");\n')
     page.goto((site / "index.html").as_uri())

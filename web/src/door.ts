@@ -34,14 +34,16 @@ const REST = 5;
 /** Open what this page came with. */
 export async function openDoor(): Promise<void> {
   const door = document.documentElement.dataset["door"];
+  const isLive = door === "live" || secrets.token !== "";
+  // Said before the first wait: a key that the reader pinned meanwhile would be pinned for no ledger.
+  if (door === "site") opening.value = "Reading this site";
+  else if (isLive) opening.value = "Asking the server";
   await enterScope(FILES_SCOPE);
   try {
     if (door === "site") {
-      opening.value = "Reading this site";
       home.value = await openSite((done, total) => { opening.value = `Reading this site: ${done} of ${total} files`; });
       await openThing(home.value);
-    } else if (door === "live" || secrets.token) {
-      opening.value = "Asking the server";
+    } else if (isLive) {
       await openLive();
     }
   } catch (error) {

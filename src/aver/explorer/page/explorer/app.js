@@ -18418,7 +18418,7 @@ var VIEWS = [
 	title: "Keys",
 	letter: "k",
 	rail: "more",
-	needs: "nothing",
+	needs: "door",
 	Module: KeysView
 	},
 	{
@@ -18883,18 +18883,17 @@ var NEWS_PAUSE = 400;
 var REST = 5;
 async function openDoor() {
 	const door = document.documentElement.dataset["door"];
+	const isLive = door === "live" || secrets.token !== "";
+	if (door === "site") opening.value = "Reading this site";
+	else if (isLive) opening.value = "Asking the server";
 	await enterScope(FILES_SCOPE);
 	try {
 	if (door === "site") {
-	opening.value = "Reading this site";
 	home$1.value = await openSite((done, total) => {
 	opening.value = `Reading this site: ${done} of ${total} files`;
 	});
 	await openThing(home$1.value);
-	} else if (door === "live" || secrets.token) {
-	opening.value = "Asking the server";
-	await openLive();
-	}
+	} else if (isLive) await openLive();
 	} catch (error) {
 	opening.value = "";
 	problem.value = error.message;
@@ -18992,7 +18991,8 @@ function planVerification() {
 function CurrentView() {
 	const [name = "", ...parts] = route.value;
 	const view = findView(name);
-	if (view.needs === "records" && contents.value === null) return opening.value ? a(Opening, {}) : a(OpenView, { parts: [] });
+	if (contents.value === null && opening.value && view.needs !== "nothing") return a(Opening, {});
+	if (contents.value === null && view.needs === "records") return a(OpenView, { parts: [] });
 	const { Module } = view;
 	return a(Module, { parts }, [name, parts[0]].join("/"));
 }
