@@ -4442,7 +4442,7 @@ var PASSKEY_PURPOSES = [
 	"enrolment",
 	"withdrawal"
 ];
-var PURPOSE = /^[a-z][a-z0-9-]{0,31}$/;
+var PURPOSE$1 = /^[a-z][a-z0-9-]{0,31}$/;
 var FINGERPRINT = /^[0-9a-f]{16}$/;
 var ED25519$1 = /^[0-9a-f]{128}$/;
 var ML_DSA_65$1 = /^[0-9a-f]{6618}$/;
@@ -4499,7 +4499,7 @@ function readStatement(data, where = "statement") {
 	"signatures"
 	]);
 	checkVersion(object.get("v"), where);
-	const purpose = textField(object.get("purpose"), `${where}.purpose`, PURPOSE);
+	const purpose = textField(object.get("purpose"), `${where}.purpose`, PURPOSE$1);
 	const signatures = object.get("signatures");
 	if (!Array.isArray(signatures) || signatures.length > SIGNATURES_MAX) throw new BadInput(`${where}.signatures must be a list of at most ${SIGNATURES_MAX}`);
 	const content = object.get("content");
@@ -5255,6 +5255,9 @@ function place(chain = null, sequence = null, source = null) {
 	source
 	};
 }
+function unrecordedKey(key, trace) {
+	return trace === null ? key : `${key} ${trace}`;
+}
 var Tally = class {
 	records = 0;
 	chains = 0;
@@ -5266,6 +5269,7 @@ var Tally = class {
 	profiles = new Map();
 	doubtful = new Set();
 	unrecorded = new Map();
+	vouched = new Set();
 	add(finding) {
 	this.doubtful.add(finding.place.chain);
 	const counted = this.countOf(finding);
@@ -5320,6 +5324,7 @@ var Tally = class {
 	this.chains += other.chains;
 	for (const chain of other.doubtful) this.doubtful.add(chain);
 	for (const [signer, where] of other.unrecorded) if (!this.unrecorded.has(signer)) this.unrecorded.set(signer, where);
+	for (const signer of other.vouched) this.vouched.add(signer);
 	for (const [check, times] of other.done) this.countDone(check, times);
 	const room = new Map();
 	for (const finding of other.findings) {
@@ -7729,7 +7734,10 @@ var ChainJudge = class {
 	const began = rules.began.get(key);
 	let isRecorded = rules.recorded === null || rules.recorded.has(key);
 	if (began !== void 0 && name !== null && sequence < BigInt(began.get(name) ?? 0)) isRecorded = false;
-	if (!isRecorded && !this.tally.unrecorded.has(key)) this.tally.unrecorded.set(key, place(this.chain, this.expected, this.source));
+	if (!isRecorded) {
+	const unrecorded = unrecordedKey(key, name?.startsWith("protocol.") ? this.chain : null);
+	if (!this.tally.unrecorded.has(unrecorded)) this.tally.unrecorded.set(unrecorded, place(this.chain, this.expected, this.source));
+	}
 	const role = roleOf(rules, verified);
 	if (role !== null && (!role.maySeal || name === null || RESERVED_CHAINS.has(name))) {
 	const problem = findMisuse(role, verified, content, name ?? content.get("domain"));
@@ -8027,7 +8035,12 @@ function readReplacement(record, rules) {
 	}
 }
 function reportUnrecorded(tally) {
-	for (const [key, where] of tally.unrecorded) {
+	const missing = new Map();
+	for (const [signer, where] of tally.unrecorded) {
+	const key = signer.slice(0, 64);
+	if (!tally.vouched.has(signer) && !missing.has(key)) missing.set(key, where);
+	}
+	for (const [key, where] of missing) {
 	const seat = [where.chain && `chain ${where.chain}`, where.sequence !== null && `sequence ${where.sequence}`];
 	const words = `no intact keys chain records that the key ${key.slice(0, 16)} came into use before it sealed ${seat.filter(Boolean).join(", ")}`;
 	tally.warn("keys", "KEY_UNRECORDED", words, place());
@@ -19079,7 +19092,8 @@ var EXAMINED_DOMAINS = new Map([
 	["approvers", ["approvals"]],
 	["actions", RUN_CHECKS],
 	["gateway", ACT_CHECKS],
-	["delegations", ["delegation"]]
+	["delegations", ["delegation"]],
+	["protocol", ["protocol"]]
 ]);
 var PYTHON_ALONE = new Map([
 	["gate", ["decisions", "changes"]],
@@ -19226,7 +19240,7 @@ var POLICY_VERDICTS = [
 	"POLICY_ENFORCED",
 	"FULLY_VERIFIED"
 ];
-var FIELDS$1 = [
+var FIELDS$2 = [
 	...[
 	"action_id",
 	"action_type",
@@ -19259,11 +19273,11 @@ var METADATA_INLINE = 8192;
 var METADATA_MAX = 4194304;
 var TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/;
 function actionFields(action) {
-	return new Map(FIELDS$1.map((name) => [name, action[name]]));
+	return new Map(FIELDS$2.map((name) => [name, action[name]]));
 }
 function readAction(data) {
 	if (!isObject(data)) throw new BadInput("an action must be an object");
-	for (const name of data.keys()) if (!FIELDS$1.includes(name)) throw new BadInput(`${show$1(name)} is not a field of an action`);
+	for (const name of data.keys()) if (!FIELDS$2.includes(name)) throw new BadInput(`${show$1(name)} is not a field of an action`);
 	const get = (name) => {
 	const value = data.get(name);
 	if (value !== void 0) return value;
@@ -19279,7 +19293,7 @@ function readAction(data) {
 	const isHash = (value) => typeof value === "string" && HEX64.test(value);
 	const orNull = (isGood) => (value) => value === null || isGood(value);
 	const oneOf = (words) => (value) => typeof value === "string" && words.includes(value);
-	FIELDS$1.forEach(get);
+	FIELDS$2.forEach(get);
 	return {
 	action_id: check("action_id", isId),
 	parent_action_id: check("parent_action_id", orNull(isId)),
@@ -21252,6 +21266,101 @@ var LineReader = class {
 	return true;
 	}
 };
+// src/verify/joins.ts
+var PURPOSE = "protocol-join";
+var OPENING = "protocol.session_initialized";
+var JOINING = "protocol.participant_joined";
+var OPERATOR = "operator";
+var FIELDS$1 = {
+	ledger: /^[!-~]{1,200}$/,
+	tenant: /^[!-~]{1,200}$/,
+	chain: /^[!-~]{1,200}$/,
+	task_sha256: /^[0-9a-f]{64}$/,
+	profile: /^(?:strict|default|lenient)$/,
+	role: /^(?:planner|executor|critic|auditor|operator)$/,
+	agent: /^(?:operator|agent:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})$/
+};
+async function noteJoins(examination, tally) {
+	for (const { name, origin } of selectChains(examination, "protocol")) {
+	if (![...tally.unrecorded.keys()].some((signer) => signer.endsWith(` ${name}`))) continue;
+	const joined = new JoinedKeys(examination, origin);
+	for await (const record of examination.reader.read(origin)) joined.take(record);
+	for (const key of joined.keys) tally.vouched.add(unrecordedKey(key, name));
+	}
+}
+var JoinedKeys = class {
+	keys = new Set();
+	operator = null;
+	examination;
+	place;
+	constructor(examination, chain) {
+	this.examination = examination;
+	this.place = [
+	examination.ledger,
+	examination.tenant,
+	chain
+	];
+	}
+	take(record) {
+	const { rules } = this.examination;
+	const kind = readKind(record.content);
+	if (kind !== OPENING && kind !== JOINING) return;
+	const given = at(record.content, "authority", "chain");
+	const statements = (Array.isArray(given) ? given : []).flatMap((one) => read(() => [readStatement(one)]) ?? []);
+	const joins = statements.flatMap((one) => read(() => [this.readJoin(one)]) ?? []);
+	const sealer = rules.ring.lookup(record.signed_by).find((key) => key.fingerprint === record.signed_by);
+	if (sealer === void 0) return;
+	const sequence = record.content.get("sequence");
+	if (kind === OPENING && sequence instanceof JsonNumber && sequence.text === "0") {
+	if (roleOf(rules, sealer)?.mayAttest ?? true) this.operator = sealer;
+	} else if (kind === JOINING && joins.some(({ role, key }) => role === OPERATOR && key.equals(sealer))) {
+	if (this.operator !== null && this.leads(statements, this.operator, sealer)) this.operator = sealer;
+	}
+	if (this.operator === null || !sealer.equals(this.operator)) return;
+	for (const { role, key } of joins) if (role !== OPERATOR) this.keys.add(key.ed25519);
+	}
+	leads(statements, from, to) {
+	for (const statement of statements.filter(({ purpose }) => purpose === "rotation")) {
+	const rotation = readRotation(statement, this.examination.rules.ed25519);
+	if (rotation === null || !rotation.old.equals(from)) return false;
+	from = rotation.new;
+	}
+	return from.equals(to);
+	}
+	readJoin(statement) {
+	if (statement.purpose !== PURPOSE) throw new BadInput("it is no join");
+	const content = checkObject(statement.content, PURPOSE, [
+	...Object.keys(FIELDS$1),
+	"v",
+	"public_key",
+	"public_key_pq",
+	"at"
+	]);
+	checkVersion(content.get("v"), PURPOSE);
+	for (const [name, pattern] of Object.entries(FIELDS$1)) textField(content.get(name), name, pattern);
+	timeField(content.get("at"), "at");
+	const key = new PublicKey(content.get("public_key"), content.get("public_key_pq"));
+	const results = checkStatement(statement, new Ring([key]), this.examination.rules.ed25519);
+	if (results.length !== 1 || results[0]?.outcome !== "valid") throw new BadInput("it is not signed by its key alone");
+	if ([
+	"ledger",
+	"tenant",
+	"chain"
+	].some((name, at) => content.get(name) !== this.place[at])) throw new BadInput("it is for another trace");
+	return {
+	role: content.get("role"),
+	key
+	};
+	}
+};
+function read(reader) {
+	try {
+	return reader();
+	} catch (error) {
+	if (error instanceof BadInput) return null;
+	throw error;
+	}
+}
 // src/verify/elements.ts
 var WINDOW_CHARS = 65536;
 var TextWindow = class {
@@ -22678,10 +22787,7 @@ var BundleJudge = class {
 	noteOrigin(chain, name, named, claim) {
 	const claimed = (key, otherwise) => named?.has(key) ? pythonText(named.get(key)) : otherwise ?? "";
 	const origin = claimed("name", claim.origin ?? name);
-	if (!EXAMINED_DOMAINS.has(domainOf(origin))) {
-	skipPythonChecks(domainOf(origin), this.tally);
-	return;
-	}
+	if (!EXAMINED_DOMAINS.has(domainOf(origin))) return;
 	const clean = (value) => value === "None" ? "" : value;
 	this.origins.set(chain, {
 	origin,
@@ -22887,7 +22993,7 @@ var BundleJudge = class {
 	...this.rules,
 	roles: theirs.roles
 	};
-	await examine$1(examiners, {
+	const examination = {
 	reader: new ValidRecords(reader, rules, names, doubtful),
 	rules,
 	ledger,
@@ -22895,7 +23001,9 @@ var BundleJudge = class {
 	chains,
 	isComplete: !this.index.isPart && isOwn,
 	isSingle: false
-	}, this.tally);
+	};
+	await examine$1(examiners, examination, this.tally);
+	await noteJoins(examination, this.tally);
 	}
 	}
 };
@@ -23083,7 +23191,6 @@ async function judgeCapsules(name, source, opening, options) {
 	if (refersToBlobs) tally.skip("blobs", "the large values that it refers to are not here", { matters: false });
 	tally.skip("meta", "nothing here shows how many records there once were", { matters: false });
 	skipExaminers(domain, "the ledger that these records are from is not here", tally);
-	if (domain === "protocol") skipPythonChecks(domain, tally);
 	tally.chains = Number(tally.records > 1);
 	return conclude(name, tally);
 }
