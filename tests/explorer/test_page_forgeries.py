@@ -166,6 +166,26 @@ def test_records_that_only_aver_examines(tmp_path: Path, name: str) -> None:
     assert expect_agreement(cases.directory) == cases.count > 20
 
 
+def test_first_record_with_a_key_twice_names_no_chain(tmp_path: Path) -> None:
+    """Two readers could read two names in it. The page and Aver take neither."""
+    cases = Cases(tmp_path / "cases")
+    with open_ledger(tmp_path / "ledger.db", home=tmp_path / "home") as ledger:
+        enrol_approver(ledger, somebody("ada"))
+        opened(ledger, "rm -rf x", "gate-x")
+        export_bundle(ledger, tmp_path / "honest")
+        known = ledger.keys.ring()
+    for name in ("approvals.default.json", "approvers.default.json"):
+        document = json.loads((tmp_path / "honest" / name).read_text())
+        first = document["capsules"][0]
+        first["canonical"] = first["canonical"].replace('"name":', '"name":"protocol.x","name":', 1)
+        cases.add_file(name, json.dumps(document).encode(), known, name)
+        bundle = cases.new_folder() / "bundle"
+        shutil.copytree(tmp_path / "honest", bundle)
+        (bundle / name).write_text(json.dumps(document))
+        cases.add(bundle, known, f"{name} in a bundle")
+    assert expect_agreement(cases.directory) == cases.count == 4
+
+
 def test_numbers_and_names_of_other_types(tmp_path: Path) -> None:
     """A number beyond all floats, a value that is no JSON, and an entry of meta whose tool is no text."""
     run = make_sealed_run(tmp_path / "run", actions=3, gated=())

@@ -4816,7 +4816,12 @@ function readKeys(text) {
 const plain = text.trim();
 if (/^[0-9a-f]{16}$/.test(plain)) throw new Error("These 16 digits are only a fingerprint. Ask for the whole key: 64 digits.");
 if (/^[0-9A-Fa-f]{64}$/.test(plain)) return [new PublicKey(plain.toLowerCase())];
-const data = readJson(plain);
+const found = readKeyList(plain);
+if (!found.length) throw new Error("There is no key in it. Give 64 hex digits, or the file that aver keys export writes.");
+return found;
+}
+function readKeyList(text) {
+const data = readJson(text);
 const found = [];
 const look = (value) => {
 if (Array.isArray(value)) value.forEach(look);
@@ -4828,7 +4833,6 @@ else for (const item of value.values()) look(item);
 } else if (typeof value === "string" && /^[0-9a-f]{64}$/.test(value)) found.push(new PublicKey(value));
 };
 look(data);
-if (!found.length) throw new Error("There is no key in it. Give 64 hex digits, or the file that aver keys export writes.");
 return found;
 }
 // src/source/trusted.ts
@@ -18975,7 +18979,7 @@ problem.value = "The server's list of keys is not the one that its link vouches 
 return;
 }
 const known = new Set(pins.value.map((pin) => pin.publicKey));
-for (const key of readKeys(new TextDecoder().decode(raw))) if (!known.has(key.ed25519)) pinKey(key, "by the link that aver serve printed");
+for (const key of readKeyList(new TextDecoder().decode(raw))) if (!known.has(key.ed25519)) pinKey(key, "by the link that aver serve printed");
 }
 function noteState(isLive, words) {
 const before = liveState.value;
