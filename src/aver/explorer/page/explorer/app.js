@@ -5828,10 +5828,14 @@ isFirst: true
 }),
 a("div", {
 class: "columns",
-children: [a("div", { children: [a("h3", { children: "Checked" }), a("table", {
+children: [a("div", { children: [
+a("h3", { children: "Checked" }),
+a("table", {
 class: "checks",
 children: a("tbody", { children: made.map((check) => a(CheckRow, { check }, check.name)) })
-})] }), a("div", { children: [
+}),
+made.length ? null : a("p", { children: "No check was made." })
+] }), a("div", { children: [
 a("h3", { children: "Not checked" }),
 a("table", {
 class: "checks",
@@ -8910,7 +8914,10 @@ if (open === null) return Promise.resolve(null);
 const known = firsts.get(open) ?? firsts.set(open, new Map()).get(open);
 const before = known.get(chain);
 if (before !== void 0) return before;
-const reading = readRecordAt(chain, 0).then((record) => record instanceof Sealed ? readStep(record) : null, () => null);
+const reading = readRecordAt(chain, 0).then((record) => record instanceof Sealed ? readStep(record) : null, (error) => {
+known.delete(chain);
+throw error;
+});
 known.set(chain, reading);
 return reading;
 }
@@ -10997,12 +11004,10 @@ totalBytes: this.totalBytes
 var ApiError = class extends Error {
 status;
 code;
-advice;
 constructor(status, code, message, advice) {
-super(message);
+super(advice ? `${message} (${advice})` : message);
 this.status = status;
 this.code = code;
-this.advice = advice;
 }
 };
 var ANSWER_MAX = 64 * 1024 ** 2;
@@ -11096,7 +11101,7 @@ type: "blob",
 digest
 });
 function explain(error) {
-if (error instanceof ApiError) return `The ledger refused it: ${error.code ? `${error.code}, ` : ""}${error.message}. ${error.advice}`;
+if (error instanceof ApiError) return `The ledger refused it: ${error.code ? `${error.code}, ` : ""}${error.message}`;
 const { name, message } = error;
 return name === "NotAllowedError" ? "The passkey did not sign: you cancelled it, or it took too long." : message;
 }
@@ -13265,7 +13270,7 @@ listed && listed.title !== chain ? a($, { children: [a("code", { children: a(Tex
 total === null ? "" : plural$1(total, "record"),
 isCut ? " listed; the chain is longer, and was verified whole" : "",
 " ",
-now.state === "done" ? a("span", {
+now.state === "done" && listed ? a("span", {
 class: "judged",
 children: a(ChainMark, {
 chain,
@@ -13307,7 +13312,10 @@ else readFile(() => true);
 }) : null,
 total === 0 && !words && !length ? a(Empty, {
 command: "aver log",
-children: "There is no record in it."
+children: listed ? "There is no record in it." : a($, { children: ["There is no chain of this name here. ", a("a", {
+href: link("chains"),
+children: "All chains"
+})] })
 }) : null,
 a(VirtualRows, {
 heights,
@@ -13423,7 +13431,10 @@ count$1(all.length)
 ]
 })]
 }),
-all.length ? null : a(Empty, {
+all.length ? null : isLive ? a(Empty, {
+command: "aver install claude-code",
+children: "Nothing is recorded in this ledger yet. This records what a coding agent does from now on."
+}) : a(Empty, {
 command: "aver export --out DIR",
 children: "There is no chain in it. This writes a bundle with all chains of your ledger."
 }),
@@ -15594,7 +15605,10 @@ answer.state === "loading" ? a(Loading, {
 rows: 8,
 words: "Reading the meta chain"
 }) : null,
-answer.value && !answer.value.records ? a(Empty, {
+answer.value && !answer.value.records ? contents.value?.format === "ledger" ? a(Empty, {
+command: "aver checkpoint",
+children: "There is no meta chain in this ledger yet. Closing a chain or a checkpoint begins it."
+}) : a(Empty, {
 command: "aver export --out DIR",
 children: "There is no meta chain in it. A bundle of some chains only has none; this exports all of them, with meta."
 }) : null,
@@ -16011,6 +16025,10 @@ words
 var sessionRows = y$1(null);
 var indexed = y$1(null);
 var sessionsProblem = y$1("");
+var tried = y$1(0);
+function readSessionsAgain() {
+tried.value++;
+}
 var readFor = null;
 var groups = [];
 var counted = new Map();
@@ -16029,7 +16047,11 @@ sessionsProblem.value = "";
 }, (error) => {
 sessionsProblem.value = error.message;
 });
-}, [listed, server.value === null ? 0 : news.value.index]);
+}, [
+listed,
+server.value === null ? 0 : news.value.index,
+tried.value
+]);
 A$1(() => {
 let isCurrent = true;
 (async () => {
@@ -16336,7 +16358,10 @@ children: "Search the records for it"
 }) : null
 ]
 }),
-sessionsProblem.value ? a(Problem, { words: sessionsProblem.value }) : null,
+sessionsProblem.value ? a(Problem, {
+words: sessionsProblem.value,
+retry: readSessionsAgain
+}) : null,
 sessionRows.value === null && !sessionsProblem.value ? a(Loading, {
 rows: 10,
 words: "Reading the sessions"
@@ -16808,14 +16833,14 @@ words: "Reading the sessions"
 rows.length ? a(SessionTable, { rows }) : null,
 sessionRows.value !== null && !rows.length ? a(Empty, {
 command: "aver ingest --all",
-children: [
+children: totalRecords.value ? a($, { children: [
 "No session of a coding agent is in it. ",
 a("a", {
 href: link("chains"),
 children: "Its chains"
 }),
 " have what was recorded otherwise."
-]
+] }) : "Nothing is recorded here yet. This records the sessions of coding agents on your machine:"
 }) : null,
 (sessionRows.value?.length ?? 0) > LATEST ? a("p", {
 class: "all",
@@ -18812,8 +18837,7 @@ wait = WAIT_FIRST;
 this.listener.onState(false, "the server ended the stream");
 } catch (error) {
 if (mine.signal.aborted) return;
-const advice = error instanceof ApiError && error.advice ? ` (${error.advice})` : "";
-this.listener.onState(false, `${error.message}${advice}`);
+this.listener.onState(false, error.message);
 if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return;
 }
 await new Promise((resolve) => setTimeout(resolve, wait));
