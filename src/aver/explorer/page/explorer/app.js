@@ -15706,7 +15706,7 @@ children: "These are the words of the meta chain. The verdict has compared each 
 }
 // src/views/more/more.tsx
 function MoreView() {
-const shown = VIEWS.filter((view) => view.rail !== "none" && (view.needs === "nothing" || contents.value !== null));
+const shown = VIEWS.filter((view) => view.rail !== "none" && (view.needs !== "records" || contents.value !== null));
 return a($, { children: [a("h1", { children: "All views" }), a("ul", {
 class: "entries",
 children: shown.map((view) => a("li", { children: a("a", {
@@ -18739,7 +18739,7 @@ children: number
 });
 }
 function Rail() {
-const shown = VIEWS.filter((view) => view.needs === "nothing" || contents.value !== null);
+const shown = VIEWS.filter((view) => view.needs !== "records" || contents.value !== null);
 return a("nav", {
 class: "rail",
 "aria-label": "Views",
@@ -18754,7 +18754,7 @@ function BottomBar() {
 return a("nav", {
 class: "bottom",
 "aria-label": "Views, short",
-children: (contents.value !== null ? [...VIEWS.filter((view) => view.isOnPhone), findView("more")] : VIEWS.filter((view) => view.needs === "nothing" && view.rail !== "none")).map((view) => a(Entry, { view }, view.route))
+children: (contents.value !== null ? [...VIEWS.filter((view) => view.isOnPhone), findView("more")] : VIEWS.filter((view) => view.needs !== "records" && view.rail !== "none")).map((view) => a(Entry, { view }, view.route))
 });
 }
 // src/frame/strips.tsx
