@@ -42,6 +42,8 @@ class Served:
         printed = ""
         while (found := re.search(r"http://localhost:(\d+)/#token=([\w-]+)\S*", printed)) is None:
             printed = self._child.stdout.readline()
+            if not printed:
+                raise SystemExit(f"aver serve ended with {self._child.wait()} before it printed its link")
         self.link, self._port, self._token = found[0], int(found[1]), found[2]
         self._connection = self._connect()
 
@@ -66,7 +68,13 @@ class Served:
         return time.perf_counter() - started
 
     def wait_for_index(self) -> None:
-        while not orjson.loads(self.ask("about").read())["index"]["complete"]:
+        """Wait until everything is indexed. Ends the run if the index stands still for a minute."""
+        known, since = None, time.monotonic()
+        while not (index := orjson.loads(self.ask("about").read())["index"])["complete"]:
+            if index != known:
+                known, since = index, time.monotonic()
+            if time.monotonic() - since > 60:
+                raise SystemExit(f"the index stands still: {index}")
             time.sleep(0.5)
 
     def idle_share(self) -> float:

@@ -13,6 +13,9 @@ keeps the answers to signatures that it has checked.
    the site is served with the headers for it.
 3. First rows: from the address of a chain to its first drawn row, over `aver serve`, with a new page for each.
 4. Scrolling: a frame is dropped where the next one comes later than a frame takes.
+
+Each line is printed as soon as it is known, and progress goes to stderr. Nothing waits for ever: where the page changes
+nothing for a minute, the run ends and says what the page shows.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ import statistics
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -35,7 +39,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from explorer_api import Served
-from measuring import Line, in_turns, table
+from measuring import TABLE_HEAD, Line, in_turns, table_row
 from sample import sample
 
 import aver
@@ -44,14 +48,15 @@ from aver.ledger.bundle import export_bundle
 
 PAGE = Path(aver.__file__).parent / "explorer" / "page"
 CHAIN = "bench.chain"
-JUDGED = 10_000
+RECORDS = 10_000
 SHORT, MIDDLE = 100, 1_000
+JUDGED = ".band.verified, .band.qualified, .band.failed, .band.empty, .band.not-judged"
 SWITCHES = [
     *("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--enable-blink-features=ForceEagerMeasureMemory"),
 ]
-PATIENCE = 600_000
-"""Milliseconds until something must have happened. Only a page that hangs takes so long."""
+STALL = 60
+"""Seconds in which the page must change something. Only a page that hangs takes so long, on a busy machine, too."""
 
 WATCH = """
 window.benchLong = [];
@@ -115,6 +120,8 @@ RUN_BARE = """async ({ key, source, count }) => {
   for (const worker of workers) worker.terminate();
   return spent / 1000;
 }"""
+
+MEMORY = "async () => (await performance.measureUserAgentSpecificMemory()).bytes"
 
 SCROLL = """async (frames) => {
   const box = document.querySelector(".virtual");
@@ -204,10 +211,46 @@ def launch() -> Iterator[Any]:
 @contextmanager
 def new_page(browser: Any) -> Iterator[Any]:
     context = browser.new_context(viewport={"width": 1280, "height": 860})
-    context.set_default_timeout(PATIENCE)
+    context.set_default_timeout(STALL * 1000)
     context.add_init_script(WATCH)
     yield context.new_page()
     context.close()
+
+
+_started = time.monotonic()
+
+
+def note(words: str) -> None:
+    """Say on stderr how far the run is."""
+    print(f"{time.monotonic() - _started:6.1f} s  {words}", file=sys.stderr, flush=True)
+
+
+def run(page: Any, script: str, given: Any = None) -> Any:
+    """The answer of an async function in the page. Playwright alone would wait for it for ever."""
+    late = f"new Promise((_, no) => setTimeout(() => no(new Error('no answer in {STALL} s')), {STALL * 1000}))"
+    return page.evaluate(f"(given) => Promise.race([({script})(given), {late}])", given)
+
+
+def wait_for(page: Any, selector: str, words: str) -> None:
+    """Wait until something is in the page. Ends the run where the page changes nothing for `STALL` seconds."""
+    shown, since = "", time.monotonic()
+    while not page.locator(selector).count():
+        time.sleep(0.1)
+        now = page.locator("body").text_content()
+        if now != shown:
+            shown, since = now, time.monotonic()
+        if time.monotonic() - since > STALL:
+            raise SystemExit(
+                f"{words}: the page changed nothing for {STALL} s. It shows: {' '.join(shown.split())[:600]}"
+            )
+
+
+def wait_for_verdict(page: Any) -> None:
+    """Wait for the verdict on everything. Ends the run if it is another than that everything holds."""
+    wait_for(page, JUDGED, "a verdict")
+    if not page.locator(".band.verified").count():
+        text = " ".join(page.locator(".band").first.inner_text().split())
+        raise SystemExit(f"the page should say that everything holds. It says: {text[:600]}")
 
 
 def fill(ledger: Ledger, chain: str, records: int) -> None:
@@ -217,6 +260,7 @@ def fill(ledger: Ledger, chain: str, records: int) -> None:
 
 def make_site(directory: Path, name: str, records: int) -> tuple[Path, str]:
     """A site with one chain, and the key that sealed it."""
+    note(f"sealing and exporting {records:,} capsules")
     home = directory / f"{name}-home"
     with aver.open_ledger(home / "ledger.db", home=home) as ledger:
         fill(ledger, CHAIN, records)
@@ -232,24 +276,22 @@ def pin(page: Any, address: str, key: str) -> None:
     page.get_by_test_id("key").fill(key)
     page.get_by_test_id("pin").click()
     page.goto(f"{address}/index.html#/")
-    page.locator(".band.verified").first.wait_for()
+    # The verdict without the key may still stand there.
+    wait_for(page, ".band.verified", "a verdict with the pinned key")
     page.goto("about:blank")
 
 
 def judge(page: Any, address: str) -> dict[str, float]:
     """Open a site, wait for the verdict, and return the seconds it took and the longest task meanwhile."""
     page.goto(f"{address}/index.html")
-    page.locator(".band.verified, .band.qualified, .band.failed, .band.not-judged").first.wait_for()
+    wait_for_verdict(page)
     times = page.evaluate("benchTimes")
-    word = page.locator(".band h2").first.inner_text()
-    if "Verified" not in word:
-        raise SystemExit(f"the page says: {word}")
     tasks = [took for at, took in page.evaluate("benchLong") if at + took > times["began"] and at < times["ended"]]
     return {"seconds": (times["ended"] - times["began"]) / 1000, "task": max(tasks, default=0.0)}
 
 
 def bench_verification(browser: Any, directory: Path, rounds: int) -> list[Line]:
-    site, key = make_site(directory, "judged", JUDGED)
+    site, key = make_site(directory, "judged", RECORDS)
     tasks: list[float] = []
     with serve_folder(site) as address:
 
@@ -258,6 +300,7 @@ def bench_verification(browser: Any, directory: Path, rounds: int) -> list[Line]
                 pin(page, address, key)
                 found = judge(page, address)
             tasks.append(found["task"])
+            note(f"the page judged {RECORDS:,} in {found['seconds']:.2f} s")
             return found["seconds"]
 
         def bare() -> float:
@@ -265,12 +308,14 @@ def bench_verification(browser: Any, directory: Path, rounds: int) -> list[Line]
                 page.goto(f"{address}/bare.html")
                 count = page.evaluate("Math.min(Math.max((navigator.hardwareConcurrency || 2) - 1, 0), 8) + 1")
                 given = {"key": key, "source": f"/{CHAIN}.json", "count": count}
-                return float(page.evaluate(RUN_BARE, given))
+                seconds = float(run(page, RUN_BARE, given))
+            note(f"the floor took {seconds:.2f} s")
+            return seconds
 
         floor, page_took = in_turns(rounds, bare, ours)
     return [
         Line(
-            f"page: {JUDGED:,} signed capsules",
+            f"page: {RECORDS:,} signed capsules",
             f"{floor:.2f} s",
             f"{page_took:.2f} s",
             "",
@@ -287,20 +332,20 @@ def bench_memory(browser: Any, directory: Path, records: int) -> Line:
     with serve_folder(site) as address, new_page(browser) as page:
         pin(page, address, key)
         page.goto(f"{address}/index.html")
-        peak = 0.0
-        while True:
-            peak = max(peak, page.evaluate("performance.measureUserAgentSpecificMemory().then((found) => found.bytes)"))
-            if page.evaluate("benchTimes.ended !== undefined"):
-                break
-        word = page.locator(".band h2").first.inner_text()
-    if "Verified" not in word:
-        raise SystemExit(f"the page says: {word}")
+        peak, heard = 0.0, -10.0
+        while page.evaluate("benchTimes.ended === undefined"):
+            peak = max(peak, run(page, MEMORY))
+            if time.monotonic() - heard > 10:
+                heard = time.monotonic()
+                note(f"memory so far: {peak / 1e6:.0f} MB; {page.locator('.band .figure').all_inner_texts()}")
+        wait_for_verdict(page)
     return Line(f"  heap of page and workers, {records:,} capsules", "", f"{peak / 1e6:.0f} MB", "", "", "≤ 150 MB")
 
 
 def bench_rows(browser: Any, directory: Path, records: int, rounds: int) -> list[Line]:
     """First rows and scrolling, in a ledger behind `aver serve`."""
     home, path = directory / "rows-home", directory / "rows.db"
+    note(f"sealing a ledger with chains of {SHORT}, {MIDDLE:,} and {records:,}")
     with aver.open_ledger(path, home=home) as ledger:
         for chain, count in (("bench.short", SHORT), ("bench.middle", MIDDLE), ("bench.long", records)):
             fill(ledger, chain, count)
@@ -310,15 +355,17 @@ def bench_rows(browser: Any, directory: Path, records: int, rounds: int) -> list
     def open_chain(chain: str) -> float:
         with new_page(browser) as page:
             page.goto(served.link)
-            page.locator(".band").first.wait_for()
+            wait_for(page, ".band", "the first screen")
             page.evaluate("(to) => { window.benchStart = performance.now(); location.hash = to; }", f"#/chain/{chain}")
-            page.locator(".row:not(.loading)").first.wait_for()
+            wait_for(page, ".row:not(.loading)", f"the first row of {chain}")
             took = float(page.evaluate("benchTimes.rows - benchStart")) / 1000
             if chain in scrolled:
-                scrolled[chain].append(page.evaluate(SCROLL, 120))
+                scrolled[chain].append(run(page, SCROLL, 120))
+            note(f"first row of {chain} after {took * 1e3:.0f} ms; scrolling: {scrolled.get(chain, [None])[-1]}")
             return took
 
     try:
+        note("waiting for the index")
         served.wait_for_index()
         chains = ("bench.short", *scrolled)
         short, _, long = in_turns(rounds, *(partial(open_chain, chain) for chain in chains))
@@ -353,18 +400,15 @@ def measure_size() -> Line:
     return Line("page: its files, gzipped", "", f"{size / 1000:.1f} kB", "", "", "≤ 250 kB")
 
 
-def bench_explorer_page(directory: Path, *, quick: bool) -> list[Line]:
-    """The lines of the table; only the size where there is no Chromium."""
+def bench_explorer_page(directory: Path, *, quick: bool) -> Iterator[Line]:
+    """The lines of the table, each as soon as it is known; only the size where there is no Chromium."""
     rounds, records = (3, 20_000) if quick else (5, 100_000)
+    yield measure_size()
     with launch() as browser:
-        if browser is None:
-            return [measure_size()]
-        return [
-            *bench_verification(browser, directory, rounds),
-            bench_memory(browser, directory, records),
-            *bench_rows(browser, directory, records, rounds),
-            measure_size(),
-        ]
+        if browser is not None:
+            yield from bench_verification(browser, directory, rounds)
+            yield bench_memory(browser, directory, records)
+            yield from bench_rows(browser, directory, records, rounds)
 
 
 if __name__ == "__main__":
@@ -372,4 +416,6 @@ if __name__ == "__main__":
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
-        print(table(bench_explorer_page(Path(made), quick=options.quick)))
+        print(TABLE_HEAD, flush=True)
+        for line in bench_explorer_page(Path(made), quick=options.quick):
+            print(table_row(line), flush=True)

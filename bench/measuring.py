@@ -13,7 +13,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Line", "in_turns", "micro", "race", "table", "timed", "verification"]
+__all__ = ["TABLE_HEAD", "Line", "in_turns", "micro", "race", "table", "table_row", "timed", "verification"]
 
 
 @dataclass
@@ -26,13 +26,15 @@ class Line:
     target: str
 
 
+TABLE_HEAD = "| work | floor | Aver | qp-capsule | ratio | target |\n| --- | --- | --- | --- | --- | --- |"
+
+
+def table_row(line: Line) -> str:
+    return f"| {line.work} | {line.floor} | {line.aver} | {line.peer} | {line.ratio} | {line.target} |"
+
+
 def table(lines: list[Line]) -> str:
-    head = Line("work", "floor", "Aver", "qp-capsule", "ratio", "target")
-    rule = Line("---", "---", "---", "---", "---", "---")
-    return "\n".join(
-        f"| {line.work} | {line.floor} | {line.aver} | {line.peer} | {line.ratio} | {line.target} |"
-        for line in (head, rule, *lines)
-    )
+    return "\n".join([TABLE_HEAD, *map(table_row, lines)])
 
 
 def in_turns(rounds: int, *works: Callable[[], float]) -> list[float]:

@@ -309,7 +309,7 @@ def main() -> None:
         "search": lambda: bench_search(directory, quick=options.quick),
         "hostile": lambda: bench_hostile(directory, quick=options.quick),
         "explorer-api": lambda: bench_explorer_api(directory, rounds),
-        "explorer-page": lambda: bench_explorer_page(directory, quick=options.quick),
+        "explorer-page": lambda: list(bench_explorer_page(directory, quick=options.quick)),
     }
     lines: list[Line] = []
     try:

@@ -234,6 +234,7 @@ def test_search_reads_every_record(page: Any, bundle: Path) -> None:
     page.keyboard.press("Enter")
     page.get_by_text("This page read every record").wait_for()
     assert page.locator(".hits li").count() == 100
+    assert page.locator(".hits .excerpt mark").first.inner_text() == "alert(1"
     page.locator(".hits a").first.focus()
     page.keyboard.press("n")
     page.keyboard.press("Enter")
@@ -406,6 +407,32 @@ def test_site_on_a_web_server(page: Any, site: Path, ledger: Ledger) -> None:
         page.locator(".band.verified").wait_for(timeout=90_000)
         page.reload()
         page.locator(".band.verified").wait_for(timeout=90_000)  # The pin was kept.
+        server.shutdown()
+
+
+def test_keys_wait_until_it_is_known_whose_they_are(page: Any, site: Path, ledger: Ledger) -> None:
+    """A key that was pinned while the site was still being read would be pinned for no ledger, and lost."""
+    is_let = threading.Event()
+    is_seen = threading.Event()
+
+    class SlowHandler(QuietHandler):
+        def do_GET(self) -> None:
+            if self.path.endswith("/codex.two.json"):
+                is_seen.set()
+                is_let.wait()
+            super().do_GET()
+
+    with http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(SlowHandler, directory=str(site))
+    ) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        page.goto(f"http://localhost:{server.server_port}/#/keys")
+        is_seen.wait()
+        page.get_by_role("heading", name="Reading this site").wait_for()
+        assert page.get_by_test_id("pin").count() == 0
+        is_let.set()
+        pin(page, key_of(ledger))
+        page.locator(".band.verified").wait_for(timeout=90_000)
         server.shutdown()
 
 

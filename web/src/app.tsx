@@ -19,7 +19,8 @@ import { VIEWS, findView } from "./views/registry.ts";
 function CurrentView(): JSX.Element {
   const [name = "", ...parts] = route.value;
   const view = findView(name);
-  if (view.needs === "records" && contents.value === null) return opening.value ? <Opening /> : <OpenView parts={[]} />;
+  if (contents.value === null && opening.value && view.needs !== "nothing") return <Opening />;
+  if (contents.value === null && view.needs === "records") return <OpenView parts={[]} />;
   const { Module } = view;
   return <Module key={[name, parts[0]].join("/")} parts={parts} />;
 }

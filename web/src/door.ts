@@ -1,7 +1,7 @@
 /** Which door this page came through: the server of a ledger, a site, or nothing but the reader's own files. */
 
 import { LiveStream, type News } from "./source/live.ts";
-import { FILES_SCOPE, enterScope, pinKey, pins, readKeys } from "./source/pins.ts";
+import { FILES_SCOPE, enterScope, pinKey, pins, readKeyList } from "./source/pins.ts";
 import { secrets } from "./source/secrets.ts";
 import { openSite } from "./source/site.ts";
 import {
@@ -34,14 +34,16 @@ const REST = 5;
 /** Open what this page came with. */
 export async function openDoor(): Promise<void> {
   const door = document.documentElement.dataset["door"];
+  const isLive = door === "live" || secrets.token !== "";
+  // Said before the first wait: a key that the reader pinned meanwhile would be pinned for no ledger.
+  if (door === "site") opening.value = "Reading this site";
+  else if (isLive) opening.value = "Asking the server";
   await enterScope(FILES_SCOPE);
   try {
     if (door === "site") {
-      opening.value = "Reading this site";
       home.value = await openSite((done, total) => { opening.value = `Reading this site: ${done} of ${total} files`; });
       await openThing(home.value);
-    } else if (door === "live" || secrets.token) {
-      opening.value = "Asking the server";
+    } else if (isLive) {
       await openLive();
     }
   } catch (error) {
@@ -77,7 +79,7 @@ async function pinByLink(api: Api): Promise<void> {
     return;
   }
   const known = new Set(pins.value.map((pin) => pin.publicKey));
-  for (const key of readKeys(new TextDecoder().decode(raw))) {
+  for (const key of readKeyList(new TextDecoder().decode(raw))) {
     if (!known.has(key.ed25519)) pinKey(key, "by the link that aver serve printed");
   }
 }

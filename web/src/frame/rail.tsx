@@ -21,7 +21,7 @@ function Entry({ view }: { view: View }): JSX.Element {
 }
 
 export function Rail(): JSX.Element {
-  const shown = VIEWS.filter((view) => view.needs === "nothing" || contents.value !== null);
+  const shown = VIEWS.filter((view) => view.needs !== "records" || contents.value !== null);
   return (
     <nav class="rail" aria-label="Views">
       {shown.filter((view) => view.rail === "main").map((view) => <Entry key={view.route} view={view} />)}
@@ -33,7 +33,7 @@ export function Rail(): JSX.Element {
 
 export function BottomBar(): JSX.Element {
   const isOpen = contents.value !== null;
-  const shown = isOpen ? [...VIEWS.filter((view) => view.isOnPhone), findView("more")] : VIEWS.filter((view) => view.needs === "nothing" && view.rail !== "none");
+  const shown = isOpen ? [...VIEWS.filter((view) => view.isOnPhone), findView("more")] : VIEWS.filter((view) => view.needs !== "records" && view.rail !== "none");
   return (
     <nav class="bottom" aria-label="Views, short">
       {shown.map((view) => <Entry key={view.route} view={view} />)}

@@ -113,7 +113,14 @@ export function readKeys(text: string): PublicKey[] {
   const plain = text.trim();
   if (/^[0-9a-f]{16}$/.test(plain)) throw new Error("These 16 digits are only a fingerprint. Ask for the whole key: 64 digits.");
   if (/^[0-9A-Fa-f]{64}$/.test(plain)) return [new PublicKey(plain.toLowerCase())];
-  const data = readJson(plain);
+  const found = readKeyList(plain);
+  if (!found.length) throw new Error("There is no key in it. Give 64 hex digits, or the file that aver keys export writes.");
+  return found;
+}
+
+/** The keys in a list, which may have none: a new ledger has no key before its first record. */
+export function readKeyList(text: string): PublicKey[] {
+  const data = readJson(text);
   const found: PublicKey[] = [];
   const look = (value: unknown): void => {
     if (Array.isArray(value)) value.forEach(look);
@@ -127,6 +134,5 @@ export function readKeys(text: string): PublicKey[] {
     } else if (typeof value === "string" && /^[0-9a-f]{64}$/.test(value)) found.push(new PublicKey(value));
   };
   look(data);
-  if (!found.length) throw new Error("There is no key in it. Give 64 hex digits, or the file that aver keys export writes.");
   return found;
 }

@@ -37,8 +37,8 @@ export interface View {
   letter: string;
   /** Where the rail lists it: among the main views, below them, or nowhere. */
   rail: "main" | "more" | "none";
-  /** What must be open for it. */
-  needs: "records" | "nothing";
+  /** What must be open for it: records, or only the door. Pins belong to a ledger, so *Keys* waits until it is known which. */
+  needs: "records" | "door" | "nothing";
   Module: (props: ViewProps) => JSX.Element;
   /** The route of the rail's entry that stands for it, where it has none of its own. */
   within?: string;
@@ -53,7 +53,7 @@ export const VIEWS: View[] = [
   { route: "chains", title: "Chains", letter: "c", rail: "main", needs: "records", Module: ChainsView, isOnPhone: true },
   { route: "risk", title: "Risk", letter: "r", rail: "main", needs: "records", Module: RiskView },
   { route: "open", title: "Verify a file", letter: "f", rail: "main", needs: "nothing", Module: OpenView },
-  { route: "keys", title: "Keys", letter: "k", rail: "more", needs: "nothing", Module: KeysView },
+  { route: "keys", title: "Keys", letter: "k", rail: "more", needs: "door", Module: KeysView },
   { route: "acts", title: "Acts", letter: "i", rail: "more", needs: "records", Module: ActsView },
   { route: "protocol", title: "Protocol", letter: "p", rail: "more", needs: "records", Module: ProtocolView },
   { route: "meta", title: "Meta", letter: "m", rail: "more", needs: "records", Module: MetaView },
