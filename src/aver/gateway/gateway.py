@@ -65,6 +65,7 @@ from aver.gateway.calls.upstream import ToolDefinition, Upstream
 from aver.gateway.codes import BAD_REQUEST, CAPSULE_REQUIRED, POLICY_DENY, build_envelope, load_reason_codes
 from aver.gateway.delegation import Delegation, check_delegation
 from aver.gateway.executor.commit_order import CommitOrder
+from aver.gateway.executor.preconditions import Preconditions
 from aver.gateway.gated_action import CHANGING_INTENTS, build_action, build_change
 from aver.gateway.handles import DECLASSIFY, HandleStore
 from aver.gateway.ingress import Ingress, bind_constraints
@@ -149,6 +150,7 @@ class Gateway:
         settings: GatewaySettings,
         deployment: Deployment = "embedded",
         session: str = "",
+        preconditions: Preconditions,
         upstreams: dict[str, Upstream] | None = None,
         handles: HandleStore | None = None,
         clock: Callable[[], float] = time.time,
@@ -160,6 +162,7 @@ class Gateway:
         self._servers = servers
         self._executor = executor
         self.deployment = deployment
+        self._preconditions = preconditions
         self._upstreams = {} if upstreams is None else upstreams
         self._handles = handles or HandleStore(clock)
         self._clock = clock
@@ -365,7 +368,7 @@ class Gateway:
             delegations=() if visit.delegation is None else (visit.delegation.statement,),
         )
         act = _PreviewedAct(self, begun, visit.surroundings)
-        panel = PolicyPanel(self._servers, request, action_id)
+        panel = PolicyPanel(self._servers, request, action_id, self._preconditions.check)
         answer = ask(
             self.ledger,
             shown.action,
@@ -445,7 +448,7 @@ class Gateway:
         shown = self._show(request, preview.action_id)
         if shown.base != preview.base:
             return self._refuse_commit(preview, visit, "WORKSPACE_CHANGED", "the file has changed since the PREVIEW")
-        panel = PolicyPanel(self._servers, request, preview.action_id)
+        panel = PolicyPanel(self._servers, request, preview.action_id, self._preconditions.check)
         answer = ask(
             self.ledger,
             shown.action,
