@@ -37,7 +37,7 @@ def build_action(request: BoundRequest, *, action_id: str, workspace: str, diff:
 
 
 def build_change(request: BoundRequest, workspace: str, look: FileLook) -> str | None:
-    """Return the diff of a write; None where the file must not be shown, is no text, or does not change."""
+    """Return the diff of a write, empty where nothing changes; None where the file must not be shown or is no text."""
     if request.intent_id != "WriteWorkspaceFile":
         return None
     relpath = request.inputs["relpath"]
@@ -51,4 +51,6 @@ def build_change(request: BoundRequest, workspace: str, look: FileLook) -> str |
         before = None if look.base.sha256 is None else look.data.decode()
     except UnicodeDecodeError:
         return None
-    return unified_diff(relpath, before, request.inputs["content"]) or None
+    content = request.inputs["content"]
+    # A write of the content that is there changes nothing, and the empty diff says so.
+    return "" if before == content else unified_diff(relpath, before, content) or None
