@@ -17,6 +17,11 @@ import errno
 from typing import Any
 
 
+def install_advice(extra: str) -> str:
+    """Return the command that brings the packages of an extra, as advice for an error."""
+    return f"pip install 'aver-ledger[{extra}]', or in a checkout of Aver: pip install '.[{extra}]'"
+
+
 class AverError(Exception):
     """The root. `message` is one sentence; `advice`, where there is any, is the next step."""
 

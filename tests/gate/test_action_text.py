@@ -43,3 +43,22 @@ def test_a_long_command_is_cut_and_the_place_stays() -> None:
     assert len(line) <= SUMMARY_MAX
     assert line.startswith("Bash: xx")
     assert line.endswith("…, " + "c" * 79 + "…")
+
+
+def test_a_request_is_told_by_its_own_target() -> None:
+    """A request to a web server has a constant as recipient, and a call of a tool has its arguments inside."""
+    fetch = {"domain": "example.com", "resource_id": "a/b", "recipient": "alice@example.com", "text": "x"}
+    webhook = {"domain": "example.com:8443", "path": "/hook", "body": "{}", "recipient": "alice@example.com"}
+    call = {"server": "shop", "tool": "order", "arguments": {"id": 7, "item": "pens"}, "params": {}}
+    known = {**call, "arguments": {"item": "pens", "path": "/srv/a"}}
+    message = {"channel": "email", "recipient": "bob@example.com", "domain": "example.com", "text": "hi"}
+    told = {
+        ("FetchResource", "example.com/a/b"): fetch,
+        ("PostWebhook", "example.com:8443/hook"): webhook,
+        ("mcp__shop__order", "pens"): call,
+        ("mcp__shop__move", "/srv/a"): known,
+        ("SendMessage", "bob@example.com"): message,
+    }
+    for (tool, target), inputs in told.items():
+        action = {"tool": tool, "arguments": inputs, "request_sha256": "0" * 64}
+        assert summarise_action(action) == f"{tool}: {target}"

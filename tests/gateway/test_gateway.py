@@ -270,3 +270,13 @@ def test_insecure_mode_says_so_at_its_start_and_in_every_answer_and_record(
         assert office.write()["reason_code"] == "ALLOW_INSECURE"
         for record in office.ledger.read("gateway.s1"):
             assert record.to_dict()["context"]["environment"]["gateway"]["insecure"] is True
+
+
+def test_a_write_of_the_content_that_is_there_passes(office: Office) -> None:
+    """Agents write files again all the time. Nothing changes, so nobody need look at it."""
+    assert office.write("a.py", "x = 1\n")["reason_code"] == "ALLOW"
+    again = office.preview("a.py", "x = 1\n")
+    surely = ["a change inside the workspace that is surely of low risk"]
+    assert (again["reason_code"], again["data"]["reasons"]) == ("ALLOW", surely), again
+    assert office.write("a.py", "x = 1\n")["reason_code"] == "ALLOW"
+    assert office.ledger.verify().status == "verified"

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from aver.gateway.calls.upstream import FunctionTools
 from aver.gateway.delegation import sign_delegation
+from aver.gateway.effect_settings import CommandSettings, EffectSettings, MailSettings
 from support.act_ledgers import PARTNER, sign_token
 from support.acts import CALLER, Office, open_office
 
@@ -94,10 +96,13 @@ def test_an_act_that_is_too_large_to_judge_or_to_record_is_refused_and_recorded(
     ],
 )
 def test_a_large_act_within_the_limits_is_decided_and_its_records_hold(
-    office: Office, intent: str, inputs: dict[str, Any]
+    tmp_path: Path, intent: str, inputs: dict[str, Any]
 ) -> None:
-    assert office.act(intent, inputs)["reason_code"] in ("ALLOW", "REQUIRE_CONFIRM", "POLICY_DENY")
-    assert office.ledger.verify().status == "verified"
+    able = EffectSettings(commands=CommandSettings((("ls",),)), mail=MailSettings("localhost", "agent@example.com"))
+    with open_office(tmp_path / "work", effects=able) as office:
+        office.gateway.connect("s", FunctionTools({}))
+        assert office.act(intent, inputs)["reason_code"] in ("ALLOW", "REQUIRE_CONFIRM", "POLICY_DENY")
+        assert office.ledger.verify().status == "verified"
 
 
 def blobs_in(content: dict[str, Any]) -> list[str]:

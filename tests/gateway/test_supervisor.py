@@ -134,3 +134,14 @@ def test_a_part_that_cannot_start_ends_everything(town: Town) -> None:
     assert "was changed after it was pinned" in up.words
     assert "executor" in up.words
     assert "HAS ENDED" in up.words
+
+
+def test_a_second_one_starts_nothing_and_leaves_the_first_alone(town: Town) -> None:
+    with running(town) as first:
+        second = Running(town)
+        assert second.finish() == 3
+        assert "runs already" in second.words
+        assert "starts as process" not in second.words
+        assert all(lives(process) for process in first.children.values())
+        with town.open(session="beside") as gateway:
+            assert gateway.act(write())["reason_code"] == "ALLOW"

@@ -49,6 +49,7 @@ def test_the_core_can_gate_seal_and_verify() -> None:
         "tree-sitter-bash",
         "tomlkit",
         "jsonschema-rs",
+        "h11",
     }
     assert project["name"] == "aver-ledger"
     assert names == core

@@ -12,9 +12,12 @@ from typing import Any
 
 import pytest
 
+from aver import open_ledger
 from aver.agents.registry import client_names, load_client
-from aver.cli.verbs.doctor.proxy_canary import try_proxies
+from aver.cli.verbs.doctor.proxy_canary import check_proxied_servers, try_proxies
+from aver.config import load_config
 from aver.files.user_dirs import UserEnvironment
+from aver.gate.approvals import enrol_approver
 from aver.install.edit import get_entry, with_entry, with_value
 from aver.install.proxied_servers import (
     install_proxies,
@@ -26,6 +29,7 @@ from aver.install.proxied_servers import (
     wrap_entry,
 )
 from aver.mcp.proxy.http_headers import read_headers
+from support.approvals import somebody
 
 USER = {
     "claude-code": ".claude.json",
@@ -311,3 +315,24 @@ def test_doctor_sends_a_canary_that_is_refused_and_no_server_starts(
     path.write_text(json.dumps({"mcpServers": {"shop": {"command": str(fake), "args": words[1:]}}}))
     [finding] = try_proxies()
     assert finding.status == "problem"
+
+
+def test_doctor_warns_of_servers_beside_the_proxy_and_of_nobody_who_approves() -> None:
+    path = Path.home() / ".cursor" / "mcp.json"
+    path.parent.mkdir(parents=True)
+    shop = {"command": "/bin/true", "args": []}
+    path.write_text(json.dumps({"mcpServers": {"shop": shop}}))
+    assert list(check_proxied_servers(load_config())) == [], "no proxy is wanted yet"
+    install_proxies(load_client("cursor"), UserEnvironment(Path.home(), os.environ))
+    servers = json.loads(path.read_text())["mcpServers"]
+    path.write_text(json.dumps({"mcpServers": {**servers, "later": shop}}))
+    beside, nobody = check_proxied_servers(load_config())
+    assert (beside.status, nobody.status) == ("warning", "warning")
+    assert ("later" in beside.words, "shop" in beside.words) == (True, False)
+    assert "no approver is enrolled" in nobody.words
+    path.write_text(json.dumps({"mcpServers": servers}))
+    with open_ledger() as ledger:
+        person = somebody("ada")
+        ledger.keys.trust(person.public)
+        enrol_approver(ledger, person)
+    assert list(check_proxied_servers(load_config())) == []

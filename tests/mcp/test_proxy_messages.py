@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from aver.errors import BadInput
+from aver.gateway.codes import load_reason_codes
+from aver.mcp.proxy.call_judge import NEXT_STEPS
 from aver.mcp.proxy.messages import MessageProblem, read_server_line
 from aver.mcp.proxy.tool_book import ToolBook, list_changed_tools, server_file
 
@@ -29,3 +31,11 @@ def test_a_file_of_known_tools_with_a_definition_that_is_no_text(tmp_path: Path,
     path.write_text(json.dumps(document))
     with pytest.raises(BadInput, match="is not the file of the server"):
         list_changed_tools(home, "mail")
+
+
+def test_advice_to_a_client_speaks_of_calls() -> None:
+    """A client of MCP has no PREVIEW and no COMMIT. The proxy itself keeps the tx of a call."""
+    kept = {"TX_INVALID", "TX_SESSION_MISMATCH", "TX_CALLER_MISMATCH", "TX_AUTH_CONTEXT_MISMATCH"}
+    for code in load_reason_codes().values():
+        advice = NEXT_STEPS.get(code.name, code.advice)
+        assert code.name in kept or not any(word in advice for word in ("PREVIEW", "COMMIT", "tx_id")), code.name

@@ -353,3 +353,24 @@ def test_more_calls_at_once_than_connections_that_are_kept() -> None:
         assert len(client._idle) == part_client.IDLE_MAX
         client.close()
         assert not client._idle
+
+
+def test_a_part_that_ends_before_its_answer_is_told_in_words() -> None:
+    """As an executor that is killed during an act."""
+    with answering(read_request) as address:
+        error = failure_of(address)
+    assert error.may_have_arrived
+    assert error.message.endswith("closed the connection before it answered")
+
+
+def test_two_calls_share_one_timeout() -> None:
+    go = threading.Event()
+
+    with answering(lambda connection: go.wait(PATIENCE)) as address:
+        client = client_of(address, timeout=0.2)
+        deadline = client.begin()
+        for _ in range(2):
+            with pytest.raises(PartUnavailable, match=r"within 0\.2 seconds"):
+                client.get("/health", deadline=deadline)
+        go.set()
+    assert client.begin(most=100) - client.begin(most=0.05) > 0.1

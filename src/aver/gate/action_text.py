@@ -41,6 +41,8 @@ def summarise_action(action: Mapping[str, Any]) -> str:
 def _find_words(action: Mapping[str, Any], tool: str) -> str:
     """Return what the action would do: its command, its path, its files, or else its description."""
     arguments = action.get("arguments")
+    if action.get("request_sha256") and isinstance(arguments, Mapping):
+        arguments = _select_target(arguments)
     for name in _TELLING_ARGUMENTS if isinstance(arguments, Mapping) else ():
         value = arguments.get(name) if isinstance(arguments, Mapping) else None
         if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
@@ -53,6 +55,20 @@ def _find_words(action: Mapping[str, Any], tool: str) -> str:
     described = _as_line(action.get("description"))
     # Hooks and adapters describe a call by its tool alone, which the line has already.
     return "" if described == f"call {tool}" else described
+
+
+def _select_target(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the inputs of a request that name its target, as arguments of a call."""
+    # A request to a web server has a constant as its recipient, which goes nowhere.
+    for name in ("resource_id", "path"):
+        if isinstance(inputs.get("domain"), str) and isinstance(inputs.get(name), str):
+            return {"url": f"{inputs['domain']}/{inputs[name].removeprefix('/')}"}
+    inner = inputs.get("arguments")
+    if "server" not in inputs or not isinstance(inner, Mapping):
+        return inputs
+    # Of a tool that Aver does not know, the first texts say most.
+    texts = [value for value in inner.values() if isinstance(value, str) and value.strip()]
+    return inner if any(name in inner for name in _TELLING_ARGUMENTS) else {"query": ", ".join(texts[:3])}
 
 
 def _as_line(value: Any) -> str:

@@ -20,6 +20,7 @@ from aver.gateway.calls.upstream import Upstream
 from aver.gateway.executor.answer_effect import release_answer
 from aver.gateway.executor.effects import build_effects
 from aver.gateway.executor.executor import ActEffect, Executor
+from aver.gateway.executor.preconditions import Preconditions
 from aver.gateway.executor.tool_effects import ToolEffects
 from aver.gateway.gateway import Gateway
 from aver.gateway.handles import HandleStore
@@ -86,9 +87,10 @@ def open_embedded(
     upstreams: dict[str, Upstream] = {}
     handles = HandleStore(clock)
     own = build_effects(ledger, workspace, settings.effects, handles) if effects is None else effects
+    all_effects = {**ToolEffects(upstreams).by_intent, "FinalizeOutput": release_answer, **own}
     executor = Executor(
         ledger,
-        {**ToolEffects(upstreams).by_intent, "FinalizeOutput": release_answer, **own},
+        all_effects,
         trust=trust,
         # The gateway compares an older PREVIEW with the rules as they are now, and has the servers decide again.
         program_id=lambda: servers[0].program_id or name_program(load(workspace)),
@@ -108,6 +110,8 @@ def open_embedded(
         workspace=workspace,
         settings=settings,
         session=session,
+        # The settings are those of Aver's own effects.
+        preconditions=Preconditions(all_effects, upstreams, settings.effects if effects is None else None),
         upstreams=upstreams,
         handles=handles,
         clock=clock,

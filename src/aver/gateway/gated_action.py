@@ -41,10 +41,9 @@ def build_action(request: BoundRequest, *, action_id: str, workspace: str, diff:
 
 
 def build_change(request: BoundRequest, workspace: str, look: FileLook) -> str | None:
-    """Return the diff of a write or a removal.
+    """Return the diff of a write or a removal, empty where nothing changes.
 
-    None where a write must not be shown, is of a file that is no text, or changes nothing. None also where there is no
-    file to remove.
+    None where a write must not be shown, or is of a file that is no text. None also where there is no file to remove.
     """
     relpath, is_there = request.inputs["relpath"], look.base.sha256 is not None
     text: str | None = None
@@ -57,7 +56,9 @@ def build_change(request: BoundRequest, workspace: str, look: FileLook) -> str |
         return _show_removal(relpath, look, text) if is_there else None
     if is_there and text is None:
         return None
-    return unified_diff(relpath, text, request.inputs["content"]) or None
+    content = request.inputs["content"]
+    # A write of the content that is there changes nothing, and the empty diff says so.
+    return "" if text == content else unified_diff(relpath, text, content) or None
 
 
 def _show_removal(relpath: str, look: FileLook, text: str | None) -> str:

@@ -57,6 +57,7 @@ from aver.gateway.calls.upstream import ToolDefinition, Upstream
 from aver.gateway.codes import BAD_REQUEST, build_envelope, load_reason_codes
 from aver.gateway.executor.commit_order import CommitOrder
 from aver.gateway.executor.executor import Executor, PreparedCommit
+from aver.gateway.executor.preconditions import Preconditions
 from aver.gateway.handles import DECLASSIFY, HandleStore
 from aver.gateway.intents import ActInputs, IntentCall, read_inputs
 from aver.gateway.policy_panel import PolicyPanel
@@ -87,6 +88,7 @@ class Gateway:
         settings: GatewaySettings,
         deployment: Deployment = "embedded",
         session: str = "",
+        preconditions: Preconditions,
         upstreams: dict[str, Upstream] | None = None,
         handles: HandleStore | None = None,
         clock: Callable[[], float] = time.time,
@@ -98,6 +100,7 @@ class Gateway:
         self._servers = servers
         self._executor = executor
         self.deployment = deployment
+        self._preconditions = preconditions
         self._upstreams = {} if upstreams is None else upstreams
         self._handles = handles or HandleStore(clock)
         self._clock = clock
@@ -235,7 +238,8 @@ class Gateway:
         """Have both servers decide, seal it, and answer. `is_committed`: the caller asks for the COMMIT, too."""
         action_id = shown.action.call_id
         begun = begin_preview(request, shown, visit)
-        panel, executor = PolicyPanel(self._servers, request, action_id), self._executor
+        panel = PolicyPanel(self._servers, request, action_id, self._preconditions.check)
+        executor = self._executor
 
         def prepare(preview: Preview, decision: Capsule) -> PreparedCommit | None:
             assert isinstance(executor, Executor)
@@ -306,7 +310,7 @@ class Gateway:
         shown = self._show(request, preview.action_id)
         if shown.base != preview.base:
             return self._refuse_commit(preview, visit, "WORKSPACE_CHANGED", "the file has changed since the PREVIEW")
-        panel = PolicyPanel(self._servers, request, preview.action_id)
+        panel = PolicyPanel(self._servers, request, preview.action_id, self._preconditions.check)
         answer = ask(
             self.ledger,
             shown.action,

@@ -7,6 +7,7 @@ servers, and their answers must agree. Otherwise the decision is a refusal, with
     a server runs another program                                     POLICY_UNAVAILABLE
     one allows and the other refuses, or they want different things   POLICY_DENY, servers_disagree
     both refuse                                                       POLICY_DENY, or the code of the deciding rule
+    both allow, and the executor would refuse it for certain          the executor's code (`executor.preconditions`)
 
 A refusal of both is also the gate's own decision. So its record can be made again by anyone, as every other decision.
 """
@@ -14,11 +15,11 @@ A refusal of both is also the gate's own decision. So its record can be made aga
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from aver.errors import AverError, Unavailable
+from aver.errors import AverError, Refused, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.gate.action import Action, Facts
 from aver.gate.decide import ActionReading, Gate, build_refusal, decide, read_action
@@ -36,7 +37,7 @@ from aver.gateway.policy_server import (
 )
 from aver.gateway.proof.attestation import Attestation, PolicyKeys, check_attestation, find_binding_problem
 from aver.gateway.proof.evidence import PolicyBits, Share, join_shares
-from aver.gateway.proof.patch import NOOP, SanitizePatch
+from aver.gateway.proof.patch import NOOP, SanitizePatch, apply_patch
 from aver.gateway.request import BoundRequest
 from aver.keys.statement import Statement
 from aver.log import debug
@@ -99,10 +100,17 @@ class PolicyPanel:
     A panel serves one act: `ask` may have it decide several times, and the last answer counts.
     """
 
-    def __init__(self, servers: Sequence[Evaluator], request: BoundRequest, action_id: str) -> None:
+    def __init__(
+        self,
+        servers: Sequence[Evaluator],
+        request: BoundRequest,
+        action_id: str,
+        check_effect: Callable[[str, Mapping[str, Any]], None] = lambda intent_id, inputs: None,
+    ) -> None:
         self._servers = servers
         self._request = request
         self._action_id = action_id
+        self._check_effect = check_effect
         self.answer = PanelAnswer(reason_code=POLICY_UNAVAILABLE, detail="nobody was asked")
 
     def decide(
@@ -186,8 +194,16 @@ class PolicyPanel:
         joined, names = join_shares(shares[0], shares[1]), shares[0].outputs.keys() | shares[1].outputs.keys()
         if joined.keys() != names or not bits.outputs.items() <= joined.items():
             return replace(refusal, detail="servers_disagree: the two shares give another decision than both attest")
+        patch = read_patch(decision)
+        try:
+            # Now, so that nobody is asked to approve it. The executor looks at the inputs after the patch, too.
+            intent_id, inputs = self._request.intent_id, self._request.inputs
+            self._check_effect(intent_id, inputs if patch == NOOP else apply_patch(patch, intent_id, inputs).inputs)
+        except Refused as certain:
+            debug("gateway", "the executor would refuse %s: %s", self._action_id, certain.message)
+            return replace(refusal, reason_code=certain.code, detail=str(certain))
         code = "REQUIRE_CONFIRM" if bits.need_confirm else "ALLOW"
-        return replace(refusal, reason_code=code, shares=(shares[0], shares[1]), bits=bits, patch=read_patch(decision))
+        return replace(refusal, reason_code=code, shares=(shares[0], shares[1]), bits=bits, patch=patch)
 
 
 def _read_question(question: EvaluationQuestion, gate: Gate, effects: Effects | None) -> ActionReading | None:

@@ -197,9 +197,10 @@ def _read_seconds(
 ) -> int:
     given = environment.get(variable, "")
     if given:
-        # A wrong or negative number in the environment must not make evidence last longer than the default.
-        value = int(given) if given.isascii() and given.isdecimal() and len(given) < 9 else 0
-        return min(value, TTL_MAX) if value > 0 else default
+        # As in the file: a number that is wrong must not become another one in silence.
+        if not (given.isascii() and given.isdecimal() and len(given) < 9 and 1 <= int(given) <= TTL_MAX):
+            raise BadInput(f"the variable {variable} must be a whole number from 1 to {TTL_MAX}, not {given[:40]!r}")
+        return int(given)
     return int_field(table.get(name, default), f"{where} {name}", low=1, high=TTL_MAX)
 
 

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 from aver.capsule.json_document import dump_document
 from aver.capsule.json_reader import read_json
 from aver.config import ensure_home
-from aver.errors import AverError, Unavailable
+from aver.errors import AverError, Unavailable, install_advice
 from aver.files.atomic import replace_file
 from aver.files.user_dirs import UserEnvironment
 from aver.ingest.contract import Adapter, TranscriptSource
@@ -175,7 +175,7 @@ class TranscriptWatcher:
         except ImportError:
             raise Unavailable(
                 "following transcripts by file events needs the package watchfiles",
-                advice='pip install "aver-ledger[watch]"',
+                advice=install_advice("watch"),
             ) from None
         try:
             for update in self.begin():

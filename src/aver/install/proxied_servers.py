@@ -65,6 +65,10 @@ _RESULTS: tuple[EditResult, ...] = ("installed", "updated", "removed", "unchange
 """The results for a file, the first that is among those of its servers."""
 
 
+NOT_BEHIND = "NOT behind it: "
+"""Stands in a state before the servers that no proxy guards."""
+
+
 class CannotCarry(Exception):
     """An entry that cannot be put behind the proxy, and why."""
 
@@ -293,7 +297,7 @@ def read_proxies_state(client: Client, around: UserEnvironment) -> list[InstallS
         if not behind and (not others or place.servers[0] == "projects"):
             continue
         words = [f"behind it: {', '.join(behind)}"] if behind else []
-        words += [f"NOT behind it: {', '.join(others)}"] if others else []
+        words += [f"{NOT_BEHIND}{', '.join(others)}"] if others else []
         state = "absent" if not behind else "installed"
         found.append(InstallState(client.name, place.path, state, "; ".join(words), PROXY_PART))
     return found

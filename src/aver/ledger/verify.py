@@ -126,6 +126,7 @@ def build_examinations(
                     is_single=is_single,
                     is_own=source == own and is_ours,
                     home=str(ledger.config.home) if source == own and is_ours else "",
+                    verifier_home="" if rules.ring.closed else str(ledger.config.home),
                     follower=None if chosen & doubtful else follower,
                 )
             )

@@ -8,5 +8,5 @@
     part_server  a server of JSON routes: the parts of the gateway
     part_client  its client
 
-`wire`, `part_server` and `part_client` need h11, of the extra `gateway`. The others need the standard library only.
+`wire`, `part_server` and `part_client` need h11, which the core install has. The others need the standard library only.
 """

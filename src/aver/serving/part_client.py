@@ -79,13 +79,27 @@ class PartClient:
         self._answer_max = answer_max
         self._idle: deque[_ClientConnection] = deque(maxlen=IDLE_MAX)
 
-    def post(self, path: str, document: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Send a document, and return the answer's. `NotCanonical` if it is not JSON, else `PartUnavailable`."""
-        return self._call("POST", path, canonical_json(document), headers or {})
+    def post(
+        self,
+        path: str,
+        document: Mapping[str, Any],
+        headers: Mapping[str, str] | None = None,
+        *,
+        deadline: float | None = None,
+    ) -> dict[str, Any]:
+        """Send a document, and return the answer's. `NotCanonical` if it is not JSON, else `PartUnavailable`.
 
-    def get(self, path: str) -> dict[str, Any]:
+        `deadline` is that of `begin`; without it, the whole timeout begins now.
+        """
+        return self._call("POST", path, canonical_json(document), headers or {}, deadline)
+
+    def get(self, path: str, *, deadline: float | None = None) -> dict[str, Any]:
         """Return the document at a path. Raises `PartUnavailable`."""
-        return self._call("GET", path, b"", {})
+        return self._call("GET", path, b"", {}, deadline)
+
+    def begin(self, most: float | None = None) -> float:
+        """Return the deadline of calls that share one timeout, of at most `most` seconds, which begins now."""
+        return time.monotonic() + (self._timeout if most is None else min(self._timeout, most))
 
     def close(self) -> None:
         """Close the connections that wait to be used again. The client can still be used."""
@@ -93,8 +107,10 @@ class PartClient:
             while True:
                 self._idle.pop().socket.close()
 
-    def _call(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
-        deadline = time.monotonic() + self._timeout
+    def _call(
+        self, method: str, path: str, body: bytes, headers: Mapping[str, str], deadline: float | None
+    ) -> dict[str, Any]:
+        deadline = self.begin() if deadline is None else deadline
         request = self._build_request(method, path, body, headers)
         connection = self._send_request(request, body, deadline)
         try:
@@ -185,6 +201,9 @@ class PartClient:
                 elif isinstance(event, h11.ConnectionClosed):
                     raise ConnectionResetError("it closed the connection")
         except h11.RemoteProtocolError as error:
+            # The part has gone, as one that was killed. h11 calls that a wrong message.
+            if not status and http.trailing_data == (b"", True):
+                raise self._error("closed the connection before it answered", may_have_arrived=True) from error
             words = clip_text(to_one_line(str(error)), SHOWN_MAX)
             raise self._error(f"gave an answer that is not HTTP/1.1: {words}", may_have_arrived=True) from error
         except OSError as error:

@@ -130,6 +130,8 @@ class Examination:
     """Whether the ring in `rules` is the one that seals in this ledger. Then records of other keys decide nothing."""
     home: str = ""
     """The directory of the home that the ring belongs to, where `is_own`: it has further keys and settings."""
+    verifier_home: str = ""
+    """The directory of the verifier's own home, whose settings may name keys. Empty where only given keys count."""
     follower: ChainFollower | None = None
     """Has taken every record of the one chain, and each of them holds. None where the examiner reads it itself."""
 

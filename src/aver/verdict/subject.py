@@ -65,6 +65,11 @@ class VerifyOptions:
     examiners: tuple[Examiner, ...] = ()
     progress: Callable[[int, int], None] | None = None
 
+    @property
+    def verifier_home(self) -> str:
+        """The directory whose settings may name further keys; empty where only the given keys count."""
+        return "" if self.ring.closed else str(self.home)
+
     def rules(
         self,
         retired: Mapping[str, Retirement],

@@ -78,9 +78,12 @@ def test_inputs_come_from_a_file_or_from_stdin(desk: Desk) -> None:
         ("WriteWorkspaceFile", '{"relpath": "../a", "content": ""}', (), "WORKSPACE_PATH_BLOCKED"),
         ("WriteWorkspaceFile", WRITE, ("--constraints", '{"more": 1}'), "BAD_REQUEST"),
         ("RunCommand", '{"argv": ["rm", "-rf", "/"]}', (), "REQUIRE_CONFIRM"),
+        ("RunCommand", '{"argv": ["git", "push"]}', (), "CAPABILITY_DENY"),
     ],
 )
 def test_a_denial_exits_with_five(desk: Desk, intent: str, inputs: str, options: tuple[str, ...], code: str) -> None:
+    desk.aver.home.mkdir(mode=0o700)
+    (desk.aver.home / "config.toml").write_text('[gateway.commands]\nallow = ["rm"]\n')
     done = desk.act(intent, inputs, "--json", *options)
     assert (done.code, done.json["status"], done.json["reason_code"]) == (5, "DENY", code)
     assert not list(desk.workspace.iterdir())
@@ -100,3 +103,52 @@ def test_insecure_mode_is_loud(desk: Desk) -> None:
     done = desk.act("WriteWorkspaceFile", WRITE, "--json", EXECUTOR_INSECURE_ALLOW="1")
     assert done.json["reason_code"] == "ALLOW_INSECURE"
     assert "EXECUTOR_INSECURE_ALLOW" in done.err
+
+
+class TestSkills:
+    """A package with a sign, which an agent asks to install."""
+
+    @staticmethod
+    def bring(desk: Desk) -> str:
+        source = desk.aver.directory / "sk"
+        (source / "tools").mkdir(parents=True)
+        (source / "SKILL.md").write_text("# Notes\n")
+        (source / "tools" / "run.sh").write_text("pip install thing\n")
+        return str(desk.aver("gateway", "skill", "add", source, "--json").json["digest"])
+
+    def test_the_person_who_approves_sees_files_and_signs(self, desk: Desk) -> None:
+        inputs = json.dumps({"skill_id": "notes", "skill_digest": self.bring(desk)})
+        secret = {"stdin": "correct horse battery staple\n"}
+        assert desk.aver("keys", "new", "person:ada", "--passphrase-fd", "0", **secret).code == 0
+        assert desk.aver("approvals", "enrol", "person:ada", "--passphrase-fd", "0", **secret).code == 0
+        asked = desk.act("CommitSkillInstall", inputs, "--json").json["data"]["approval"]
+        shown = desk.aver("approvals", "show", asked).out
+        assert "2 files" in shown
+        assert "tools/run.sh  18 bytes" in shown
+        assert "look: tools/run.sh: install: pip install" in shown
+        told = desk.aver("approvals", "approve", asked, "--passphrase-fd", "0", **secret)
+        assert (told.code, "look: tools/run.sh: install: pip install" in told.out) == (0, True), told
+        assert desk.act("CommitSkillInstall", inputs, "--json").json["reason_code"] == "REQUIRE_CONFIRM", "new session"
+        assert desk.aver("verify").code == 0
+
+    def test_a_changed_package_does_not_hide_the_others(self, desk: Desk) -> None:
+        digest = self.bring(desk)
+        other = desk.aver.directory / "other"
+        other.mkdir()
+        (other / "SKILL.md").write_text("# Other\n")
+        kept = desk.aver("gateway", "skill", "add", other, "--json").json["digest"]
+        packages = desk.aver.home / "gateway/skills/packages"
+        (packages / digest / "SKILL.md").write_text("# Changed\n")
+        listed = desk.aver("gateway", "skill", "list")
+        assert (listed.code, kept in listed.out) == (1, True)
+        assert f"the package {digest} was changed" in listed.out
+        assert str(packages) in listed.out
+        found = desk.aver("gateway", "skill", "list", "--json").json
+        assert ([each["digest"] for each in found["packages"]], len(found["damaged"])) == ([kept], 1)
+
+
+@pytest.mark.parametrize("value", ["abc", "-1", "999999999", "0"])
+@pytest.mark.parametrize("name", ["TX_TTL_S", "POLICY_MAC_TTL_S"])
+def test_a_wrong_number_in_the_environment_is_refused(desk: Desk, name: str, value: str) -> None:
+    done = desk.act("CheckWriteWorkspaceFile", WRITE, **{name: value})
+    assert (done.code, name in done.err, repr(value) in done.err) == (2, True, True)

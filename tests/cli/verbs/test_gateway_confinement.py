@@ -82,6 +82,23 @@ def test_an_agent_acts_and_its_exit_code_is_that_of_the_command(aver: Aver, work
 
 
 @needs_wrapper
+@pytest.mark.parametrize("name", ["python", "python3"])
+def test_a_program_is_started_by_any_of_its_names(aver: Aver, work: Path, name: str) -> None:
+    """A virtual environment has one Python with several names, and `sys.executable` is one of them."""
+    contract = write_contract(aver.directory, quick_contract())
+    (work / "agent.py").write_text("print('it runs')")
+    ran = aver("gateway", "run", "--contract", contract, "--workspace", work, "--", name, "agent.py")
+    assert (ran.code, ran.out) == (0, "it runs\n"), ran.err
+
+
+@needs_wrapper
+def test_a_name_beside_a_program_that_is_another_program_is_refused(aver: Aver, work: Path) -> None:
+    contract = write_contract(aver.directory, quick_contract())
+    ran = aver("gateway", "run", "--contract", contract, "--workspace", work, "--", "pip", "--version")
+    assert (ran.code, "does not allow to start pip" in ran.err) == (2, True)
+
+
+@needs_wrapper
 def test_an_agent_does_not_start_where_the_contract_does_not_hold(aver: Aver, work: Path) -> None:
     wanted = {"id": "internet", "kind": "internet_get", "must_deny": False, "url": "https://192.0.2.1/"}
     contract = write_contract(aver.directory, quick_contract(assertions=[wanted]))

@@ -91,3 +91,30 @@ def test_bad_options(acme: Aver, options: tuple[str, ...]) -> None:
 
 def test_a_jti_that_is_none(acme: Aver) -> None:
     assert acme("gateway", "revoke", "not a jti").code == 2
+
+
+def test_a_revoked_id_that_was_never_issued_is_told(acme: Aver) -> None:
+    issued = delegate(acme).json["jti"]
+    assert acme("gateway", "revoke", issued).err == ""
+    assert acme("gateway", "revoke", issued, "--json").json["issued_here"] is True
+    typo = acme("gateway", "revoke", "dlg_nosuch")
+    assert (typo.code, "no token dlg_nosuch was issued here" in typo.err) == (0, True)
+    assert acme("gateway", "revoke", "dlg_nosuch", "--json").json["issued_here"] is False
+
+
+def test_a_child_ends_with_its_parent_unless_it_is_told_otherwise(acme: Aver, tmp_path: Path) -> None:
+    acme("keys", "new", "agent:build")
+    key = next(each for each in acme("keys", "show", "--json").json["keys"] if each["identity"] == "agent:build")
+    with (acme.home / "config.toml").open("a") as config:
+        config.write(f'[gateway.principals."agent:build"]\nkey = "{key["public_key"]}"\n')
+    parent = delegate(acme, "--for", "30m")
+    file = tmp_path / "token.json"
+    file.write_text(parent.out)  # As --json prints it.
+    more = ("--identity", "agent:build", "--parent", f"@{file}")
+    scope = {"principal": "agent:build", "scope": "intent:WriteWorkspaceFile"}
+    assert delegate(acme, *more, **scope).json["expires"] == parent.json["expires"]
+    late = delegate(acme, *more, "--for", "2h", **scope)
+    assert (late.code, "--for" in late.err) == (2, True)
+    file.write_text('{"jti": 1}')
+    none = delegate(acme, *more, **scope)
+    assert (none.code, "--parent" in none.err, "@FILE" in none.err) == (2, True, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,3 +40,37 @@ def test_the_command_writes_a_file_that_anyone_verifies(acts: Acts, aver: Aver, 
     assert aver("verify", path, "--key", path, **elsewhere).code == 2  # Keys that come with the act prove nothing.
     assert aver("gateway", "export", "a_nothing", "--out", tmp_path / "no.json", **home).code == 2
     assert not (tmp_path / "no.json").exists()
+
+
+def test_a_delegated_act_is_verified_by_the_printed_command(aver: Aver, tmp_path: Path) -> None:
+    """The principal's key is on the ring, under another name than the principal's."""
+    aver("keys", "new", "agent:acme")
+    aver("keys", "export", "agent:acme", "--out", tmp_path / "acme.json")
+    key = json.loads((tmp_path / "acme.json").read_text())["keys"][0]["public_key"]
+    settings = f'[gateway.principals."ext:acme"]\nkey = "{key}"\n'
+    (aver.home / "config.toml").write_text(settings)
+    signer = ("--principal", "ext:acme", "--identity", "agent:acme")
+    issued = aver("gateway", "delegate", "agent:build", *signer, "--session", "s1", "--scope", "*", "--json").json
+    constraints = json.dumps({"external_principal": "ext:acme", "delegation_token": issued["token"]})
+    act = ("--inputs", '{"relpath": "a.txt", "content": "hello"}', "--session", "s1", "--caller", "agent:build")
+    done = aver("gateway", "act", "WriteWorkspaceFile", *act, "--constraints", constraints, "--json").json
+    assert done["reason_code"] == "ALLOW", done
+    path, keys, bundle = tmp_path / "act.json", tmp_path / "keys.json", tmp_path / "bundle"
+    ran = aver("gateway", "export", done["data"]["action_id"], "--out", path)
+    assert f"--key keys.json --key {key}" in ran.out
+    names = ran.out.partition("aver keys export ")[2].partition(" --out")[0].split()
+    assert aver("keys", "export", *names, "--out", keys).code == 0
+    elsewhere = {"AVER_HOME": str(tmp_path / "elsewhere")}
+    ran = aver("verify", path, "--key", keys, "--key", key, "--json", **elsewhere)
+    # An act file never has the records of revoked tokens. The token itself is checked.
+    assert (ran.code, UNKNOWN in ran.out) == (0, False), ran.json
+    # The settings of a home are its owner's word about a principal, also for a file or a bundle.
+    assert aver("export", "--out", bundle).code == 0
+    for thing in (path, bundle):
+        assert UNKNOWN not in aver("verify", thing, "--json").out, thing
+        assert UNKNOWN in aver("verify", thing, "--key", keys, "--json").out, "given keys count alone"
+    (aver.home / "config.toml").write_text(settings.replace("ext:acme", "ext:other"))
+    assert UNKNOWN in aver("verify", path, "--json").out
+
+
+UNKNOWN = "of 'ext:acme' is not known here"

@@ -61,6 +61,20 @@ def test_a_rule_that_is_new_is_shown(aver: Aver) -> None:
     assert any(line.startswith('+@id("no-secrets-file")') for line in changes)
 
 
+def test_status_tells_of_rules_that_are_not_pinned(aver: Aver) -> None:
+    aver("gateway", "init")
+    assert aver("gateway", "status", "--json").json["rules_problem"] == ""
+    used = aver("policy", "init", "--use").out
+    assert "aver gateway pin" in used
+    with next((aver.home / "policy").glob("*.cedar")).open("a") as rules:
+        rules.write(RULE)
+    shown = aver("gateway", "status")
+    assert (shown.code, "every act is POLICY_UNAVAILABLE" in shown.out) == (1, True)
+    assert "not the pinned ones" in aver("gateway", "status", "--json").json["rules_problem"]
+    aver("gateway", "pin")
+    assert aver("gateway", "status", "--json").json["rules_problem"] == ""
+
+
 def test_a_home_in_one_process(sealed: Aver) -> None:
     status = sealed("gateway", "status", "--json")
     assert (status.code, status.json["deployment"], status.json["parts"]) == (0, "embedded", [])

@@ -217,3 +217,11 @@ def test_words() -> None:
 def test_measuring_is_that_of_features() -> None:
     diff = diff_of(7)
     assert estimate(edit(diff), NOW, RiskState()).features == measure_diff(diff).features.to_dict()
+
+
+def test_an_empty_diff_of_an_agent_shows_nothing() -> None:
+    """Only the gateway, which makes the diff itself, can say by an empty one that nothing changes."""
+    action = edit("")
+    told = estimate(action, NOW, RiskState())
+    assert told.change is None
+    assert estimate(replace(action, request_sha256="0" * 64), NOW, RiskState()).change is not None

@@ -53,7 +53,7 @@ def test_a_message_reaches_its_one_recipient(box: MailBox) -> None:
     assert message["To"] == "bob@example.com"
     assert message["Idempotency-Key"] == "a_0123456789abcdef"
     assert message["Message-ID"] == done.data["message_id"] == "<a_0123456789abcdef@example.com>"
-    assert message["Subject"] == "Message from agent:writer"
+    assert message["Subject"] == "Message from an agent"
     assert message.get_content().replace("\r\n", "\n") == "Grüße\n.\nTo: eve@example.com\n"
 
 

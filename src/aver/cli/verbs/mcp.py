@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from aver.cli.options import Usage, add_ledger, add_tenant, parse_count
 from aver.cli.terminal import Screen, StderrScreen
-from aver.errors import Unavailable
+from aver.errors import Unavailable, install_advice
 
 if TYPE_CHECKING:
     from aver.mcp.service import Service
@@ -56,7 +56,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     except ImportError as error:
         raise Unavailable(
             f"the MCP server needs a package that is not installed: {error.name}",
-            advice="pip install 'aver-ledger[mcp]'",
+            advice=install_advice("mcp"),
         ) from error
     if given.trace is not None:
         return _serve_participant(given)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from aver.cli.options import Usage, add_ledger, add_tenant, parse_count
 from aver.cli.terminal import Screen, StderrScreen
-from aver.errors import Unavailable
+from aver.errors import Unavailable, install_advice
 
 EXAMPLES = """\
   aver serve                                open the printed link in a browser
@@ -56,7 +56,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     except ImportError as error:
         raise Unavailable(
             f"the Explorer's server needs a package that is not installed: {error.name}",
-            advice="pip install 'aver-ledger[explorer]'",
+            advice=install_advice("explorer"),
         ) from error
     from aver.config import load_config
     from aver.ledger.ledger import open_configured_ledger

@@ -335,12 +335,12 @@ class _ApprovalChecker:
         approver = request.approvers[str(vote.approver)]
         fingerprint, identity = approver.fingerprint, approver.identity
         if not self._is_known(approver):
-            words = f"the key {fingerprint} of {identity} is not known here"
             # A closed ring lists every key that counts. An open one may just not know this key.
             if self._ring.closed:
                 words = f"the key {fingerprint} of {identity} is none of the given keys"
-                self._add_finding(record, "failed", "SIG_INVALID", words)
+                self._add_finding(record, "failed", "SIG_INVALID", f"{words}: if it is a person's, give it, too")
             else:
+                words = f"the key {fingerprint} of {identity} is not known here"
                 self._add_finding(record, "not_checked", "UNKNOWN_SIGNER", words)
         elif (foreign := self._role_problem(record, approver)) is not None:
             self._add_finding(record, "failed", "ROLE_POLICY_VIOLATION", foreign)

@@ -101,6 +101,10 @@ def find_fixes(action: Action, facts: Facts, history: FixHistory | None) -> tupl
 
 def _find_diff(action: Action, facts: Facts) -> str | None:
     """Return the diff of an action. A command has none of its own; the facts have one where it shows what it writes."""
+    # The gateway makes this diff itself: empty, it says that the file has this content already. From an agent, an empty
+    # diff would say nothing.
+    if action.diff == "" and action.request_sha256:
+        return ""
     diff = action.diff if action.diff is not None else facts.written
     return diff if diff and not diff.isspace() else None
 

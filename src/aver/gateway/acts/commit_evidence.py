@@ -68,8 +68,11 @@ class CommitEvidence(NamedTuple):
 
 
 def needs_renewal(preview: Preview, gate: Gate, *, now: float, mac_ttl: int) -> bool:
-    """Whether the shares of a PREVIEW are too old, or of another program than the gate has now."""
+    """Whether the shares of a PREVIEW are too old, of another program than the gate has now, or about a command."""
     if gate.bundle is None or preview.program_id != name_program(gate):
+        return True
+    # The code that a command runs may have changed since the PREVIEW.
+    if preview.intent_id == "RunCommand":
         return True
     # In either direction: the clock may have been set back.
     return any(abs(now - share["ts"]) >= mac_ttl - 1 for share in preview.shares or ())

@@ -20,6 +20,9 @@ EFFECT_FAILED = "EFFECT_FAILED"
 
 HTTPS = 443
 
+LOCALHOST = "localhost"
+"""The name of this machine, also as the end of longer names (RFC 6761)."""
+
 _GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
 """The IPv6 addresses that the internet uses. All others are of a machine, a site or a future purpose."""
 
@@ -50,13 +53,32 @@ def find_addresses(domain: str, *, may_be_private: bool) -> list[CheckedAddress]
     # One private address is enough to refuse: an attacker's name server may mix it among public ones.
     for _, _, _, _, address in found:
         if not may_be_private and is_private(str(address[0])):
-            debug("gateway", "%s leads to %s", host, address[0])
-            raise Refused(
-                DOMAIN_NOT_ALLOWED,
-                f"{domain} leads to {address[0]}, which is an address of a private network",
-                advice="the operator can add the host to [gateway] private_hosts",
-            )
+            raise _private_address(domain, str(address[0]))
     return [CheckedAddress(family, address) for family, _, _, _, address in found]
+
+
+def check_literal(domain: str, *, may_be_private: bool) -> None:
+    """Raise `Refused` where a domain is itself a private address, or `localhost`. It asks no name server."""
+    host, _ = split_domain(domain)
+    if may_be_private:
+        return
+    if host == LOCALHOST or host.endswith(f".{LOCALHOST}"):
+        raise _private_address(domain, "this machine")
+    try:
+        is_refused = is_private(host)
+    except ValueError:  # It is a name.
+        return
+    if is_refused:
+        raise _private_address(domain, host)
+
+
+def _private_address(domain: str, address: str) -> Refused:
+    debug("gateway", "%s leads to %s", domain, address)
+    return Refused(
+        DOMAIN_NOT_ALLOWED,
+        f"{domain} leads to {address}, which is an address of a private network",
+        advice="the operator can add the host to [gateway] private_hosts",
+    )
 
 
 def is_private(text: str) -> bool:

@@ -26,6 +26,7 @@ from aver.errors import Refused
 from aver.files.workspace_files import WorkspaceFiles
 from aver.gateway.effect_settings import CommandSettings
 from aver.gateway.executor.executor import EFFECT_FAILED, EffectDone, EffectOrder
+from aver.gateway.executor.preconditions import check_command
 from aver.gateway.executor.shown_bytes import show_bytes
 
 KEPT_VARIABLES = ("HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR")
@@ -86,9 +87,7 @@ class CommandEffect:
 
     def _find_program(self, argv: list[str], places: str) -> str:
         """Return the path of the program. Raises `Refused` where the list does not have the command."""
-        if not any(tuple(argv[: len(words)]) == words for words in self._settings.allow):
-            advice = "the operator can add the first words of the command to [gateway.commands] allow"
-            raise Refused("CAPABILITY_DENY", f"the command {argv[0][:80]!r} is not in the list", advice=advice)
+        check_command(argv, self._settings)
         if "/" in argv[0]:
             return argv[0]  # Listed as it is.
         found = shutil.which(argv[0], path=places) if places else None

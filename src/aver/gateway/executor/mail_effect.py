@@ -22,12 +22,13 @@ from email.utils import formatdate
 from aver.errors import Refused
 from aver.gateway.effect_settings import MailSettings
 from aver.gateway.executor.executor import EFFECT_FAILED, EXECUTOR_UNAVAILABLE, OUTCOME_UNKNOWN, EffectDone, EffectOrder
+from aver.gateway.executor.preconditions import EMAIL, require_mail
 
 MAIL_SECONDS = 30.0
 """Seconds that each step of the conversation may take."""
 
-EMAIL = "email"
-"""The one channel that this effect serves."""
+SUBJECT = "Message from an agent"
+"""Not with the caller's name: agents choose it themselves."""
 
 
 class MailEffect:
@@ -38,16 +39,12 @@ class MailEffect:
         self._environment = environment
 
     def __call__(self, order: EffectOrder) -> EffectDone:
-        channel, recipient = order.inputs["channel"], order.inputs["recipient"]
-        if channel != EMAIL:
-            raise Refused(EXECUTOR_UNAVAILABLE, f"this executor has no channel {channel!r}")
-        if self._settings is None:
-            advice = "the operator sets host and from in [gateway.mail]"
-            raise Refused(EXECUTOR_UNAVAILABLE, "this executor has no mail server", advice=advice)
-        message = _build_message(order, self._settings)
-        server = self._connect(self._settings)
+        recipient = order.inputs["recipient"]
+        settings = require_mail(order.inputs["channel"], self._settings)
+        message = _build_message(order, settings)
+        server = self._connect(settings)
         try:
-            _deliver(server, message, self._settings.sender, recipient)
+            _deliver(server, message, settings.sender, recipient)
         finally:
             with suppress(OSError, smtplib.SMTPException):
                 server.quit()
@@ -82,7 +79,7 @@ def _build_message(order: EffectOrder, settings: MailSettings) -> EmailMessage:
     try:
         message["From"] = settings.sender
         message["To"] = order.inputs["recipient"]
-        message["Subject"] = f"Message from {order.request.caller}"
+        message["Subject"] = SUBJECT
         message["Date"] = formatdate()
         message["Message-ID"] = f"<{order.action_id}@{settings.sender.rpartition('@')[2].rstrip('>')}>"
         message["Idempotency-Key"] = order.action_id

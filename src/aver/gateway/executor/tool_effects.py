@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from aver.capsule.canonical import canonical_bytes
-from aver.errors import NotCanonical, Refused
+from aver.errors import NotCanonical
 from aver.gateway.calls.upstream import Upstream, UpstreamCall
 from aver.gateway.executor.executor import ActEffect, EffectDone, EffectOrder
+from aver.gateway.executor.preconditions import check_server
 
 RESULT_MAX = 4 * 1024 * 1024
 """Largest result that a record holds, in canonical bytes. It is a blob of the ledger."""
@@ -46,10 +47,8 @@ class ToolEffects:
         return _report("read a resource", {"server": inputs["server"], "uri": inputs["uri"]}, result)
 
     def _find_upstream(self, order: EffectOrder) -> Upstream:
-        upstream = self._upstreams.get(order.inputs["server"])
-        if upstream is None:
-            raise Refused("EFFECT_FAILED", f"no server {order.inputs['server']!r} is connected to this gateway")
-        return upstream
+        check_server(order.inputs["server"], self._upstreams)
+        return self._upstreams[order.inputs["server"]]
 
 
 def _report(summary: str, told: dict[str, Any], result: dict[str, Any]) -> EffectDone:

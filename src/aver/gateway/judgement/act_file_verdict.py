@@ -275,7 +275,16 @@ class _ActFileJudge:
             for name, records in reader.chains.items()
         )
         valid = ValidRecords(reader, self._rules, {name: name for name in reader.chains}, self._tally.doubtful)
-        return Examination(valid, self._rules, ledger, tenant, chains, is_complete=False, is_single=True)
+        return Examination(
+            valid,
+            self._rules,
+            ledger,
+            tenant,
+            chains,
+            is_complete=False,
+            is_single=True,
+            verifier_home=self._options.verifier_home,
+        )
 
     def _select_readable_acts(self) -> Iterator[Sealed]:
         for record in self._found.records:

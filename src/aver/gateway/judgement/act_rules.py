@@ -80,7 +80,8 @@ def load_trust(examination: Examination) -> ActTrust:
     """Take the policy servers' keys of the verifier's ring, and what the home of our own ledger has besides."""
     ring, home = examination.rules.ring, Path(examination.home) if examination.home else None
     mac_keys = _load_mac_keys(home)
-    principals = {} if home is None else _load_principals(home)
+    # Also where the acts are of another ledger: the settings are the verifier's own word about a principal.
+    principals = _load_principals(Path(examination.verifier_home)) if examination.verifier_home else {}
     try:
         keys = PolicyKeys.from_ring(ring)
     except BadInput as error:

@@ -223,9 +223,12 @@ def open_confined_run(
 
 
 def find_command(name: str, enclosure: Enclosure) -> str:
-    """Return the program that a command names. `BadInput` unless the contract lets it be started."""
+    """Return the program that a command names. `BadInput` unless the contract lets it be started.
+
+    A plain name may be another name of an allowed program in the same directory: `python` beside `python3`.
+    """
     allowed = enclosure.contract.exec_paths
-    fitting = [path for path in allowed if path == name or ("/" not in name and os.path.basename(path) == name)]
+    fitting = [path for path in allowed if path == name or ("/" not in name and _is_named(path, name))]
     present = [path for path in fitting if os.access(path, os.X_OK)]
     if not present:
         raise BadInput(
@@ -233,6 +236,12 @@ def find_command(name: str, enclosure: Enclosure) -> str:
             advice=f"process.allow_exec_paths has: {', '.join(allowed)[:400]}",
         )
     return present[0]
+
+
+def _is_named(path: str, name: str) -> bool:
+    """Whether a program has this name, or a link of this name beside it leads to the same file."""
+    beside = os.path.join(os.path.dirname(path), name)
+    return beside == path or (os.path.exists(beside) and os.path.realpath(beside) == os.path.realpath(path))
 
 
 def find_ledger_files(url: str) -> list[Path]:

@@ -23,7 +23,7 @@ def open_gateway_of(ledger: Ledger, *, workspace: str, session: str = "", close:
     """
     settings = read_gateway_settings(ledger.config)
     if is_apart(ledger.config.home, settings):
-        from aver.gateway.parts.remote_parts import open_apart  # Not above: it needs the extra `gateway`.
+        from aver.gateway.parts.remote_parts import open_apart  # Not above: most homes have no parts.
 
         return open_apart(ledger, settings, workspace=workspace, session=session, close=close)
     return open_embedded(ledger, settings, workspace=workspace, session=session, close=close)

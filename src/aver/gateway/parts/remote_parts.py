@@ -26,6 +26,7 @@ from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import outcome_key
 from aver.gateway.codes import DENY, OK, SUCCESSES, build_envelope, load_reason_codes
 from aver.gateway.executor.commit_order import CommitOrder
+from aver.gateway.executor.preconditions import Preconditions
 from aver.gateway.gateway import Gateway
 from aver.gateway.intents import INTENTS
 from aver.gateway.parts.part_directories import (
@@ -50,6 +51,9 @@ MAJOR_HEADER = "Aver-Major"
 POLICY_SECONDS = 10.0
 """How long the gateway waits for a policy server. A decision takes milliseconds; a busy machine needs some more."""
 
+GREETING_SECONDS = 2.0
+"""How long the gateway waits for the version of a part when it is opened. It takes milliseconds."""
+
 EXECUTOR_SECONDS = 120.0
 """How long the gateway waits for the executor. An effect may be a command or a call of another machine."""
 
@@ -71,11 +75,11 @@ class PartLink:
         self._name = name
         self._major: int | None = None
 
-    def agree(self) -> None:
+    def agree(self, deadline: float | None = None) -> None:
         """Agree with the part on a version, unless that is done. Raises `PartMismatch` or `PartUnavailable`."""
         if self._major is not None:
             return
-        health = self._client.get("/health")
+        health = self._client.get("/health", deadline=deadline)
         majors = health.get("majors")
         if health.get("part") != self._name or not isinstance(majors, list):
             raise PartMismatch(f"{self._client.part} at {self._client.address} says that it is another server")
@@ -88,16 +92,22 @@ class PartLink:
             )
         self._major = min(common)
 
+    def greet(self) -> None:
+        """Agree with a part that answers at once. One that is slow is asked again with the first call."""
+        self.agree(self._client.begin(GREETING_SECONDS))
+
     def post(self, path: str, document: Mapping[str, Any]) -> dict[str, Any]:
         """Send a document and return the answer's. Raises `PartMismatch`, or `PartUnavailable`."""
+        # One time for both, which is the one that an error names.
+        deadline = self._client.begin()
         try:
-            self.agree()
+            self.agree(deadline)
         except PartUnavailable as error:
             # The question after its health never is the order itself.
             error.may_have_arrived = False
             raise
         try:
-            return self._client.post(path, document, {MAJOR_HEADER: str(self._major)})
+            return self._client.post(path, document, {MAJOR_HEADER: str(self._major)}, deadline=deadline)
         except PartUnavailable:
             self._major = None
             raise
@@ -196,7 +206,7 @@ def open_apart(
     executor = RemoteExecutor(link(EXECUTOR, "the executor", executor_seconds), ledger)
     for each in links:
         try:
-            each.agree()
+            each.greet()
         except PartMismatch:
             raise
         except AverError as error:
@@ -214,6 +224,9 @@ def open_apart(
         workspace=os.path.realpath(workspace),
         settings=settings,
         deployment="apart",
+        preconditions=Preconditions(
+            {intent.name for intent in INTENTS.values() if intent.endpoint}, (), settings.effects
+        ),
         session=session,
         clock=clock,
         close=end,

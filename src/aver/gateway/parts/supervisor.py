@@ -1,5 +1,6 @@
 """All parts as child processes: started in order, watched, and ended together.
 
+0. No part may run already. Then nothing is started.
 1. Both policy servers and the executor start, all at once. The supervisor waits until each answers.
 2. The gateway's door starts.
 3. The supervisor waits for a signal, or for the end of any child. A child that ends by itself is told loudly, and ends
@@ -23,7 +24,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from aver.errors import Unavailable
-from aver.serving.part_client import PartClient
+from aver.serving.part_client import PartClient, PartUnavailable
 
 START_SECONDS = 60.0
 """How long a part may take until it answers. It takes one or two seconds; closing acts of a dead executor adds some."""
@@ -57,6 +58,7 @@ class Supervisor:
 
     def run(self) -> str:
         """Run all parts until a signal. Returns the name of a part that ended by itself; empty after a signal."""
+        self._check_free()
         with self._catch_signals():
             try:
                 *first, door = self._commands
@@ -71,6 +73,17 @@ class Supervisor:
                 return self._watch()
             finally:
                 self._end_all()
+
+    def _check_free(self) -> None:
+        """Raise `Unavailable` where a part runs already. Its answers would be taken for those of our own child."""
+        for command in self._commands:
+            try:
+                command.client.get("/health")
+            except PartUnavailable as error:
+                if error.status is None:
+                    continue
+            words = f"{command.name} runs already: another program answers at {command.client.address}"
+            raise Unavailable(words, advice="end the other aver gateway up first")
 
     def _start(self, command: PartCommand) -> None:
         words = [sys.executable, "-m", "aver", *command.words, STOP_ON_EOF]

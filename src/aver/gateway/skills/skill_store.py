@@ -24,7 +24,7 @@ class SkillStore:
 
     def __init__(self, home: Path, settings: SkillSettings) -> None:
         base = home / "gateway" / "skills"
-        self._packages = base / PACKAGES
+        self.packages = base / PACKAGES
         self.installed = Path(settings.directory) if settings.directory else base / INSTALLED
 
     def add(self, source: Path) -> SkillPackage:
@@ -33,12 +33,12 @@ class SkillStore:
         try:
             return self.load(package.digest)
         except (NotFound, IntegrityError):
-            self._write(package, self._packages / package.digest)
+            self._write(package, self.packages / package.digest)
         return self.load(package.digest)
 
     def load(self, digest: str) -> SkillPackage:
         """Read a package that came in. Raises `NotFound`, or `IntegrityError` where its files were changed."""
-        place = self._packages / digest
+        place = self.packages / digest
         if not place.is_dir():
             raise NotFound(
                 f"no package {digest} came in",
@@ -56,7 +56,7 @@ class SkillStore:
 
     def list_packages(self) -> list[str]:
         """Return the digests of the packages that came in."""
-        return sorted(each.name for each in self._packages.iterdir()) if self._packages.is_dir() else []
+        return sorted(each.name for each in self.packages.iterdir()) if self.packages.is_dir() else []
 
     def install(self, skill_id: str, package: SkillPackage) -> Path:
         """Put the files of a package in the place of a skill, all at once."""

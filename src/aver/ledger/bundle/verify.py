@@ -189,6 +189,7 @@ class BundleJudge:
         self._examiners = options.examiners
         self._ring = options.ring
         self._level = options.level
+        self._verifier_home = options.verifier_home
         self._origins: dict[str, tuple[str, tuple[str, str]]] = {}
         """Of each chain that examiners may look at: its name, and its ledger and tenant, by its first record."""
         # The bundle's own `keys` chain limits retired keys. It is read first, because the limits apply to all chains.
@@ -331,7 +332,9 @@ class BundleJudge:
                 rules = self.rules if is_own else replace(self.rules, roles=theirs.roles)
                 valid = ValidRecords(reader, rules, names, doubtful)
                 complete = is_whole and is_own
-                examination = Examination(valid, rules, ledger, tenant, chains, is_complete=complete)
+                examination = Examination(
+                    valid, rules, ledger, tenant, chains, is_complete=complete, verifier_home=self._verifier_home
+                )
                 examine(self._examiners, [examination], self._tally)
 
     def _judge_chain(self, claim: ChainClaim, file_name: str) -> None:

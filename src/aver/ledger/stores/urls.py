@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from aver.capsule.canonical import has_surrogate
-from aver.errors import BadInput
+from aver.errors import BadInput, install_advice
 from aver.ledger.stores.protocol import Store
 from aver.ledger.stores.sqlite.store import SqliteStore
 
@@ -72,5 +72,5 @@ def _require_psycopg() -> Iterator[None]:
     except ImportError as error:
         raise BadInput(
             f"a ledger on a PostgreSQL server needs psycopg, which cannot be loaded: {error}",
-            advice="pip install 'aver-ledger[postgres]'",
+            advice=install_advice("postgres"),
         ) from error

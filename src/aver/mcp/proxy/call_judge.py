@@ -183,7 +183,7 @@ class CallJudge:
         """Build the answer to a call that was not made, or whose outcome nobody knows."""
         known = load_reason_codes()[code]
         approval = data.get("approval")
-        next_step = known.advice
+        next_step = NEXT_STEPS.get(code, known.advice)
         if code == REQUIRE_CONFIRM and approval:
             next_step = f"A person approves it with: aver approvals approve {approval}. Then make the same call again."
         text = f"Aver: {code}: {summary}. {next_step}"
@@ -192,6 +192,18 @@ class CallJudge:
         if call.method == _CALL:
             return write_message(build_tool_refusal(call.id, text, told, is_modern=call.is_modern))
         return write_message(build_error(call.id, REFUSED_ERROR, text, told))
+
+
+NEXT_STEPS = {
+    "EFFECT_FAILED": "The outcome's record says how. The same call can be made again.",
+    "OUTCOME_UNKNOWN": "Look whether it happened before you make the call again: Aver does not try it again.",
+    "EXECUTOR_UNAVAILABLE": "If the call was made, aver show says what became of it.",
+    "WORKSPACE_CHANGED": "Make the call again.",
+    "BAD_COMMIT_PROOF": "Make the call again. If it happens again, the operator looks up the detail.",
+    "MISSING_EVIDENCE": "Make the call again. If it happens again, the operator looks at aver gateway status.",
+    "REPLAY_DENY": "Look at the outcome of the first call. To do it again, make the call again.",
+}
+"""The advice of codes whose own speaks of PREVIEW and COMMIT, which a client of MCP does not have."""
 
 
 def _replace_value(message: ServerMessage, value: dict[str, Any]) -> ServerMessage:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from aver.clock import new_id
 from aver.config import Config, ensure_home
-from aver.errors import AverError, Unavailable
+from aver.errors import AverError, Unavailable, install_advice
 from aver.fast_dataclass import dataclass
 from aver.files.atomic import make_directory
 from aver.hooks.client_process import ClientProcess, ProxyNote, find_client, read_session
@@ -100,7 +100,7 @@ def _open_link(plan: ProxyPlan) -> ServerLink:
         from aver.mcp.proxy.http_link import HttpLink  # Not above: it imports the SDK.
     except ImportError as error:
         words = f"a server at a URL needs a package that is not installed: {error.name}"
-        raise Unavailable(words, advice="pip install 'aver-ledger[gateway]'") from error
+        raise Unavailable(words, advice=install_advice("gateway")) from error
     return HttpLink(plan.url, headers=plan.headers, is_sse=plan.is_sse, tell=write_error_line)
 
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from aver.capsule.blobs import TEXT_MEDIA
 from aver.capsule.canonical import canonical_bytes
-from aver.errors import BadInput, Unavailable
+from aver.errors import BadInput, Unavailable, install_advice
 from aver.protocol.runner import JSON, CallDescription, ToolFailure, ToolResult
 from aver.protocol.tools.processes import tool_environment
 from aver.protocol.tools.tool import Tool, ToolOrder, fail_tool
@@ -50,7 +50,7 @@ class McpServer:
             from mcp import Client, StdioServerParameters
             from mcp.client.stdio import stdio_client
         except ImportError as error:
-            advice = "pip install 'aver-ledger[mcp]'"
+            advice = install_advice("mcp")
             raise Unavailable(f"MCP tools need a package that is not installed: {error.name}", advice=advice) from error
         environment = tool_environment(self._workspace)
         started = StdioServerParameters(command=self._command[0], args=self._command[1:], env=environment)

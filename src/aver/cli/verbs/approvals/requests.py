@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from aver import clock
@@ -98,9 +99,22 @@ def build_display(
     from aver.gate.approvals import render_request
 
     action = read_action(ledger, request)
-    digest = request.blob_digest("diff")  # A large diff is stored as a blob.
-    diff = request.read_diff(None if digest is None else ledger.blob(digest), action)
-    return render_request(request, action, diff, state, limit=limit, comment=comment, **chosen)
+    apart = request.blob_digest("diff")  # A large diff is stored as a blob.
+    diff = request.read_diff(None if apart is None else ledger.blob(apart), action)
+    shown = render_request(request, action, diff, state, limit=limit, comment=comment, **chosen)
+    if action.get("tool") != "CommitSkillInstall" or not action.get("request_sha256"):
+        return shown
+    # A digest says nothing to a person. The lines are part of the text that the person signs.
+    from aver.gate.approvals.display import DisplayLine
+    from aver.gateway.settings import read_gateway_settings
+    from aver.gateway.skills.shown_package import show_package
+    from aver.gateway.skills.skill_store import SkillStore
+
+    skills = read_gateway_settings(ledger.config).effects.skills
+    store, named = SkillStore(ledger.config.home, skills), action.get("arguments")
+    digest = str(named.get("skill_digest", "")) if isinstance(named, dict) else ""
+    lines = show_package(store, digest, skills.ioc_domains)
+    return replace(shown, lines=(*shown.lines, *map(DisplayLine, lines)))
 
 
 def read_action(ledger: Ledger, request: ApprovalRequest) -> dict[str, Any]:

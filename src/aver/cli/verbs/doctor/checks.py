@@ -91,9 +91,10 @@ def _check_hooks(config: Config) -> Iterator[DoctorReport]:
     if tried:
         yield from check_gate_rules(config)
     yield from try_servers()
-    from aver.cli.verbs.doctor.proxy_canary import try_proxies
+    from aver.cli.verbs.doctor.proxy_canary import check_proxied_servers, try_proxies
 
     yield from try_proxies()
+    yield from check_proxied_servers(config)
 
 
 def _check_gateway(config: Config) -> Iterator[DoctorReport]:

@@ -15,7 +15,7 @@ from aver.cli.clients import build_user_environment
 from aver.cli.verbs.doctor.report import DoctorReport
 from aver.clock import new_id
 from aver.config import Config
-from aver.errors import AverError, NotFound
+from aver.errors import AverError, NotFound, install_advice
 from aver.gate.changes import GateChange, find_newest_change
 from aver.hooks.run import read_failures
 from aver.hooks.selftest import canary_payload, success_message
@@ -136,7 +136,7 @@ def try_servers() -> Iterator[DoctorReport]:
             why = _try_server(words, {**os.environ, **more})
             if why:
                 text = f"{client.name}: the MCP server does not start: {why}"
-                advice = f"aver install {client.name}, or pip install 'aver-ledger[mcp]'"
+                advice = f"aver install {client.name}, or {install_advice('mcp')}"
                 yield DoctorReport("problem", "mcp", text, advice)
             else:
                 yield DoctorReport("ok", "mcp", f"{client.name}: the MCP server starts and answers")

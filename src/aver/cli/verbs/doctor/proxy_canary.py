@@ -14,8 +14,9 @@ from aver.agents.registry import client_names, load_client
 from aver.cli.clients import build_user_environment
 from aver.cli.verbs.doctor.report import DoctorReport
 from aver.clock import new_id
-from aver.errors import AverError
-from aver.install.proxied_servers import proxied_commands
+from aver.config import Config
+from aver.errors import AverError, NotFound
+from aver.install.proxied_servers import NOT_BEHIND, proxied_commands, read_proxies_state
 from aver.install.proxy_variables import CANARY_VARIABLE
 from aver.mcp.proxy.canary import canary_messages, find_canary_problem
 
@@ -41,6 +42,40 @@ def try_proxies() -> Iterator[DoctorReport]:
                 yield DoctorReport("problem", "proxy", f"{client.name}: the proxy before {name} fails: {why}", advice)
             else:
                 yield DoctorReport("ok", "proxy", f"{client.name}: the proxy before {name} refuses the canary")
+
+
+def check_proxied_servers(config: Config) -> Iterator[DoctorReport]:
+    """Warn where a client has servers that no proxy guards, and where nobody could approve a call through a proxy.
+
+    A client without any proxy gets no warning: nobody has asked for one.
+    """
+    around = build_user_environment(None)
+    has_proxy = False
+    for client in map(load_client, client_names()):
+        states = [state for state in read_proxies_state(client, around) if state.state != "unreadable"]
+        if not any(state.state == "installed" for state in states):
+            continue
+        has_proxy = True
+        for state in states:
+            _, _, left = state.why.partition(NOT_BEHIND)
+            if left:
+                words = f"{client.name}: servers that are not behind the proxy, in {state.path}: {left}"
+                advice = f"aver install {client.name} --proxy, or guard them by hand"
+                yield DoctorReport("warning", "proxy", words, advice)
+    if has_proxy and not _has_approver(config):
+        advice = "aver keys new person:NAME, then aver approvals enrol person:NAME"
+        yield DoctorReport("warning", "proxy", "nobody can approve a call: no approver is enrolled", advice)
+
+
+def _has_approver(config: Config) -> bool:
+    from aver.check import open_ledger
+    from aver.gate.approvals import load_approval_setup
+
+    try:
+        with open_ledger(home=config.home, create=False) as ledger:
+            return bool(load_approval_setup(ledger).roster.approvers)
+    except NotFound:  # A new home has no ledger yet.
+        return False
 
 
 def _try_proxy(words: Sequence[str], environment: Mapping[str, str]) -> str:

@@ -39,7 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--inputs", required=True, metavar="JSON", help="the inputs as JSON; @FILE for those in a file, - for stdin"
     )
     parser.add_argument(
-        "--constraints", default="{}", metavar="JSON", help="external_principal, delegation_token, user_confirm"
+        "--constraints",
+        default="{}",
+        metavar="JSON",
+        help="external_principal, delegation_token, user_confirm, workload_token",
     )
     parser.add_argument("--caller", default=DEFAULT_CALLER, metavar="NAME", help="who acts (default: command)")
     parser.add_argument("--session", default="", metavar="NAME", help="the session (default: a new one)")

@@ -6,10 +6,12 @@ import argparse
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.terminal import Screen
+from aver.errors import Unavailable, install_advice
 
 if TYPE_CHECKING:
     from aver.gateway.mediation.confined_run import ConfinedRun, RunPlan
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
 SHOWN_MAX = 20
 """Failed checks that are printed one by one."""
+
+MCP_PROBE = "gateway_mcp_act"
+"""The kind of an assertion that an act over MCP works inside."""
 
 
 def add_contract(parser: argparse.ArgumentParser) -> None:
@@ -46,6 +51,11 @@ def open_run(given: argparse.Namespace, **more: Any) -> Iterator[ConfinedRun]:
 
     require_wrapper()  # Before anything is made in the home.
     contract, path = read_contract(given)
+    if find_spec("mcp") is None and any(each["kind"] == MCP_PROBE for each in contract.document["assertions"]):
+        raise Unavailable(
+            "the contract wants the gateway's MCP server inside, and its packages are not installed",
+            advice=install_advice("gateway"),
+        )
     plan: RunPlan = RunPlan(contract=contract, contract_path=path, environment=dict(os.environ), **more)
     with open_command_gateway(given) as gateway, open_confined_run(gateway, plan) as run:
         yield run

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from aver.cli.options import add_json, add_ledger, add_passphrase_fd, add_tenant
 from aver.cli.terminal import Screen, ask_passphrase, print_json
-from aver.errors import BadInput
+from aver.errors import BadInput, Refused
 
 if TYPE_CHECKING:
     from aver.keys import PublicKey, StatementSigner
@@ -32,6 +32,8 @@ JTI_BYTES = 12
 TOKEN_FILE_MAX = 64 * 1024
 """Largest file with a parent token, in bytes. A gateway takes none that is longer."""
 
+DEFAULT_DURATION = timedelta(hours=1)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("subject", metavar="CALLER", help="who may act for the principal")
@@ -50,7 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="*, intent:NAME or intent:PREFIX*; may be given several times",
     )
     parser.add_argument(
-        "--for", dest="duration", type=_parse_duration, default="1h", metavar="TIME", help="30m, 8h, 7d (default: 1h)"
+        "--for",
+        dest="duration",
+        type=_parse_duration,
+        metavar="TIME",
+        help="30m, 8h, 7d (default: 1h, and no longer than --parent)",
     )
     parser.add_argument("--parent", metavar="TOKEN", help="the token from which the principal has its right; or @FILE")
     add_passphrase_fd(parser)
@@ -83,7 +89,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
                 advice=f'add two lines to {ledger.config.file}: [gateway.principals."{given.principal}"], and below it '
                 f'key = "{public.ed25519}"',
             )
-        jti, expires = f"dlg_{secrets.token_urlsafe(JTI_BYTES)}", (datetime.now(UTC) + given.duration).isoformat()
+        parent = None if given.parent is None else _read_token(given.parent)
+        jti, expires = f"dlg_{secrets.token_urlsafe(JTI_BYTES)}", _find_expiry(given.duration, parent)
         token = sign_delegation(
             signer,
             iss=given.principal,
@@ -92,7 +99,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             scope=tuple(given.scope),
             expires=expires,
             jti=jti,
-            parent=None if given.parent is None else _read_token(given.parent),
+            parent=parent,
         )
         # Recorded before anyone gets it.
         record = ledger.append(delegations_chain(ledger.tenant), build_issue_draft(token), key=issue_key(jti))
@@ -116,10 +123,38 @@ def _find_signer(given: argparse.Namespace, ledger: Ledger) -> tuple[PublicKey, 
     return person.public, person.signer
 
 
+def _find_expiry(duration: timedelta | None, parent: str | None) -> str:
+    """Return when a token ends: after the time that was asked for, else in an hour, and not after its parent."""
+    from aver.gateway.delegation import read_delegation
+
+    wanted = datetime.now(UTC) + (duration or DEFAULT_DURATION)
+    if parent is None:
+        return wanted.isoformat()
+    try:
+        last = read_delegation(parent)[-1]
+    except Refused as refusal:
+        advice = "give the token itself, or @FILE with the token or the JSON that --json printed"
+        raise BadInput(f"--parent: {refusal.message}", advice=advice) from refusal
+    if wanted.timestamp() <= last.expires_at:
+        return wanted.isoformat()
+    if duration is None:
+        return last.expires
+    raise BadInput(f"the parent expires at {last.expires}, before this token", advice="give a shorter time with --for")
+
+
 def _read_token(text: str) -> str:
+    """Return the token of `--parent`. A file has the token, or an object in JSON with it, as `--json` prints."""
+    from aver.capsule.json_reader import Unreadable, read_json
     from aver.files.regular import open_file
 
     if not text.startswith("@"):
         return text
     with open_file(Path(text[1:])) as file:
-        return file.read(TOKEN_FILE_MAX).decode("ascii", "replace").strip()
+        data = file.read(TOKEN_FILE_MAX).strip()
+    if data.startswith(b"{"):
+        try:
+            found = read_json(data)
+        except Unreadable as error:
+            raise BadInput(f"{text[1:]} cannot be read: {error}") from error
+        return str(found.get("token", "")) if isinstance(found, dict) else ""
+    return data.decode("ascii", "replace")

@@ -54,21 +54,23 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 
 
 def _name_signers(found: ActFile, ring: Ring) -> tuple[list[str], list[str]]:
-    """Return the names for `aver keys export` of the keys that made the signatures, and the keys that it does not know.
+    """Return the names for `aver keys export` of the keys that made the signatures, and keys that must be given bare.
 
-    A principal's key may be in the settings of the gateway alone.
+    A principal's key may be in the settings of the gateway alone. If it is on the ring, too, it has another name there
+    than the principal, and a verifier would not take it for the principal's.
     """
     from aver.gate.approvals.request import REQUEST_KIND, read_request
     from aver.keys import PublicKey
 
-    keys = [key for keys in found.keys.values() for key in keys]
+    principals = found.keys["principals"]
+    keys = [key for name, keys in found.keys.items() for key in keys if name != "principals"]
     for record in found.records:
         if record.kind == REQUEST_KIND and found.approved_in is not None:
             request = read_request(record, ledger=found.approved_in[0], tenant=found.approved_in[1])
             # A passkey is on no ring. A verifier knows it by the key of the approver who endorsed it.
             keys += [approver.key for approver in request.approvers.values() if isinstance(approver.key, PublicKey)]
     names: dict[str, None] = {}
-    others: dict[str, None] = {}
+    others: dict[str, None] = dict.fromkeys(key.ed25519 for key in principals)
     for key in keys:
         own = ring.entry(key.fingerprint)
         listed = names if key in ring.lookup(key.fingerprint) else others

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from aver.cli.options import Usage, add_ledger, add_tenant
 from aver.cli.terminal import Screen
 from aver.cli.verbs.gateway.act import add_connect, connect_gateway, open_command_gateway
-from aver.errors import Unavailable
+from aver.errors import Unavailable, install_advice
 
 if TYPE_CHECKING:
     from aver.gateway.gateway import Gateway
@@ -39,7 +39,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     except ImportError as error:
         raise Unavailable(
             f"the MCP server needs a package that is not installed: {error.name}",
-            advice="pip install 'aver-ledger[gateway]'",
+            advice=install_advice("gateway"),
         ) from error
     opened: list[Gateway] = []
 

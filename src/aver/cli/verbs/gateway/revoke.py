@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from aver.cli.options import add_json, add_ledger, add_tenant
-from aver.cli.terminal import Screen, print_json
+from aver.cli.terminal import Screen, StderrScreen, print_json
 
 EXAMPLES = """\
   aver gateway revoke dlg_7Qm2Zr9TqT0f4C1x
@@ -24,7 +24,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.check import open_ledger
     from aver.errors import Exists
     from aver.gateway.act_records import revocation_key
-    from aver.gateway.delegation_records import build_revocation_draft, delegations_chain
+    from aver.gateway.delegation_records import build_revocation_draft, delegations_chain, issue_key
 
     with open_ledger(given.ledger, tenant=given.tenant) as ledger:
         draft, is_new = build_revocation_draft(given.jti, given.reason), True
@@ -32,10 +32,15 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             record = ledger.append(delegations_chain(ledger.tenant), draft, key=revocation_key(given.jti))
         except Exists as error:
             record, is_new = error.record, False
+        is_issued = ledger.get(issue_key(given.jti)) is not None
     if given.json:
-        print_json({"jti": given.jti, "record": record.id, "new": is_new})
+        print_json({"jti": given.jti, "record": record.id, "new": is_new, "issued_here": is_issued})
     elif is_new:
         screen.print_line(f"{given.jti} is revoked: no act by it, or by a token derived from it, is allowed any more")
     else:
         screen.print_line(f"{given.jti} was revoked before")
+    if not is_issued:
+        StderrScreen().print_note(
+            f"no token {given.jti} was issued here: compare the id, unless its principal signed it elsewhere"
+        )
     return 0

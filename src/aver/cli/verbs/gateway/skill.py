@@ -8,13 +8,16 @@ from typing import Any
 
 from aver.cli.options import add_json, add_ledger, add_tenant
 from aver.cli.terminal import Screen, print_json
-from aver.errors import BadInput
+from aver.errors import BadInput, IntegrityError
 
 EXAMPLES = """\
   aver gateway skill add ./release-notes
   aver gateway skill add release-notes.zip --json
   aver gateway skill list
   aver gateway act CommitSkillInstall --inputs '{"skill_id": "release-notes", "skill_digest": "9f86..."}'"""
+
+
+DAMAGED = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +32,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.check import open_ledger
     from aver.gateway.settings import read_gateway_settings
     from aver.gateway.skills.indicators import IOC_DOMAIN, find_indicators
-    from aver.gateway.skills.package import describe_package
+    from aver.gateway.skills.package import SkillPackage, describe_package
     from aver.gateway.skills.skill_store import SkillStore
 
     if (given.job == "add") != (given.path is not None):
@@ -37,7 +40,14 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     with open_ledger(given.ledger, tenant=given.tenant) as ledger:
         skills = read_gateway_settings(ledger.config).effects.skills
         store = SkillStore(ledger.config.home, skills)
-    packages = [store.add(Path(given.path))] if given.job == "add" else map(store.load, store.list_packages())
+    packages, damaged = list[SkillPackage](), list[str]()
+    if given.job == "add":
+        packages.append(store.add(Path(given.path)))
+    for digest in store.list_packages() if given.job == "list" else ():
+        try:
+            packages.append(store.load(digest))
+        except IntegrityError as error:
+            damaged.append(error.message)
     found: list[dict[str, Any]] = [
         {
             **describe_package(package),
@@ -46,8 +56,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         for package in packages
     ]
     if given.json:
-        print_json(found[0] if given.job == "add" else {"packages": found})
-        return 0
+        print_json(found[0] if given.job == "add" else {"packages": found, "damaged": damaged})
+        return DAMAGED if damaged else 0
     for each in found:
         screen.print_line(f"{each['digest']}  {each['files']} files, {each['bytes']} bytes")
         for one in each["indicators"]:
@@ -55,6 +65,12 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             screen.print_line(f"  {word}: {one['path']}: {one['sort']}: {one['found']}")
     if given.job == "add":
         screen.print_line("Nothing is installed yet. An agent asks for it by CommitSkillInstall with this digest.")
-    elif not found:
+    elif not found and not damaged:
         screen.print_line("No package came in yet: aver gateway skill add PATH")
-    return 0
+    for words in damaged:
+        screen.print_line(screen.status_mark("problem"), f" {words}")
+    if damaged:
+        screen.print_line(
+            f"A damaged package is never installed. Bring it in again, or remove its directory in {store.packages}"
+        )
+    return DAMAGED if damaged else 0

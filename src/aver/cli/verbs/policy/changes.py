@@ -87,6 +87,7 @@ def _workspace_of(given: argparse.Namespace) -> str:
 def copy_starter_rules(given: argparse.Namespace, screen: Screen) -> int:
     from aver.gate.policy.bundle import install_starter
     from aver.gate.settings import read_gate_settings
+    from aver.gateway.parts.part_directories import PartDirectories
 
     config = load_config()
     target = Path(given.directory).absolute() if given.directory is not None else config.home / "policy"
@@ -109,6 +110,8 @@ def copy_starter_rules(given: argparse.Namespace, screen: Screen) -> int:
     screen.print_line(f"copied the starter rules to {target}")
     if is_used:
         screen.print_line("they are in force: edit them, then run aver policy check")
+        if PartDirectories(config.home).are_made:
+            screen.print_line("the gateway's parts refuse every act until you pin them: aver gateway pin")
     else:
         screen.print_line(f"to use them, add these lines to {config.home / 'config.toml'}:")
         screen.print_line("")
