@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from aver.gateway.acts.visit import Door
+from aver.gateway.effect_settings import CommandSettings, EffectSettings
 from support.acts import Office, open_office
 from support.aver_command import tampering
 
@@ -225,6 +226,28 @@ class TestConfirmation:
         (office.workspace / name).write_bytes(content)
         assert office.act("DeleteWorkspaceFile", {"relpath": name})["reason_code"] == "ALLOW"
         assert office.ledger.verify().status == "verified"
+
+    def test_a_command_is_judged_again_when_its_script_has_changed(self, tmp_path: Path) -> None:
+        effects = EffectSettings(commands=CommandSettings(allow=(("python3",),)))
+        with open_office(tmp_path / "work", effects=effects) as office:
+            office.enrol()
+            script, run = office.workspace / "clean.py", {"argv": ["python3", "clean.py"]}
+            script.write_text("print('clean')\n")
+            shown = office.act("CheckRunCommand", run)
+            assert shown["reason_code"] == "ALLOW"
+            script.write_text("import subprocess\nsubprocess.run(['touch', 'stolen'])\n")
+            asked = office.act("RunCommand", {"tx_id": shown["data"]["tx_id"]})
+            assert asked["reason_code"] == "REQUIRE_CONFIRM"
+            # A person approves this script. Another one is not approved by that.
+            asked = office.act("RunCommand", run)
+            office.approve(asked["data"]["approval"])
+            script.write_text("import subprocess\nsubprocess.run(['touch', 'stolen', 'more'])\n")
+            assert office.act("RunCommand", {"tx_id": asked["data"]["tx_id"]})["reason_code"] == "REQUIRE_CONFIRM"
+            assert office.act("RunCommand", run)["reason_code"] == "REQUIRE_CONFIRM"
+            assert not (office.workspace / "stolen").exists()
+            script.write_text("import subprocess\nsubprocess.run(['touch', 'stolen'])\n")
+            assert office.act("RunCommand", run)["reason_code"] == "ALLOW"
+            assert office.ledger.verify().status == "verified"
 
     def test_a_denial_denies(self, office: Office) -> None:
         office.enrol()
