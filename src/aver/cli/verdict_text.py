@@ -82,7 +82,7 @@ def _print_failures(screen: Screen, verdict: Verdict, first: Finding) -> None:
     for finding in more[:MORE_FINDINGS_MAX]:
         screen.print_hanging("also ", StyledText(finding.code, "bad"), " ", text=f"at {finding.place}: {finding.words}")
     if len(more) > MORE_FINDINGS_MAX:
-        screen.print_line(f"and {len(more) - MORE_FINDINGS_MAX:,} more findings; --json lists them")
+        screen.print_line(f"and {plural(len(more) - MORE_FINDINGS_MAX, 'more finding')}; --json lists all")
 
 
 def _print_qualifications(screen: Screen, verdict: Verdict) -> None:
