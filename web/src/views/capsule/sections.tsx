@@ -114,7 +114,7 @@ function AuthorityWords({ section }: { section: JsonObject }): JSX.Element | nul
     case "policy": return policy ? <>The record rests on this policy, and names no person: <Text>{policy}</Text></> : <>The record rests on a policy that it does not name.</>;
     case "human_approved": return approver ? <><Text>{approver}</Text> approved it.</> : <>A person approved it.</>;
     // A refusal of the first level has this type, too: the specification has none for a refusal.
-    case "escalated": return reason ? <>A person was asked about it: <Text>{reason}</Text></> : <>It was passed on to somebody else{approver ? <>: <Text>{approver}</Text></> : null}.</>;
+    case "escalated": return <>{approver ? <><Text>{approver}</Text> was asked about it</> : "It was passed on"}{reason ? <>: <Text>{reason}</Text></> : "."}</>;
     case "unknown": return <>Nobody is known to have decided about it.</>;
     default: return null;
   }

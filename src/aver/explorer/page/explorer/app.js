@@ -9453,7 +9453,7 @@ function AuthorityWords({ section }) {
 	case "autonomous": return a($, { children: "The agent did it by itself: nobody was asked." });
 	case "policy": return policy ? a($, { children: ["The record rests on this policy, and names no person: ", a(Text, { children: policy })] }) : a($, { children: "The record rests on a policy that it does not name." });
 	case "human_approved": return approver ? a($, { children: [a(Text, { children: approver }), " approved it."] }) : a($, { children: "A person approved it." });
-	case "escalated": return reason ? a($, { children: ["A person was asked about it: ", a(Text, { children: reason })] }) : a($, { children: ["It was passed on to somebody else", approver ? a($, { children: [": ", a(Text, { children: approver })] }) : null, "."] });
+	case "escalated": return a($, { children: [approver ? a($, { children: [a(Text, { children: approver }), " was asked about it"] }) : "It was passed on", reason ? a($, { children: [": ", a(Text, { children: reason })] }) : "."] });
 	case "unknown": return a($, { children: "Nobody is known to have decided about it." });
 	default: return null;
 	}
