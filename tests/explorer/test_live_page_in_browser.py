@@ -196,6 +196,10 @@ def test_sessions_and_search_come_from_the_index(page: Any, ledger: Ledger, tmp_
         page.keyboard.type("sum*")
         page.keyboard.press("Enter")
         page.locator(".hits li").first.wait_for()
+        page.get_by_text("Places from the server's index, texts from its records").wait_for()
+        # A few words around the hit, which the page cuts from the record.
+        page.locator(".hits .excerpt mark").first.wait_for()
+        assert page.locator(".hits .excerpt mark").first.inner_text().lower() == "sum"
         page.locator(".hits a").first.click()
         page.get_by_text("computed here").first.wait_for()
 

@@ -154,8 +154,7 @@ def test_records_that_only_aver_examines(tmp_path: Path, name: str) -> None:
     cases, rng = Cases(tmp_path / "cases"), random.Random(62)
     with open_ledger(tmp_path / f"{name}-home" / "ledger.db", home=tmp_path / f"{name}-home") as ledger:
         rings = (ledger.keys.ring(), Ring())
-    # Without the keys chain, Aver believes the joins of a trace, which the page cannot examine: see the limitations.
-    files = sorted(path.name for path in site.glob("*.json") if (name, path.name) != ("trace", "keys.json"))
+    files = sorted(path.name for path in site.glob("*.json"))
     for number in range(40):
         bundle = cases.new_folder() / "bundle"
         shutil.copytree(site, bundle)
@@ -165,6 +164,26 @@ def test_records_that_only_aver_examines(tmp_path: Path, name: str) -> None:
             path.write_text(json.dumps(document))
         cases.add(bundle, rings[number % 2], f"{number}")
     assert expect_agreement(cases.directory) == cases.count > 20
+
+
+def test_first_record_with_a_key_twice_names_no_chain(tmp_path: Path) -> None:
+    """Two readers could read two names in it. The page and Aver take neither."""
+    cases = Cases(tmp_path / "cases")
+    with open_ledger(tmp_path / "ledger.db", home=tmp_path / "home") as ledger:
+        enrol_approver(ledger, somebody("ada"))
+        opened(ledger, "rm -rf x", "gate-x")
+        export_bundle(ledger, tmp_path / "honest")
+        known = ledger.keys.ring()
+    for name in ("approvals.default.json", "approvers.default.json"):
+        document = json.loads((tmp_path / "honest" / name).read_text())
+        first = document["capsules"][0]
+        first["canonical"] = first["canonical"].replace('"name":', '"name":"protocol.x","name":', 1)
+        cases.add_file(name, json.dumps(document).encode(), known, name)
+        bundle = cases.new_folder() / "bundle"
+        shutil.copytree(tmp_path / "honest", bundle)
+        (bundle / name).write_text(json.dumps(document))
+        cases.add(bundle, known, f"{name} in a bundle")
+    assert expect_agreement(cases.directory) == cases.count == 4
 
 
 def test_numbers_and_names_of_other_types(tmp_path: Path) -> None:

@@ -308,6 +308,7 @@ def test_search_reads_every_record(page: Any, bundle: Path) -> None:
     page.keyboard.press("Enter")
     page.get_by_text("This page read every record").wait_for()
     assert page.locator(".hits li").count() == 100
+    assert page.locator(".hits .excerpt mark").first.inner_text() == "alert(1"
     page.locator(".hits a").first.focus()
     page.keyboard.press("n")
     page.keyboard.press("Enter")

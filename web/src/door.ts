@@ -1,7 +1,7 @@
 /** Which door this page came through: the server of a ledger, a site, or nothing but the reader's own files. */
 
 import { LiveStream, type News } from "./source/live.ts";
-import { FILES_SCOPE, enterScope, pinKey, pins, readKeys } from "./source/pins.ts";
+import { FILES_SCOPE, enterScope, pinKey, pins, readKeyList } from "./source/pins.ts";
 import { secrets } from "./source/secrets.ts";
 import { openSite } from "./source/site.ts";
 import {
@@ -79,7 +79,7 @@ async function pinByLink(api: Api): Promise<void> {
     return;
   }
   const known = new Set(pins.value.map((pin) => pin.publicKey));
-  for (const key of readKeys(new TextDecoder().decode(raw))) {
+  for (const key of readKeyList(new TextDecoder().decode(raw))) {
     if (!known.has(key.ed25519)) pinKey(key, "by the link that aver serve printed");
   }
 }

@@ -71,14 +71,17 @@ export function listRows({ chains, ledger, format }: Contents): ChainRow[] {
 
 const firsts = new WeakMap<Contents, Map<string, Promise<Step | null>>>();
 
-/** The first record of a chain as a step. Each is read once. */
+/** The first record of a chain as a step. Each is read once; one that could not be asked for is asked for again. */
 export function readFirst(chain: string): Promise<Step | null> {
   const open = contents.value;
   if (open === null) return Promise.resolve(null);
   const known = firsts.get(open) ?? firsts.set(open, new Map()).get(open)!;
   const before = known.get(chain);
   if (before !== undefined) return before;
-  const reading = readRecordAt(chain, 0).then((record) => (record instanceof Sealed ? readStep(record) : null), () => null);
+  const reading = readRecordAt(chain, 0).then((record) => (record instanceof Sealed ? readStep(record) : null), (error: Error) => {
+    known.delete(chain);
+    throw error;
+  });
   known.set(chain, reading);
   return reading;
 }

@@ -22,10 +22,13 @@ def worked(aver: Aver, tmp_path: Path) -> Aver:
 def test_hits_are_shown_as_lines(worked: Aver) -> None:
     ran = worked("search", "half", "up")
     assert ran.code == 0
-    first, second, third = ran.out.splitlines()
+    first, second, excerpt, third = ran.out.splitlines()
     assert first.split()[:2] == [f"claude-code.{sample.SESSION}", "7"]
     assert first.endswith("✓ Done: totals round half up.")
     assert second.endswith("✓ Edit: sum.py (+1/-1)")
+    # A line that has the words itself needs no excerpt.
+    assert excerpt.startswith("    ")
+    assert "Half up is asked for." in excerpt
     assert third.endswith("✓ Make totals round half up")
     assert (worked.home / "index.db").exists()
 
@@ -40,9 +43,25 @@ def test_json_has_the_query_the_records_and_how_much_is_indexed(worked: Aver) ->
     assert ran.json["next"] is None
 
 
+def test_a_few_words_around_the_hit_come_from_the_record(aver: Aver) -> None:
+    told = f"{'before ' * 20}The \x1b[2J\u202e needle\nlies here. {'after ' * 20}"
+    aver.seal({"type": "tool", "reasoning": {"analysis": told}, "outcome": {"status": "success", "summary": "short"}})
+    (hit,) = aver("search", "NEEDLE", "--json").json["hits"]
+    before, found, after = hit["excerpt"].values()
+    assert before.startswith("… ")
+    assert before.endswith("before The \x1b[2J\u202e ")
+    assert (found, after[:12], after[-2:]) == ("needle", " lies here. ", " …")
+    assert len(before) + len(found) + len(after) < 150
+    _, line = aver("search", "need*").out.splitlines()
+    assert line.startswith("    … ")
+    assert "The \\x1b[2J\\u202e need" in line
+    (only,) = aver("search", "kind:call").out.splitlines()
+    assert only.endswith("short")
+
+
 def test_the_next_page(worked: Aver) -> None:
     ran = worked("search", "half", "-n", "2")
-    assert len(ran.out.splitlines()) == 2
+    assert len([line for line in ran.out.splitlines() if not line.startswith(" ")]) == 2
     cursor = ran.err.split("--cursor ")[1].strip()
     assert worked("search", "half", "--cursor", cursor).out.endswith("✓ Make totals round half up\n")
     assert worked("search", "other", "--cursor", cursor).code == 2

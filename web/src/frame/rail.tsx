@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { link, route } from "../route.ts";
-import { contents, opening, waiting } from "../state.ts";
+import { contents, waiting } from "../state.ts";
 import { VIEWS, type View, findView } from "../views/registry.ts";
 
 function currentEntry(): string {
@@ -20,13 +20,8 @@ function Entry({ view }: { view: View }): JSX.Element {
   );
 }
 
-/** Whether all that a view needs is here. The door counts once nothing is being opened any more. */
-function isReady({ needs }: View): boolean {
-  return needs === "nothing" || contents.value !== null || (needs === "door" && !opening.value);
-}
-
 export function Rail(): JSX.Element {
-  const shown = VIEWS.filter(isReady);
+  const shown = VIEWS.filter((view) => view.needs !== "records" || contents.value !== null);
   return (
     <nav class="rail" aria-label="Views">
       {shown.filter((view) => view.rail === "main").map((view) => <Entry key={view.route} view={view} />)}
@@ -38,7 +33,7 @@ export function Rail(): JSX.Element {
 
 export function BottomBar(): JSX.Element {
   const isOpen = contents.value !== null;
-  const shown = isOpen ? [...VIEWS.filter((view) => view.isOnPhone), findView("more")] : VIEWS.filter((view) => isReady(view) && view.rail !== "none");
+  const shown = isOpen ? [...VIEWS.filter((view) => view.isOnPhone), findView("more")] : VIEWS.filter((view) => view.needs !== "records" && view.rail !== "none");
   return (
     <nav class="bottom" aria-label="Views, short">
       {shown.map((view) => <Entry key={view.route} view={view} />)}

@@ -225,6 +225,7 @@ function Judged({ verdict, usesPlatform, at }: { verdict: Verdict; usesPlatform:
           <table class="checks">
             <tbody>{made.map((check) => <CheckRow key={check.name} check={check} />)}</tbody>
           </table>
+          {made.length ? null : <p>No check was made.</p>}
         </div>
         <div>
           <h3>Not checked</h3>

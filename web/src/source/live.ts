@@ -48,8 +48,7 @@ export class LiveStream {
         this.listener.onState(false, "the server ended the stream");
       } catch (error) {
         if (mine.signal.aborted) return;
-        const advice = error instanceof ApiError && error.advice ? ` (${error.advice})` : "";
-        this.listener.onState(false, `${(error as Error).message}${advice}`);
+        this.listener.onState(false, (error as Error).message);
         // A token that is wrong now stays wrong: the server was started anew, with another.
         if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return;
       }

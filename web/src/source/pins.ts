@@ -123,13 +123,20 @@ export function readKeys(text: string): PublicKey[] {
   if (/^[0-9a-f]{16}$/.test(plain)) throw new Error("These 16 digits are only a fingerprint. Ask for the whole key: 64 digits.");
   if (/^[0-9A-Fa-f]{64}$/.test(plain)) return [checkUsable(new PublicKey(plain.toLowerCase()))];
   if (!/^[[{]/.test(plain)) throw new Error(NO_KEY);
-  let data: unknown;
+  let found: PublicKey[];
   try {
-    data = readJson(plain);
+    found = readKeyList(plain);
   } catch (error) {
     if (error instanceof BadInput) throw new Error(`${NO_KEY} It looks like a file, but cannot be read: ${error.message}.`);
     throw error;
   }
+  if (!found.length) throw new Error(NO_KEY);
+  return found;
+}
+
+/** The keys in a list, which may have none: a new ledger has no key before its first record. */
+export function readKeyList(text: string): PublicKey[] {
+  const data = readJson(text);
   const found: PublicKey[] = [];
   const look = (value: unknown): void => {
     if (Array.isArray(value)) value.forEach(look);
@@ -143,6 +150,5 @@ export function readKeys(text: string): PublicKey[] {
     } else if (typeof value === "string" && /^[0-9a-f]{64}$/.test(value)) found.push(new PublicKey(value));
   };
   look(data);
-  if (!found.length) throw new Error(NO_KEY);
   return found.map(checkUsable);
 }

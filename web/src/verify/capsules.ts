@@ -5,7 +5,7 @@ import { BLOB_REFERENCE } from "./blobs.ts";
 import { type ByteSource, LineReader } from "./bytes.ts";
 import { ChainJudge, plainRules, prepareBatches } from "./chain.ts";
 import { readElementTexts } from "./elements.ts";
-import { skipExaminers, skipPythonChecks } from "./examiner.ts";
+import { skipExaminers } from "./examiner.ts";
 import { BadInput, ELEMENT_MAX, JsonNumber, Unreadable } from "./json.ts";
 import { retirementsByTime } from "./key_history.ts";
 import { ProgressMeter, type VerifyOptions } from "./options.ts";
@@ -60,7 +60,6 @@ export async function judgeCapsules(name: string, source: ByteSource, opening: s
   if (refersToBlobs) tally.skip("blobs", "the large values that it refers to are not here", { matters: false });
   tally.skip("meta", "nothing here shows how many records there once were", { matters: false });
   skipExaminers(domain, "the ledger that these records are from is not here", tally);
-  if (domain === "protocol") skipPythonChecks(domain, tally);
   tally.chains = Number(tally.records > 1);
   return conclude(name, tally);
 }

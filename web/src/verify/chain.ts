@@ -24,7 +24,7 @@ import { examineProfile, readRecord } from "./record.ts";
 import { HYBRID, type KeyRole, type PublicKey, type Ring } from "./ring.ts";
 import type { Sealed } from "./sealed.ts";
 import { cutText, isPrintable } from "./text.ts";
-import { type CheckStatus, type Level, Tally, place } from "./verdict.ts";
+import { type CheckStatus, type Level, Tally, place, unrecordedKey } from "./verdict.ts";
 
 /** How long a retired key was valid: up to the recorded count of each chain, or else only by its time. */
 export interface Retirement {
@@ -357,8 +357,10 @@ export class ChainJudge {
     let isRecorded = rules.recorded === null || rules.recorded.has(key);
     // A key is recorded before it seals. If it is recorded after that, the `keys` chain was cut and written anew.
     if (began !== undefined && name !== null && sequence < BigInt(began.get(name) ?? 0)) isRecorded = false;
-    if (!isRecorded && !this.tally.unrecorded.has(key)) {
-      this.tally.unrecorded.set(key, place(this.chain, this.expected, this.source));
+    if (!isRecorded) {
+      // In a trace of the protocol, a participant's join may stand for the record. So each trace counts by itself.
+      const unrecorded = unrecordedKey(key, name?.startsWith("protocol.") ? this.chain : null);
+      if (!this.tally.unrecorded.has(unrecorded)) this.tally.unrecorded.set(unrecorded, place(this.chain, this.expected, this.source));
     }
     const role = roleOf(rules, verified);
     if (role !== null && (!role.maySeal || name === null || RESERVED_CHAINS.has(name))) {

@@ -21,6 +21,7 @@ export const EXAMINED_DOMAINS: ReadonlyMap<string, string[]> = new Map([
   ["actions", RUN_CHECKS],
   ["gateway", ACT_CHECKS],
   ["delegations", ["delegation"]],
+  ["protocol", ["protocol"]],
 ]);
 
 /** The checks that only `aver verify` makes, by domain. */
@@ -96,7 +97,7 @@ export async function examine(examiners: Examiner[], examination: Examination, t
 }
 
 /** Report the checks that only `aver verify` makes on chains of this domain. */
-export function skipPythonChecks(domain: string, tally: Tally): void {
+function skipPythonChecks(domain: string, tally: Tally): void {
   for (const check of PYTHON_ALONE.get(domain) ?? []) tally.skip(check, PYTHON_WORDS, { matters: true });
 }
 

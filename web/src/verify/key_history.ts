@@ -11,7 +11,7 @@ import { BadInput, type Json, JsonNumber, type JsonObject, isObject, readJson } 
 import { KeyRole, type KeyRotation, LEDGER, PublicKey, type Ring, readRotation } from "./ring.ts";
 import type { Sealed } from "./sealed.ts";
 import { readStatement } from "./statement.ts";
-import { type Tally, place } from "./verdict.ts";
+import { type Place, type Tally, place } from "./verdict.ts";
 
 /** What is known about the keys that sealed a ledger. Keys are named by their 64 digits. */
 export interface KeyHistory {
@@ -243,9 +243,14 @@ export function readReplacement(record: Sealed, rules: Rules): [string, string] 
   }
 }
 
-/** Turn the signers that the `keys` chain does not record into warnings. */
+/** Turn the signers that the `keys` chain does not record, and no trace vouches for, into a warning each. */
 export function reportUnrecorded(tally: Tally): void {
-  for (const [key, where] of tally.unrecorded) {
+  const missing = new Map<string, Place>();
+  for (const [signer, where] of tally.unrecorded) {
+    const key = signer.slice(0, 64);
+    if (!tally.vouched.has(signer) && !missing.has(key)) missing.set(key, where);
+  }
+  for (const [key, where] of missing) {
     const seat = [where.chain && `chain ${where.chain}`, where.sequence !== null && `sequence ${where.sequence}`];
     const words = `no intact keys chain records that the key ${key.slice(0, 16)} came into use before it sealed ${seat.filter(Boolean).join(", ")}`;
     // Without a place of its own: the doubt concerns all that the key sealed.

@@ -68,6 +68,11 @@ export interface Verdict {
   findings: Finding[];
 }
 
+/** A signer without a record in the `keys` chain: its 64 digits, and the trace that it sealed in, where a join may stand for the record. */
+export function unrecordedKey(key: string, trace: string | null): string {
+  return trace === null ? key : `${key} ${trace}`;
+}
+
 /** The findings and counts of one piece of verification. Merging keeps the order of the pieces. */
 export class Tally {
   records = 0;
@@ -81,8 +86,10 @@ export class Tally {
   readonly profiles = new Map<string, number>();
   /** The chains of all findings, also of those that are only counted; null for a finding without a chain. */
   readonly doubtful = new Set<string | null>();
-  /** The signers that an intact `keys` chain does not record, each with its first record. */
+  /** By `unrecordedKey`, the signers that an intact `keys` chain does not record, each with its first record. */
   unrecorded = new Map<string, Place>();
+  /** By `unrecordedKey`, the signers of traces whose joins the trace's operator has sealed: they need no record. */
+  readonly vouched = new Set<string>();
 
   add(finding: Finding): void {
     this.doubtful.add(finding.place.chain);
@@ -126,6 +133,7 @@ export class Tally {
     this.chains += other.chains;
     for (const chain of other.doubtful) this.doubtful.add(chain);
     for (const [signer, where] of other.unrecorded) if (!this.unrecorded.has(signer)) this.unrecorded.set(signer, where);
+    for (const signer of other.vouched) this.vouched.add(signer);
     for (const [check, times] of other.done) this.countDone(check, times);
     const room = new Map<string, number>();
     for (const finding of other.findings) {

@@ -3,17 +3,15 @@
 import { NotJudged } from "../verify/options.ts";
 import type { LiveAccess } from "./protocol.ts";
 
-/** The server refused, or did not answer. `status` is 0 where there was no answer. */
+/** The server refused, or did not answer: what happened, and what to do. `status` is 0 where there was no answer. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
-  readonly advice: string;
 
   constructor(status: number, code: string, message: string, advice: string) {
-    super(message);
+    super(advice ? `${message} (${advice})` : message);
     this.status = status;
     this.code = code;
-    this.advice = advice;
   }
 }
 

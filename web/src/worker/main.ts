@@ -10,7 +10,7 @@ import { WorkerCrew, assist } from "./crew.ts";
 import { Library, makeRing } from "./library.ts";
 import { listMeta } from "./meta_entries.ts";
 import type { Answer, Request } from "./protocol.ts";
-import { search } from "./search.ts";
+import { readHit, search } from "./search.ts";
 import { countSession, listSessions } from "./session_list.ts";
 import { checkStatements } from "./statements.ts";
 
@@ -56,6 +56,8 @@ async function carryOut(library: Library, request: Request): Promise<unknown> {
       return listSessions(library);
     case "search":
       return search(library, request.words, request.limit);
+    case "hit":
+      return readHit(library, request.chain, request.place, request.words);
     case "approvals":
       return listApprovals(library, makeRing(request.keys), request.now);
     case "statements":

@@ -128,9 +128,12 @@ export interface RecordText {
 export interface Hit {
   chain: string;
   row: RecordRow;
-  /** The words around the first hit. */
-  excerpt: string;
+  /** Null where the words stand in a text that is kept beside the record. */
+  excerpt: Excerpt | null;
 }
+
+/** A few words around the first hit: before it, the hit, after it. */
+export type Excerpt = [string, string, string];
 
 /** One request for an approval, with its state as this page computed it from the records. */
 export interface ApprovalCase {
@@ -196,6 +199,7 @@ export type Request =
   | { id: number; type: "records"; chain: string; start: number; stop: number }
   | { id: number; type: "blob"; digest: string }
   | { id: number; type: "search"; words: string; limit: number }
+  | { id: number; type: "hit"; chain: string; place: number; words: string }
   | { id: number; type: "approvals"; keys: PinnedKey[]; now: string }
   | { id: number; type: "meta" }
   /** `text` is a JSON list of statements; `along` are public keys, each with its post-quantum one. */
@@ -240,6 +244,8 @@ export interface Results {
   records: RecordText[];
   blob: Uint8Array;
   search: { hits: Hit[]; searched: number; isCut: boolean };
+  /** The record at the place of a hit, and whether its text has its hash; null where there is none. */
+  hit: (Hit & { hasHash: boolean }) | null;
   approvals: { cases: ApprovalCase[]; isCut: boolean };
   statements: StatementCheck[];
   meta: { entries: MetaEntry[]; records: number; isCut: boolean };

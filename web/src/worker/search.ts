@@ -2,13 +2,13 @@
  * Search in records that no index covers: a bundle, a site, a file. It reads every record.
  *
  * The words are those of `aver search`: words, "phrases", `prefix*`, and `tool: kind: outcome: path: since:`. All must be
- * in the record. Case does not matter.
+ * in the record. Case does not matter, and punctuation separates words: `read_step` means `read` and `step` side by side.
  */
 
-import { BadInput } from "../verify/json.ts";
+import { BadInput, type Json, isObject } from "../verify/json.ts";
 import { at } from "../verify/block.ts";
 import type { Library } from "./library.ts";
-import type { Hit, Results } from "./protocol.ts";
+import type { Excerpt, Hit, Results } from "./protocol.ts";
 import { describeRow, safeContent, text } from "./rows.ts";
 
 /** Records that one search reads. */
@@ -36,8 +36,8 @@ export function readQuery(given: string): Query {
     }
     const whole = field === undefined ? value : `${field}:${value}`;
     const isPrefix = quoted === undefined && whole.endsWith("*");
-    const plain = (isPrefix ? whole.slice(0, -1) : whole).replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/\s+/g, "\\s+");
-    if (plain) words.push(new RegExp(`(?<![\\p{L}\\p{N}_])${plain}${isPrefix ? "" : "(?![\\p{L}\\p{N}_])"}`, "iu"));
+    const plain = whole.match(/[\p{L}\p{N}\p{M}]+/gu)?.join("[^\\p{L}\\p{N}]+");
+    if (plain) words.push(new RegExp(`(?<![\\p{L}\\p{N}])${plain}${isPrefix ? "" : "(?![\\p{L}\\p{N}])"}`, "iu"));
   }
   return { words, fields };
 }
@@ -54,12 +54,13 @@ export async function search(library: Library, given: string, limit: number): Pr
         place++;
         searched++;
         if (item instanceof BadInput) continue;
-        // The text has escapes where the record has line ends; the words of a query rarely meet one.
-        const found = query.words.map((word) => word.exec(item.canonical));
-        if (found.includes(null)) continue;
+        // An escape, such as that of a line end, must not stick to the word after it.
+        const written = item.canonical.includes("\\") ? item.canonical.replace(/\\(?:u.{4}|.)/g, "  ") : item.canonical;
+        if (!query.words.every((word) => word.test(written))) continue;
         const row = describeRow(item, place);
-        if (!query.fields.every(([field, value]) => hasField(field, value, row.at, item.canonical, row, safeContent(item)))) continue;
-        hits.push({ chain, row, excerpt: cutAround(item.canonical, found[0]?.index ?? -1) });
+        const content = safeContent(item);
+        if (!query.fields.every(([field, value]) => hasField(field, value, row.at, item.canonical, row, content))) continue;
+        hits.push({ chain, row, excerpt: cutExcerpt(content, query) });
         if (hits.length >= limit) return { hits, searched, isCut: true };
       }
       if (searched >= SEARCHED_MAX) return { hits, searched, isCut: true };
@@ -85,8 +86,33 @@ function hasField(field: Field, value: string, when: string, canonical: string, 
   }
 }
 
-function cutAround(canonical: string, index: number): string {
-  if (index < 0) return "";
-  const start = Math.max(0, index - AROUND);
-  return `${start > 0 ? "… " : ""}${canonical.slice(start, index + AROUND * 2)}${index + AROUND * 2 < canonical.length ? " …" : ""}`;
+/** The record at a place that an index named, with a few words around the hit. */
+export async function readHit(library: Library, chain: string, place: number, given: string): Promise<Results["hit"]> {
+  for await (const [item] of library.readBatches(chain, place, place + 1)) {
+    if (item === undefined) continue;
+    const row = describeRow(item, place);
+    if (item instanceof BadInput) return { chain, row, excerpt: null, hasHash: false };
+    return { chain, row, excerpt: cutExcerpt(safeContent(item), readQuery(given)), hasHash: item.computedHash === item.hash };
+  }
+  return null;
+}
+
+/** A few words around the first word of a query, in the first text of a record that has it. */
+function cutExcerpt(content: Json | undefined, { words: [word] }: Query): Excerpt | null {
+  if (word === undefined) return null;
+  for (const value of listTexts(content)) {
+    const found = word.exec(value);
+    if (found === null) continue;
+    const [start, end] = [found.index, found.index + found[0].length];
+    const before = value.slice(Math.max(0, start - AROUND), start);
+    const after = value.slice(end, end + AROUND);
+    return [`${start > AROUND ? "… " : ""}${before}`, found[0], `${after}${end + AROUND < value.length ? " …" : ""}`];
+  }
+  return null;
+}
+
+function* listTexts(value: Json | undefined): Generator<string> {
+  if (typeof value === "string") yield value;
+  else if (Array.isArray(value)) for (const item of value) yield* listTexts(item);
+  else if (isObject(value)) for (const item of value.values()) yield* listTexts(item);
 }

@@ -16,7 +16,7 @@ from aver.fast_dataclass import dataclass
 from aver.text import plural
 
 if TYPE_CHECKING:
-    from aver.explorer.index import Hit, IndexProgress, LedgerIndex, SearchPage
+    from aver.explorer.index import Excerpt, Hit, IndexProgress, LedgerIndex, SearchPage, SearchQuery
     from aver.ledger import Ledger
     from aver.verdict import Finding
 
@@ -42,6 +42,8 @@ class ShownHit:
     line: RecordLine | None
     status: str
     finding: Finding | None = None
+    excerpt: Excerpt | None = None
+    """A few words around the hit, from the record."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -50,6 +52,7 @@ class ShownHit:
             "status": self.status,
             "finding": None if self.finding is None else self.finding.to_dict(),
             "record": None if self.line is None else self.line.to_dict(),
+            "excerpt": None if self.excerpt is None else self.excerpt.to_dict(),
         }
 
 
@@ -96,7 +99,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         if query is None:
             return _report_rebuild(progress or index.progress(ledger), given, screen)
         page = index.search(ledger, query, cursor=given.cursor, limit=given.limit)
-        shown = [_read_hit(ledger, hit) for hit in page.hits]
+        shown = [_read_hit(ledger, hit, query) for hit in page.hits]
         if given.json:
             found_in = {"ledger": ledger.id, "tenant": ledger.tenant, **verdict_entry(ledger)}
             answer = {**page.to_dict(), "hits": [each.to_dict() for each in shown]}
@@ -121,9 +124,11 @@ def _catch_up(index: LedgerIndex, ledger: Ledger) -> IndexProgress | None:
         return None
 
 
-def _read_hit(ledger: Ledger, hit: Hit) -> ShownHit:
+def _read_hit(ledger: Ledger, hit: Hit, query: SearchQuery) -> ShownHit:
     """Read the record at the place of a hit, and verify it."""
+    from aver.explorer.index import cut_excerpt, read_texts
     from aver.ledger.verify import verify_record
+    from aver.sessions.step import read_step
 
     try:
         record = next(ledger.read(hit.chain, hit.sequence, hit.sequence + 1), None)
@@ -131,13 +136,17 @@ def _read_hit(ledger: Ledger, hit: Hit) -> ShownHit:
             return ShownHit(hit, None, MISSING)
         if read_only_verdict(ledger) is not None:
             # Records of a bundle that do not hold are not shown at all. Its verdict stands below.
-            return ShownHit(hit, to_record_line(record), "verified")
+            excerpt = cut_excerpt(read_texts(read_step(record), ledger.blob), query)
+            return ShownHit(hit, to_record_line(record), "verified", excerpt=excerpt)
         verdict = verify_record(
             ledger, hit.chain, hit.sequence, level="signature", ring=ledger.ring(), require_pq=False
         )
     except (NotFound, Unavailable):
         return ShownHit(hit, None, MISSING)
-    return ShownHit(hit, to_record_line(record), verdict.status, verdict.first_bad)
+    # A record that does not hold says nothing: no words of it are quoted.
+    is_intact = verdict.status != "failed"
+    excerpt = cut_excerpt(read_texts(read_step(record), ledger.blob), query) if is_intact else None
+    return ShownHit(hit, to_record_line(record), verdict.status, verdict.first_bad, excerpt)
 
 
 def _print_hit(screen: Screen, shown: ShownHit) -> None:
@@ -146,6 +155,9 @@ def _print_hit(screen: Screen, shown: ShownHit) -> None:
         screen.print_line(place, StyledText("  this record cannot be read any more; the index is older", "bad"))
         return
     print_record_line(screen, shown.line, with_chain=True)
+    if shown.excerpt is not None and shown.excerpt.hit not in (shown.line.text or shown.line.summary):
+        before, hit, after = shown.excerpt
+        screen.print_line("    ", StyledText(before, "dim"), StyledText(hit, "strong"), StyledText(after, "dim"))
     if shown.status == "failed":
         words = "" if shown.finding is None else f": {shown.finding.code}, {shown.finding.words}"
         screen.print_hanging("  ", screen.status_mark("failed"), " ", text=f"this record does not verify{words}")

@@ -7,6 +7,7 @@
 - `database`     the file: its tables, its version, its faults
 - `texts`        the texts of a record that can be searched
 - `query`        the language of a search
+- `excerpt`      a few words around a hit, cut from its record
 - `cursor`       opaque cursors
 - `catch_up`     reads new records of a ledger into the file
 - `answers`      searches, lists of sessions and figures over time
@@ -21,13 +22,16 @@ from __future__ import annotations
 
 from aver.explorer.index.answers import CountsPage, Hit, SearchPage, SessionsPage
 from aver.explorer.index.database import INDEX_NAME, IndexUnavailable
+from aver.explorer.index.excerpt import Excerpt, cut_excerpt
 from aver.explorer.index.ledger_index import LedgerIndex
 from aver.explorer.index.progress import IndexProgress
 from aver.explorer.index.query import SearchQuery, parse_query
+from aver.explorer.index.texts import read_texts
 
 __all__ = [
     "INDEX_NAME",
     "CountsPage",
+    "Excerpt",
     "Hit",
     "IndexProgress",
     "IndexUnavailable",
@@ -35,5 +39,7 @@ __all__ = [
     "SearchPage",
     "SearchQuery",
     "SessionsPage",
+    "cut_excerpt",
     "parse_query",
+    "read_texts",
 ]

@@ -3172,7 +3172,7 @@ var PASSKEY_PURPOSES = [
 	"enrolment",
 	"withdrawal"
 ];
-var PURPOSE = /^[a-z][a-z0-9-]{0,31}$/;
+var PURPOSE$1 = /^[a-z][a-z0-9-]{0,31}$/;
 var FINGERPRINT = /^[0-9a-f]{16}$/;
 var ED25519$1 = /^[0-9a-f]{128}$/;
 var ML_DSA_65$1 = /^[0-9a-f]{6618}$/;
@@ -3236,7 +3236,7 @@ function readStatement(data, where = "statement") {
 		"signatures"
 	]);
 	checkVersion(object.get("v"), where);
-	const purpose = textField(object.get("purpose"), `${where}.purpose`, PURPOSE);
+	const purpose = textField(object.get("purpose"), `${where}.purpose`, PURPOSE$1);
 	const signatures = object.get("signatures");
 	if (!Array.isArray(signatures) || signatures.length > SIGNATURES_MAX) throw new BadInput(`${where}.signatures must be a list of at most ${SIGNATURES_MAX}`);
 	const content = object.get("content");
@@ -3526,6 +3526,10 @@ function place(chain = null, sequence = null, source = null) {
 		source
 	};
 }
+/** A signer without a record in the `keys` chain: its 64 digits, and the trace that it sealed in, where a join may stand for the record. */
+function unrecordedKey(key, trace) {
+	return trace === null ? key : `${key} ${trace}`;
+}
 /** The findings and counts of one piece of verification. Merging keeps the order of the pieces. */
 var Tally = class {
 	records = 0;
@@ -3539,8 +3543,10 @@ var Tally = class {
 	profiles = /* @__PURE__ */ new Map();
 	/** The chains of all findings, also of those that are only counted; null for a finding without a chain. */
 	doubtful = /* @__PURE__ */ new Set();
-	/** The signers that an intact `keys` chain does not record, each with its first record. */
+	/** By `unrecordedKey`, the signers that an intact `keys` chain does not record, each with its first record. */
 	unrecorded = /* @__PURE__ */ new Map();
+	/** By `unrecordedKey`, the signers of traces whose joins the trace's operator has sealed: they need no record. */
+	vouched = /* @__PURE__ */ new Set();
 	add(finding) {
 		this.doubtful.add(finding.place.chain);
 		const counted = this.countOf(finding);
@@ -3597,6 +3603,7 @@ var Tally = class {
 		this.chains += other.chains;
 		for (const chain of other.doubtful) this.doubtful.add(chain);
 		for (const [signer, where] of other.unrecorded) if (!this.unrecorded.has(signer)) this.unrecorded.set(signer, where);
+		for (const signer of other.vouched) this.vouched.add(signer);
 		for (const [check, times] of other.done) this.countDone(check, times);
 		const room = /* @__PURE__ */ new Map();
 		for (const finding of other.findings) {
@@ -5389,7 +5396,10 @@ var ChainJudge = class {
 		const began = rules.began.get(key);
 		let isRecorded = rules.recorded === null || rules.recorded.has(key);
 		if (began !== void 0 && name !== null && sequence < BigInt(began.get(name) ?? 0)) isRecorded = false;
-		if (!isRecorded && !this.tally.unrecorded.has(key)) this.tally.unrecorded.set(key, place(this.chain, this.expected, this.source));
+		if (!isRecorded) {
+			const unrecorded = unrecordedKey(key, name?.startsWith("protocol.") ? this.chain : null);
+			if (!this.tally.unrecorded.has(unrecorded)) this.tally.unrecorded.set(unrecorded, place(this.chain, this.expected, this.source));
+		}
 		const role = roleOf(rules, verified);
 		if (role !== null && (!role.maySeal || name === null || RESERVED_CHAINS.has(name))) {
 			const problem = findMisuse(role, verified, content, name ?? content.get("domain"));
@@ -5502,7 +5512,8 @@ var EXAMINED_DOMAINS = /* @__PURE__ */ new Map([
 	["approvers", ["approvals"]],
 	["actions", RUN_CHECKS],
 	["gateway", ACT_CHECKS],
-	["delegations", ["delegation"]]
+	["delegations", ["delegation"]],
+	["protocol", ["protocol"]]
 ]);
 /** The checks that only `aver verify` makes, by domain. */
 var PYTHON_ALONE = /* @__PURE__ */ new Map([
@@ -5743,7 +5754,7 @@ var POLICY_VERDICTS = [
 	"POLICY_ENFORCED",
 	"FULLY_VERIFIED"
 ];
-var FIELDS = [
+var FIELDS$1 = [
 	...[
 		"action_id",
 		"action_type",
@@ -5778,12 +5789,12 @@ var METADATA_MAX = 4194304;
 var TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/;
 /** The fourteen fields of an action as an object. */
 function actionFields(action) {
-	return new Map(FIELDS.map((name) => [name, action[name]]));
+	return new Map(FIELDS$1.map((name) => [name, action[name]]));
 }
 /** Read an action. Optional fields may be absent. Raises `BadInput`. */
 function readAction(data) {
 	if (!isObject(data)) throw new BadInput("an action must be an object");
-	for (const name of data.keys()) if (!FIELDS.includes(name)) throw new BadInput(`${show(name)} is not a field of an action`);
+	for (const name of data.keys()) if (!FIELDS$1.includes(name)) throw new BadInput(`${show(name)} is not a field of an action`);
 	const get = (name) => {
 		const value = data.get(name);
 		if (value !== void 0) return value;
@@ -5799,7 +5810,7 @@ function readAction(data) {
 	const isHash = (value) => typeof value === "string" && HEX64.test(value);
 	const orNull = (isGood) => (value) => value === null || isGood(value);
 	const oneOf = (words) => (value) => typeof value === "string" && words.includes(value);
-	FIELDS.forEach(get);
+	FIELDS$1.forEach(get);
 	return {
 		action_id: check("action_id", isId),
 		parent_action_id: check("parent_action_id", orNull(isId)),
@@ -7885,6 +7896,113 @@ var LineReader = class {
 		return true;
 	}
 };
+// src/verify/joins.ts
+/**
+* The keys that joined a trace of the protocol. The twin of `aver.protocol.judgement.joined_keys`, whose text has the rules.
+*
+* A join that the operator sealed stands for the record of a key in the `keys` chain. The page judges nothing else of a
+* trace: `aver verify` does.
+*/
+var PURPOSE = "protocol-join";
+var OPENING = "protocol.session_initialized";
+var JOINING = "protocol.participant_joined";
+var OPERATOR = "operator";
+/** The text of each key of a join, but for its version, its keys and its time. */
+var FIELDS = {
+	ledger: /^[!-~]{1,200}$/,
+	tenant: /^[!-~]{1,200}$/,
+	chain: /^[!-~]{1,200}$/,
+	task_sha256: /^[0-9a-f]{64}$/,
+	profile: /^(?:strict|default|lenient)$/,
+	role: /^(?:planner|executor|critic|auditor|operator)$/,
+	agent: /^(?:operator|agent:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})$/
+};
+/** Note in the tally which of the unrecorded signers the traces vouch for. Other traces are not read. */
+async function noteJoins(examination, tally) {
+	for (const { name, origin } of selectChains(examination, "protocol")) {
+		if (![...tally.unrecorded.keys()].some((signer) => signer.endsWith(` ${name}`))) continue;
+		const joined = new JoinedKeys(examination, origin);
+		for await (const record of examination.reader.read(origin)) joined.take(record);
+		for (const key of joined.keys) tally.vouched.add(unrecordedKey(key, name));
+	}
+}
+var JoinedKeys = class {
+	keys = /* @__PURE__ */ new Set();
+	operator = null;
+	examination;
+	place;
+	constructor(examination, chain) {
+		this.examination = examination;
+		this.place = [
+			examination.ledger,
+			examination.tenant,
+			chain
+		];
+	}
+	/** Note the joins in the next record, whose content and signature hold. */
+	take(record) {
+		const { rules } = this.examination;
+		const kind = readKind(record.content);
+		if (kind !== OPENING && kind !== JOINING) return;
+		const given = at(record.content, "authority", "chain");
+		const statements = (Array.isArray(given) ? given : []).flatMap((one) => read(() => [readStatement(one)]) ?? []);
+		const joins = statements.flatMap((one) => read(() => [this.readJoin(one)]) ?? []);
+		const sealer = rules.ring.lookup(record.signed_by).find((key) => key.fingerprint === record.signed_by);
+		if (sealer === void 0) return;
+		const sequence = record.content.get("sequence");
+		if (kind === OPENING && sequence instanceof JsonNumber && sequence.text === "0") {
+			if (roleOf(rules, sealer)?.mayAttest ?? true) this.operator = sealer;
+		} else if (kind === JOINING && joins.some(({ role, key }) => role === OPERATOR && key.equals(sealer))) {
+			if (this.operator !== null && this.leads(statements, this.operator, sealer)) this.operator = sealer;
+		}
+		if (this.operator === null || !sealer.equals(this.operator)) return;
+		for (const { role, key } of joins) if (role !== OPERATOR) this.keys.add(key.ed25519);
+	}
+	/** Whether rotation statements lead from one key to another. */
+	leads(statements, from, to) {
+		for (const statement of statements.filter(({ purpose }) => purpose === "rotation")) {
+			const rotation = readRotation(statement, this.examination.rules.ed25519);
+			if (rotation === null || !rotation.old.equals(from)) return false;
+			from = rotation.new;
+		}
+		return from.equals(to);
+	}
+	/** A join of this trace that its own key alone signed. Raises `BadInput`. */
+	readJoin(statement) {
+		if (statement.purpose !== PURPOSE) throw new BadInput("it is no join");
+		const content = checkObject(statement.content, PURPOSE, [
+			...Object.keys(FIELDS),
+			"v",
+			"public_key",
+			"public_key_pq",
+			"at"
+		]);
+		checkVersion(content.get("v"), PURPOSE);
+		for (const [name, pattern] of Object.entries(FIELDS)) textField(content.get(name), name, pattern);
+		timeField(content.get("at"), "at");
+		const key = new PublicKey(content.get("public_key"), content.get("public_key_pq"));
+		const results = checkStatement(statement, new Ring([key]), this.examination.rules.ed25519);
+		if (results.length !== 1 || results[0]?.outcome !== "valid") throw new BadInput("it is not signed by its key alone");
+		if ([
+			"ledger",
+			"tenant",
+			"chain"
+		].some((name, at) => content.get(name) !== this.place[at])) throw new BadInput("it is for another trace");
+		return {
+			role: content.get("role"),
+			key
+		};
+	}
+};
+/** What a reader gives; null where it raises `BadInput`. */
+function read(reader) {
+	try {
+		return reader();
+	} catch (error) {
+		if (error instanceof BadInput) return null;
+		throw error;
+	}
+}
 // src/verify/key_history.ts
 /**
 * The history of keys: what an intact `keys` chain says about the keys that sealed a ledger. The twin of
@@ -8107,9 +8225,14 @@ function readReplacement(record, rules) {
 		throw error;
 	}
 }
-/** Turn the signers that the `keys` chain does not record into warnings. */
+/** Turn the signers that the `keys` chain does not record, and no trace vouches for, into a warning each. */
 function reportUnrecorded(tally) {
-	for (const [key, where] of tally.unrecorded) {
+	const missing = /* @__PURE__ */ new Map();
+	for (const [signer, where] of tally.unrecorded) {
+		const key = signer.slice(0, 64);
+		if (!tally.vouched.has(signer) && !missing.has(key)) missing.set(key, where);
+	}
+	for (const [key, where] of missing) {
 		const seat = [where.chain && `chain ${where.chain}`, where.sequence !== null && `sequence ${where.sequence}`];
 		const words = `no intact keys chain records that the key ${key.slice(0, 16)} came into use before it sealed ${seat.filter(Boolean).join(", ")}`;
 		tally.warn("keys", "KEY_UNRECORDED", words, place());
@@ -9873,10 +9996,7 @@ var BundleJudge = class {
 	noteOrigin(chain, name, named, claim) {
 		const claimed = (key, otherwise) => named?.has(key) ? pythonText(named.get(key)) : otherwise ?? "";
 		const origin = claimed("name", claim.origin ?? name);
-		if (!EXAMINED_DOMAINS.has(domainOf(origin))) {
-			skipPythonChecks(domainOf(origin), this.tally);
-			return;
-		}
+		if (!EXAMINED_DOMAINS.has(domainOf(origin))) return;
 		const clean = (value) => value === "None" ? "" : value;
 		this.origins.set(chain, {
 			origin,
@@ -10096,7 +10216,7 @@ var BundleJudge = class {
 				...this.rules,
 				roles: theirs.roles
 			};
-			await examine$1(examiners, {
+			const examination = {
 				reader: new ValidRecords(reader, rules, names, doubtful),
 				rules,
 				ledger,
@@ -10104,7 +10224,9 @@ var BundleJudge = class {
 				chains,
 				isComplete: !this.index.isPart && isOwn,
 				isSingle: false
-			}, this.tally);
+			};
+			await examine$1(examiners, examination, this.tally);
+			await noteJoins(examination, this.tally);
 		}
 	}
 };
@@ -10301,7 +10423,6 @@ async function judgeCapsules(name, source, opening, options) {
 	if (refersToBlobs) tally.skip("blobs", "the large values that it refers to are not here", { matters: false });
 	tally.skip("meta", "nothing here shows how many records there once were", { matters: false });
 	skipExaminers(domain, "the ledger that these records are from is not here", tally);
-	if (domain === "protocol") skipPythonChecks(domain, tally);
 	tally.chains = Number(tally.records > 1);
 	return conclude(name, tally);
 }

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from aver.capsule.aver_block import RESERVED_CHAINS
+from aver.capsule.json_reader import Unreadable, read_json
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
@@ -81,14 +82,23 @@ def read_histories(directory: Path, index: BundleIndex, ring: Ring) -> KeyHistor
     return found
 
 
+def _is_unambiguous(record: Sealed) -> bool:
+    try:
+        read_json(record.canonical)
+    except Unreadable:
+        return False
+    return True
+
+
 def peek_chain_identity(
     file: BinaryIO, unknown: dict[str, int] | None = None
 ) -> tuple[Mapping[str, Any] | None, Iterator[Sealed | BadInput | ChainClaim]]:
     """Return the identity in a chain's first record, if it has one, and all items of the chain's file.
 
-    `unknown` is that of `read_chain_file`.
+    A record that two readers can read in two ways, such as one with a key twice, names no chain. `unknown` is that of
+    `read_chain_file`.
     """
     items = read_chain_file(file, unknown)
     first = next(items, None)
-    named = read_chain_identity(first if isinstance(first, Sealed) else None)
+    named = read_chain_identity(first) if isinstance(first, Sealed) and _is_unambiguous(first) else None
     return named or None, chain(() if first is None else (first,), items)

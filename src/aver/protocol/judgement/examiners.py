@@ -29,8 +29,9 @@ from typing import TYPE_CHECKING, Any
 from aver.capsule.json_reader import Unreadable, read_json
 from aver.errors import BadInput, IntegrityError, NotFound
 from aver.log import debug
-from aver.protocol.events import OPERATOR, Event
+from aver.protocol.events import Event
 from aver.protocol.judgement.gate_words import GateWords
+from aver.protocol.judgement.joined_keys import JoinedKeys
 from aver.protocol.judgement.report import (
     PROFILE_RULES,
     REPORT_VERSION,
@@ -127,16 +128,22 @@ class _TraceExaminer:
             words = f"record {judge.count} is missing, or does not hold"
             judge.broken, judge.words = ReportFinding("append_only", "failed", "SEQUENCE_GAP", judge.count), words
         self._count_done()
+        self._vouch()
         if not judge.is_operator_known:
             self._skip_all("the key of the trace's operator is not known here")
         elif judge.broken is not None:
             self._report_broken(judge.broken)
-        else:
-            # The operator has sealed the joins of these keys. That stands for their records in the `keys` chain.
-            joined = (each.key.ed25519 for each in judge.trace.bound_keys.values() if each.role != OPERATOR)
-            self.tally.vouched = {UnrecordedKey(key, self._chain.name) for key in joined}
-            if judge.audit is None:
-                self._report_open(judge.trace)
+        elif judge.audit is None:
+            self._report_open(judge.trace)
+
+    def _vouch(self) -> None:
+        """Note the keys whose joins the operator has sealed. That stands for their records in the `keys` chain."""
+        judge, rules = self._judge, self._examination.rules
+        joined = JoinedKeys(judge.trace, rules.ring, rules.roles)
+        if judge.broken is not None:
+            for record in self._reader.read(self._chain.origin, judge.count, self._chain.count):
+                joined.take(record)
+        self.tally.vouched = {UnrecordedKey(key, self._chain.name) for key in joined.keys}
 
     # --- rulings
 

@@ -26,9 +26,9 @@ import {
   examine,
   readChainIdentity,
   skipExaminers,
-  skipPythonChecks,
 } from "../examiner.ts";
 import { type Head, checkHead } from "../heads.ts";
+import { noteJoins } from "../joins.ts";
 import { BadInput, type Json, JsonNumber, type JsonObject, NotFound } from "../json.ts";
 import {
   HistoryReader,
@@ -401,10 +401,7 @@ class BundleJudge {
     const claimed = (key: string, otherwise: string | null) =>
       named?.has(key) ? pythonText(named.get(key) as Json) : (otherwise ?? "");
     const origin = claimed("name", claim.origin ?? name);
-    if (!EXAMINED_DOMAINS.has(domainOf(origin))) {
-      skipPythonChecks(domainOf(origin), this.tally);
-      return;
-    }
+    if (!EXAMINED_DOMAINS.has(domainOf(origin))) return;
     // Python writes an empty text for a ledger or tenant that is null.
     const clean = (value: string) => (value === "None" ? "" : value);
     this.origins.set(chain, {
@@ -620,7 +617,9 @@ class BundleJudge {
       const rules = isOwn ? this.rules : { ...this.rules, roles: theirs.roles };
       const valid = new ValidRecords(reader, rules, names, doubtful);
       const isComplete = !this.index.isPart && isOwn;
-      await examine(examiners, { reader: valid, rules, ledger, tenant, chains, isComplete, isSingle: false }, this.tally);
+      const examination = { reader: valid, rules, ledger, tenant, chains, isComplete, isSingle: false };
+      await examine(examiners, examination, this.tally);
+      await noteJoins(examination, this.tally);
     }
   }
 }

@@ -21,7 +21,7 @@ const fetchBlob = (digest: string) => connection.ask({ type: "blob", digest });
 
 /** What went wrong, in words for the reader. */
 function explain(error: unknown): string {
-  if (error instanceof ApiError) return `The ledger refused it: ${error.code ? `${error.code}, ` : ""}${error.message}. ${error.advice}`;
+  if (error instanceof ApiError) return `The ledger refused it: ${error.code ? `${error.code}, ` : ""}${error.message}`;
   const { name, message } = error as Error;
   return name === "NotAllowedError" ? "The passkey did not sign: you cancelled it, or it took too long." : message;
 }

@@ -189,7 +189,7 @@ function ListedChain({ parts: [chain = "", wanted = ""] }: { parts: string[] }):
         <p class="beside">
           {listed && listed.title !== chain ? <><code><Text>{chain}</Text></code> </> : null}{total === null ? "" : plural(total, "record")}
           {isCut ? " listed; the chain is longer, and was verified whole" : ""}{" "}
-          {now.state === "done" ? <span class="judged"><ChainMark chain={chain} isCounted /></span> : null}{" "}
+          {now.state === "done" && listed ? <span class="judged"><ChainMark chain={chain} isCounted /></span> : null}{" "}
           {extras.some((extra) => extra.sort !== "end") ? <button type="button" class="small" onClick={goToBreak}>Next break (b)</button> : null}{" "}
           <a href={link("s", chain)}>as a session</a>
         </p>
@@ -198,7 +198,7 @@ function ListedChain({ parts: [chain = "", wanted = ""] }: { parts: string[] }):
         <WholeFindings findings={findings.filter((one) => one.place.sequence === null)} />
       </header>
       {words ? <Problem words={words} retry={() => { asked.current.clear(); if (isLive) fetchPages(0, PAGE); else void readFile(() => true); }} /> : null}
-      {total === 0 && !words && !length ? <Empty command="aver log">There is no record in it.</Empty> : null}
+      {total === 0 && !words && !length ? <Empty command="aver log">{listed ? "There is no record in it." : <>There is no chain of this name here. <a href={link("chains")}>All chains</a></>}</Empty> : null}
       <VirtualRows
         heights={heights}
         label={`Records of ${chain}; j and k move, Enter opens one`}

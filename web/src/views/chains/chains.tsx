@@ -41,7 +41,7 @@ export function ChainsView(_: { parts: string[] }): JSX.Element {
         <label>Filter <input type="search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} placeholder="name, title or tool" /></label>
         <span class="beside" role="status">{count(found.length)} of {count(all.length)}</span>
       </form>
-      {all.length ? null : <Empty command="aver export --out DIR">There is no chain in it. This writes a bundle with all chains of your ledger.</Empty>}
+      {all.length ? null : isLive ? <Empty command="aver install claude-code">Nothing is recorded in this ledger yet. This records what a coding agent does from now on.</Empty> : <Empty command="aver export --out DIR">There is no chain in it. This writes a bundle with all chains of your ledger.</Empty>}
       {all.length && !found.length ? <Empty>No chain fits this filter.</Empty> : null}
       {found.length ? (
         <>

@@ -52,7 +52,11 @@ export function MetaView(_: { parts: string[] }): JSX.Element {
       <p>The ledger notes in its meta chain how long each chain is. A chain that is shorter than its note was cut; one that is longer has grown, which is normal.</p>
       {answer.state === "failed" ? <Problem words={answer.words} retry={answer.retry} /> : null}
       {answer.state === "loading" ? <Loading rows={8} words="Reading the meta chain" /> : null}
-      {answer.value && !answer.value.records ? <Empty command="aver export --out DIR">There is no meta chain in it. A bundle of some chains only has none; this exports all of them, with meta.</Empty> : null}
+      {answer.value && !answer.value.records ? (
+        contents.value?.format === "ledger"
+          ? <Empty command="aver checkpoint">There is no meta chain in this ledger yet. Closing a chain or a checkpoint begins it.</Empty>
+          : <Empty command="aver export --out DIR">There is no meta chain in it. A bundle of some chains only has none; this exports all of them, with meta.</Empty>
+      ) : null}
       {answer.value?.records && !entries.length ? <Empty command="aver checkpoint">The meta chain records no chain yet. Closing a chain or a checkpoint adds an entry.</Empty> : null}
       {entries.length ? (
         <>

@@ -6,7 +6,7 @@ import { contents } from "../../state.ts";
 import { VIEWS } from "../registry.ts";
 
 export function MoreView(): JSX.Element {
-  const shown = VIEWS.filter((view) => view.rail !== "none" && (view.needs === "nothing" || contents.value !== null));
+  const shown = VIEWS.filter((view) => view.rail !== "none" && (view.needs !== "records" || contents.value !== null));
   return (
     <>
       <h1>All views</h1>

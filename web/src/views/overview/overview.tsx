@@ -155,7 +155,7 @@ export function OverviewView(_: { parts: string[] }): JSX.Element {
         <h2>Latest sessions</h2>
         {sessionRows.value === null ? <Loading rows={LATEST} words="Reading the sessions" /> : null}
         {rows.length ? <SessionTable rows={rows} /> : null}
-        {sessionRows.value !== null && !rows.length ? <Empty command="aver ingest --all">No session of a coding agent is in it. <a href={link("chains")}>Its chains</a> have what was recorded otherwise.</Empty> : null}
+        {sessionRows.value !== null && !rows.length ? <Empty command="aver ingest --all">{totalRecords.value ? <>No session of a coding agent is in it. <a href={link("chains")}>Its chains</a> have what was recorded otherwise.</> : "Nothing is recorded here yet. This records the sessions of coding agents on your machine:"}</Empty> : null}
         {(sessionRows.value?.length ?? 0) > LATEST ? <p class="all"><a href={link("sessions")}>All {count(sessionRows.value?.length ?? 0)} sessions</a></p> : null}
       </section>
       {activity.state === "failed" ? <Problem words={activity.words} retry={activity.retry} /> : null}

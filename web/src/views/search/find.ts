@@ -2,10 +2,10 @@
 
 import { askHits } from "../../source/index_answers.ts";
 import { connection, server } from "../../state.ts";
-import type { RecordRow } from "../../worker/protocol.ts";
+import type { Excerpt, RecordRow, Results } from "../../worker/protocol.ts";
 
 export interface Found {
-  hits: { chain: string; place: number; sequence: string; title: string; excerpt: string; kind: string; tool: string; at: string }[];
+  hits: { chain: string; place: number; sequence: string; title: string; excerpt: Excerpt | null; kind: string; tool: string; at: string }[];
   searched: number;
   isCut: boolean;
   by: "index" | "records";
@@ -26,7 +26,7 @@ export async function findRecords(words: string, limit: number): Promise<Found> 
   }
   const { hits, next, indexed } = answer;
   return {
-    hits: hits.map(({ chain, sequence, at, call, kind, tool }) => ({ chain, place: sequence, sequence: String(sequence), title: "", excerpt: "", kind, tool: call || tool, at })),
+    hits: hits.map(({ chain, sequence, at, call, kind, tool }) => ({ chain, place: sequence, sequence: String(sequence), title: "", excerpt: null, kind, tool: call || tool, at })),
     ...{ searched: indexed.records, isCut: next !== null, by: "index" as const, behind: Math.max(0, indexed.of_records - indexed.records) },
   };
 }
@@ -35,4 +35,9 @@ export async function findRecords(words: string, limit: number): Promise<Found> 
 export async function readRow(chain: string, place: number): Promise<RecordRow | null> {
   const found = await connection.ask({ type: "rows", chain, start: place, stop: place + 1 }).catch(() => null);
   return found?.rows[0] ?? null;
+}
+
+/** The record at the place of a hit, with a few words around it; null where it cannot be read. */
+export async function readHit(chain: string, place: number, words: string): Promise<Results["hit"]> {
+  return connection.ask({ type: "hit", chain, place, words }).catch(() => null);
 }

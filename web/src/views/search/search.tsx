@@ -5,20 +5,23 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { useKeys } from "../../parts/keyboard.ts";
 import { useRowKeys } from "../../parts/rows.ts";
 import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
-import { Text, Time, count, plural } from "../../parts/text.tsx";
+import { Text, Time, count, plural, visible } from "../../parts/text.tsx";
 import { link, recordLink } from "../../route.ts";
 import { contents, news } from "../../state.ts";
-import { type Found, findRecords, readRow } from "./find.ts";
+import { type Found, findRecords, readHit } from "./find.ts";
 
 /** One hit. Where it is from the index, its words are read from the record. */
-function HitRow({ hit, isFirst }: { hit: Found["hits"][number]; isFirst: boolean }): JSX.Element {
-  const read = useAnswer(() => (hit.title ? Promise.resolve(null) : readRow(hit.chain, hit.place)), [hit.chain, hit.place]);
-  const title = hit.title || (read.state === "loading" ? "…" : read.value === null ? "this record cannot be read" : read.value.problem || read.value.summary);
+function HitRow({ hit, words, isFirst }: { hit: Found["hits"][number]; words: string; isFirst: boolean }): JSX.Element {
+  const read = useAnswer(() => (hit.title ? Promise.resolve(null) : readHit(hit.chain, hit.place, words)), [hit.chain, hit.place, words]);
+  const row = read.value?.row;
+  const title = hit.title || (read.state === "loading" ? "…" : row === undefined ? "this record cannot be read" : row.problem || row.summary);
+  const excerpt = hit.excerpt ?? read.value?.excerpt;
   return (
     <li>
       <a href={recordLink(hit.chain, hit)} data-row tabIndex={isFirst ? 0 : -1}>
         <strong><Text>{title || hit.kind}</Text></strong>
-        {hit.excerpt ? <span class="excerpt"><Text>{hit.excerpt}</Text></span> : null}
+        {excerpt ? <span class="excerpt"><bdi>{visible(excerpt[0])}<mark>{visible(excerpt[1])}</mark>{visible(excerpt[2])}</bdi></span> : null}
+        {read.value?.hasHash === false ? <span class="bad">This text does not have the hash that it was sealed with.</span> : null}
         <span class="beside"><code><Text>{hit.chain}</Text></code> {hit.sequence} · {hit.kind}{hit.tool ? ` · ${hit.tool}` : ""}{hit.at ? <> · <Time>{hit.at}</Time></> : null}</span>
       </a>
     </li>
@@ -53,11 +56,11 @@ export function SearchView({ parts: [words = ""] }: { parts: string[] }): JSX.El
       {found && words ? (
         <p role="status">
           {plural(found.hits.length, "hit")}{found.isCut ? " so far" : ""} in {plural(found.searched, "record")}.{" "}
-          <span class="beside">{found.by === "index" ? `From the server's index, which proves nothing: each hit is verified when you open it.${found.behind ? ` ${count(found.behind)} records are not in it yet.` : ""}` : "This page read every record."}</span>
+          <span class="beside">{found.by === "index" ? `Places from the server's index, texts from its records. Neither is proved until you open a hit.${found.behind ? ` ${count(found.behind)} records are not in it yet.` : ""}` : "This page read every record."}</span>
         </p>
       ) : null}
       {found && words && !found.hits.length ? <Empty>Nothing has these words. Fewer words, or <code>begin*</code> for a beginning, find more.</Empty> : null}
-      <ul class="hits" ref={box}>{found?.hits.map((hit, at) => <HitRow key={`${hit.chain}/${hit.place}`} hit={hit} isFirst={at === 0} />)}</ul>
+      <ul class="hits" ref={box}>{found?.hits.map((hit, at) => <HitRow key={`${hit.chain}/${hit.place}`} hit={hit} words={words} isFirst={at === 0} />)}</ul>
       {found?.isCut ? <p><button type="button" onClick={() => setLimit(limit + 100)}>Show more</button></p> : null}
     </>
   );

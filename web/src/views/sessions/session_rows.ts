@@ -35,6 +35,12 @@ export const sessionRows = signal<SessionRow[] | null>(null);
 /** How much the index has read, where the rows are from it; null where the page counted. */
 export const indexed = signal<Indexed | null>(null);
 export const sessionsProblem = signal("");
+/** Counts how often the reader asked for the sessions again. */
+const tried = signal(0);
+
+export function readSessionsAgain(): void {
+  tried.value++;
+}
 
 let readFor: unknown = null;
 let groups: SessionChains[] = [];
@@ -57,7 +63,7 @@ export function useSessions(wanted: number): void {
       () => { sessionsProblem.value = ""; },
       (error: Error) => { sessionsProblem.value = error.message; },
     );
-  }, [listed, reason]);
+  }, [listed, reason, tried.value]);
   useEffect(() => {
     let isCurrent = true;
     void (async () => {

@@ -8,7 +8,7 @@ import { Empty, Loading, Problem } from "../../parts/states.tsx";
 import { Text, Time, count, plural } from "../../parts/text.tsx";
 import { link } from "../../route.ts";
 import { ChainMark } from "../chains/mark.tsx";
-import { type SessionRow, indexed, sessionRows, sessionsProblem, useSessions } from "./session_rows.ts";
+import { type SessionRow, indexed, readSessionsAgain, sessionRows, sessionsProblem, useSessions } from "./session_rows.ts";
 
 /** Sessions that are counted and shown at once. */
 const SHOWN_MAX = 50;
@@ -113,7 +113,7 @@ export function SessionsView(_: { parts: string[] }): JSX.Element {
         <span class="beside" role="status">{sessionRows.value === null ? "" : `${count(found.length)} of ${count(all.length)}`}</span>
         {wanted.trim() ? <button type="submit" class="small">Search the records for it</button> : null}
       </form>
-      {sessionsProblem.value ? <Problem words={sessionsProblem.value} /> : null}
+      {sessionsProblem.value ? <Problem words={sessionsProblem.value} retry={readSessionsAgain} /> : null}
       {sessionRows.value === null && !sessionsProblem.value ? <Loading rows={10} words="Reading the sessions" /> : null}
       {sessionRows.value !== null && !all.length ? <Empty command="aver ingest --all">There is no session of a coding agent in it. This records those that are on your machine; <code>aver install</code> records the next ones as they happen.</Empty> : null}
       {all.length && !found.length ? <Empty>No session fits this filter.</Empty> : null}
