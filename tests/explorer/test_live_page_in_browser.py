@@ -19,6 +19,7 @@ from support.agents import sample_session as sample
 from support.approvals import opened, somebody
 from support.browser_pages import AXE, AXE_RULES, go, wait_for_verdict
 from support.explorer_servers import ServedExplorer, serve
+from support.story_sites import write_failed_audit
 from support.tamper import unguarded
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
@@ -76,7 +77,7 @@ def test_page_without_a_token_says_how_to_get_in(free_page: Any, served: ServedE
     free_page.get_by_text("Open the link that aver serve prints").wait_for()
     free_page.goto(f"http://localhost:{served.port}/#token=wrong&keys=")
     free_page.reload()
-    free_page.get_by_role("alert").filter(has_text="token").wait_for()
+    free_page.get_by_role("alert").filter(has_text="open the link that it printed last").wait_for()
     assert free_page.locator("nav.rail a").count() == 2  # Nothing of the ledger is there.
 
 
@@ -153,6 +154,20 @@ def test_server_that_was_started_anew_has_another_token(free_page: Any, filled: 
         free_page.locator(".chain-row:not(.heads)").first.wait_for()
 
 
+def test_failed_audit_of_a_live_ledger_is_named_and_its_command_exists(
+    page: Any, ledger: Ledger, aver_home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "shop").mkdir()
+    write_failed_audit(aver_home, tmp_path / "shop")
+    with serve(ledger) as running:
+        page.goto(running.server.link)
+        page.locator(".tile .audits", has_text="1 audit failed: protocol.lies").wait_for()
+        page.get_by_text("Nothing was refused.").wait_for()  # The operator's own end of a trace is no refusal.
+        go(page, "#/protocol/protocol.lies")
+        # A live ledger has no file of its name: the command takes the ledger of this machine.
+        assert page.locator(".band .command code").first.inner_text() == "aver verify"
+
+
 def test_storage_that_is_refused_is_no_error(page: Any, served: ServedExplorer) -> None:
     page.add_init_script("indexedDB.open = () => { throw new DOMException('refused', 'SecurityError'); };")
     page.goto(served.server.link)
@@ -217,6 +232,10 @@ def test_request_is_followed_until_it_is_answered(page: Any, filled: Ledger) -> 
         deny(filled, request, ada, shown="seen")
         page.locator(".sentence .word").filter(has_text="denied").wait_for()
         assert page.locator(".answers").count() == 0
+        # The only level denied it: no second one had a part in that.
+        page.get_by_role("link", name="record", exact=True).click()
+        words = page.locator("#section-authority > p").first.inner_text()
+        assert "person:ada was asked about it: denied" in words
 
 
 def test_passkey_is_enrolled_and_answers(page: Any, filled: Ledger) -> None:

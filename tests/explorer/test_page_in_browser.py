@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import http.server
 import json
+import re
 import shutil
 import threading
 from pathlib import Path
@@ -62,6 +63,79 @@ def test_fingerprint_is_no_key(page: Any, bundle: Path, ledger: Ledger) -> None:
     page.get_by_test_id("key").fill(key_of(ledger)[:16])
     page.get_by_test_id("pin").click()
     assert "only a fingerprint" in page.get_by_role("alert").inner_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("0" * 64, "0000000000000000 is not a usable Ed25519 public key"),
+        ("01" + "0" * 62, "is not a usable Ed25519 public key"),
+        ("02" + "0" * 62, "is not a usable Ed25519 public key"),  # No point of the curve.
+        ("abc", "This is no key. Give 64 hex digits"),
+        ('{"format": ', "It looks like a file, but cannot be read"),
+        ('{"some": "thing"}', "This is no key"),
+    ],
+)
+def test_text_that_is_no_key_pins_nothing(page: Any, bundle: Path, text: str, words: str) -> None:
+    open_folder(page, bundle)
+    go(page, "#/keys")
+    page.get_by_test_id("key").fill(text)
+    page.get_by_test_id("pin").click()
+    assert words in page.get_by_role("alert").inner_text()
+    assert page.get_by_role("button", name="Unpin").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        ({"format": "aver-public-keys", "version": 1, "keys": []}, "is a list of public keys"),
+        ({"v": 1, "statement": {}, "payload": {}, "artifacts": []}, "aver protocol accept given.json"),
+        ({"artifacts": [], "checks": [], "claims": [], "head": {}, "trace": "t1"}, "is the report of an audit"),
+        (
+            {"subject": "x", "status": "verified", "first_bad": None, "checks": [], "findings": []},
+            "is a verdict that somebody wrote down",
+        ),
+    ],
+    ids=["keys", "contribution", "audit", "verdict"],
+)
+def test_file_without_records_is_named_for_what_it_is(
+    page: Any, tmp_path: Path, document: dict[str, Any], words: str
+) -> None:
+    """Not as a failure of records: there are none in it."""
+    (tmp_path / "given.json").write_text(json.dumps(document))
+    page.goto(PAGE.as_uri())
+    page.get_by_test_id("files").set_input_files(tmp_path / "given.json")
+    alert = page.get_by_role("alert")
+    alert.wait_for()
+    assert "Not judged" in alert.inner_text()
+    assert words in alert.inner_text()
+    assert page.locator(".band").count() == 0
+
+
+def test_b_leads_from_the_first_screen_to_the_break(page: Any, bundle: Path) -> None:
+    change_chain(lambda records: records[200].update(canonical=records[200]["canonical"] + " "), "claude-code.hostile")(
+        bundle
+    )
+    assert open_folder(page, bundle) == "Failed"
+    page.keyboard.press("b")
+    page.locator(".break-entry").wait_for()
+    assert page.evaluate("location.hash") == "#/chain/claude-code.hostile/at-200"
+
+
+def test_chain_that_is_not_here_is_said_to_be_missing(page: Any, bundle: Path) -> None:
+    open_folder(page, bundle)
+    for address in ("#/chain/codex.nope", "#/s/codex.nope"):
+        go(page, address)
+        assert "There is no chain codex.nope in bundle" in page.get_by_role("alert").inner_text()
+        assert page.locator(".mark.qualified").count() == 1  # That of the bar.
+
+
+def test_search_without_words_claims_nothing(page: Any, bundle: Path) -> None:
+    open_folder(page, bundle)
+    go(page, "#/search")
+    page.get_by_text("Nothing was searched for yet").wait_for()
+    assert "0 hits" not in page.locator("main").inner_text()
+    assert page.locator("nav.rail [aria-current]").count() == 0
 
 
 def test_break_is_shown_at_its_place(page: Any, bundle: Path) -> None:
@@ -333,6 +407,18 @@ def test_changed_copy_breaks_and_the_records_do_not(
     assert page.locator("main.is-copy").count() == 0
 
 
+def test_second_change_of_a_copy_is_named_beside_the_first(page: Any, bundle: Path) -> None:
+    open_folder(page, bundle)
+    for address, label in (("#/c/codex.two/1", "Flip a character"), ("#/c/claude-code.hostile/5", "Drop it")):
+        go(page, address)
+        page.get_by_role("button", name=label, exact=True).click()
+        page.locator(".band.failed").wait_for(timeout=90_000)
+    words = page.locator("main.is-copy .copy").inner_text()
+    assert "record 1 of codex.two: one character of its text was changed; then record 5 of claude-code.hostile" in words
+    # The command judges the records, not this copy.
+    assert "The same without this page" not in page.locator(".band").inner_text()
+
+
 def test_site_that_was_rolled_back_is_noticed(page: Any, site: Path, ledger: Ledger, tmp_path: Path) -> None:
     shutil.copytree(site, tmp_path / "earlier")
     ledger.append("codex.two", Capsule(type="tool", trigger={"source": "test", "request": "one more"}))
@@ -397,6 +483,29 @@ def test_site_by_double_click(page: Any, site: Path) -> None:
     assert "came with these records" in page.locator(".band").inner_text()
 
 
+def test_site_by_double_click_says_that_it_judged_copies(page: Any, site: Path, ledger: Ledger) -> None:
+    """The page cannot read the bundle's files there. Someone may have changed them and left the copies."""
+    change_chain(lambda records: records[1].update(canonical=records[1]["canonical"] + " "), "codex.two")(site)
+    page.goto((site / "index.html").as_uri())
+    page.locator(JUDGED).wait_for(timeout=90_000)
+    pin(page, key_of(ledger))
+    page.get_by_text(re.compile("each was signed by a key that you pinned")).wait_for(timeout=90_000)
+    band = page.locator(".band")
+    # Every signature holds, and yet the folder is not verified.
+    assert band.locator("h2").inner_text().strip() == "Qualified"
+    assert "judged its own copies" in band.locator(".copies").inner_text()
+    assert "page" in band.locator("tr.matters th").all_inner_texts()
+    assert "The same without this page" not in band.inner_text()
+    assert "The bundle's own files, without this page: aver verify site" in band.inner_text()
+    assert "the copies of" in page.locator(".tile").first.inner_text()
+    # The remedy that the page names: the folder itself, which the reader chooses.
+    go(page, "#/open")
+    page.get_by_test_id("folder").set_input_files(site)
+    page.locator(".band.failed").wait_for(timeout=90_000)
+    assert page.locator(".copies").count() == 0
+    assert "The same without this page" in band.inner_text()
+
+
 def test_site_on_a_web_server(page: Any, site: Path, ledger: Ledger) -> None:
     handler = functools.partial(QuietHandler, directory=str(site))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -405,6 +514,7 @@ def test_site_on_a_web_server(page: Any, site: Path, ledger: Ledger) -> None:
         page.locator(JUDGED).wait_for(timeout=90_000)
         pin(page, key_of(ledger))
         page.locator(".band.verified").wait_for(timeout=90_000)
+        assert page.locator(".copies").count() == 0  # The bundle's own files were read.
         page.reload()
         page.locator(".band.verified").wait_for(timeout=90_000)  # The pin was kept.
         server.shutdown()

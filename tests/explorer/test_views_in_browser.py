@@ -29,6 +29,7 @@ VIEWS = {
     "session": (f"#/s/{MAIN}", f"#/c/{MAIN}/3", f"#/files/{MAIN}", "#/risk", "#/c/refunds.1042/0"),
     "acts": ("#/acts", "#/c/gateway.shop-acts/9", "#/risk"),
     "trace": ("#/protocol", "#/c/protocol.shop-tests/13"),
+    "failed-audit": ("#/", "#/protocol/protocol.lies", "#/protocol/protocol.nope", "#/risk", "#/sessions"),
 }
 
 
@@ -268,6 +269,20 @@ def test_break_is_at_its_place_and_later_rows_keep_their_marks(chromium: Any, br
     page.context.close()
 
 
+@pytest.mark.parametrize("width", [390, 1440])
+def test_card_of_a_break_is_not_cut(chromium: Any, broken: Path, width: int) -> None:
+    page = open_bundle(chromium, broken, f"#/c/{MAIN}/6")
+    page.set_viewport_size({"width": width, "height": 900})
+    page.get_by_role("button", name="Roll everything back to here").click()
+    page.locator(".band.failed").first.wait_for(timeout=WAIT)
+    go(page, f"#/s/{MAIN}")
+    card = page.locator(".break-words", has_text="ROLLBACK").first
+    card.wait_for(timeout=WAIT)
+    assert "remembered:" in card.inner_text()
+    assert card.evaluate("element => element.scrollHeight <= element.clientHeight")
+    page.context.close()
+
+
 def test_missing_records_of_a_session_are_one_row(chromium: Any, broken: Path) -> None:
     change_chain(lambda records: records.__delitem__(slice(2, 6)), MAIN)(broken)
     page = open_bundle(chromium, broken, f"#/s/{MAIN}")
@@ -427,8 +442,121 @@ def test_protocol_shows_lanes_claims_evidence_and_audit(open_site: OpenSite, sit
     assert "✓ holds" in claim
     assert "withdrawn" in claim
     assert "Audit: pass-with-warnings" in page.locator(".band").first.inner_text()
-    page.get_by_text("The auditor's signed statement, checked").click()
+    page.get_by_text("The auditor's signed statement").click()
     page.get_by_text("matches the key that came with the records").wait_for(timeout=WAIT)
+
+
+def test_claim_that_the_audit_refutes_is_not_green(open_site: OpenSite, sites: dict[str, Path]) -> None:
+    page = open_site(sites["failed-audit"], "#/protocol/protocol.lies")
+    page.locator(".claim.is-bad").wait_for(timeout=WAIT)
+    claim = page.locator(".claim")
+    assert "does not hold: by the audit, a piece of its evidence does not hold" in claim.inner_text()
+    assert claim.locator("strong.good").count() == 0
+    assert "Audit: fail" in page.locator(".band.failed h2").inner_text()
+
+
+def test_findings_of_an_audit_say_about_whom_and_what(open_site: OpenSite, sites: dict[str, Path]) -> None:
+    page = open_site(sites["failed-audit"], "#/protocol/protocol.lies")
+    page.locator(".claim").wait_for(timeout=WAIT)
+    found = page.locator(".band .checks").last.locator("tr").all_inner_texts()
+    assert len(found) == 3
+    assert all("NOT_INDEPENDENT" in text and "Its key lies where" in text for text in found[:2])
+    assert {agent for text in found[:2] for agent in ("agent:critic", "agent:auditor") if agent in text} == {
+        "agent:critic",
+        "agent:auditor",
+    }
+    assert "CLAIM_UNPROVEN" in found[2]
+    assert "about the claim “four tests pass”" in found[2]
+    assert "Do not rely on the claim" in found[2]
+
+
+def test_first_screen_names_a_failed_audit_and_no_tampering(open_site: OpenSite, sites: dict[str, Path]) -> None:
+    page = open_site(sites["failed-audit"], "#/")
+    tile = page.locator(".tile").first
+    tile.locator(".audits").wait_for(timeout=WAIT)
+    assert "1 audit failed: protocol.lies" in tile.inner_text()
+    assert "Qualified" in tile.locator(".answer").inner_text()
+    tile.get_by_role("link", name="protocol.lies").click()
+    page.locator(".claim").wait_for(timeout=WAIT)
+    # An audit that passed, with warnings, is none that failed.
+    other = open_site(sites["trace"], "#/")
+    other.locator(".charts").wait_for(timeout=WAIT)
+    assert other.locator(".audits").count() == 0
+
+
+def test_trace_that_its_operator_ended_is_no_refusal(open_site: OpenSite, sites: dict[str, Path]) -> None:
+    page = open_site(sites["failed-audit"], "#/")
+    page.locator(".charts").wait_for(timeout=WAIT)
+    assert "Nothing" in page.locator(".tile").last.locator(".answer").inner_text()
+    page.get_by_text("Nothing was refused.").wait_for()
+
+
+@pytest.mark.parametrize(
+    ("site", "view", "words"),
+    [
+        ("failed-audit", "#/protocol/protocol.nope", "There is no trace protocol.nope in failed-audit-site"),
+        ("trace", "#/protocol/protocol.nope", "There is no trace protocol.nope in trace-site"),
+        ("acts", "#/acts/gateway.nope", "There is no chain of acts gateway.nope in acts-site"),
+        ("acts", "#/acts/gateway.shop-acts/a_nope", "There is no act a_nope in acts-site"),
+    ],
+)
+def test_address_of_something_else_shows_nothing_in_its_place(
+    open_site: OpenSite, sites: dict[str, Path], site: str, view: str, words: str
+) -> None:
+    page = open_site(sites[site], view)
+    alert = page.get_by_role("alert")
+    alert.wait_for(timeout=WAIT)
+    assert words in alert.inner_text()
+    assert page.locator(".lanes, .stages").count() == 0
+
+
+def test_preview_does_not_say_that_anything_was_done(open_site: OpenSite, sites: dict[str, Path]) -> None:
+    page = open_site(sites["acts"], "#/acts")
+    stages = page.locator(".stage")
+    stages.first.wait_for(timeout=WAIT)
+    assert "Nothing is done yet" in stages.first.inner_text()
+    assert "was done" not in stages.first.inner_text()
+    assert "what was asked for was done" in stages.last.inner_text()
+
+
+def test_authority_says_no_more_than_the_record(open_site: OpenSite, sites: dict[str, Path]) -> None:
+    page = open_site(sites["failed-audit"], "#/c/protocol.lies/1")
+    section = page.locator("#section-authority")
+    section.wait_for(timeout=WAIT)
+    assert "names no person: agent-protocol" in section.inner_text()
+    assert "A rule allowed or refused it" not in section.inner_text()
+
+
+def test_risk_names_the_rule_and_what_the_rules_see_of_a_score(open_site: OpenSite, sites: dict[str, Path]) -> None:
+    page = open_site(sites["session"], "#/risk")
+    table = page.locator("table.decisions tbody tr")
+    table.first.wait_for(timeout=WAIT)
+    assert "The rules decide" in page.locator(".risk-view").inner_text()
+    by_action = {row.locator("td.action").inner_text(): row.inner_text() for row in table.all()}
+    assert "by workspace-builds" in by_action["pytest -q"]
+    assert all("unsure" in text for text in by_action.values())
+    assert not any("…" in text for text in by_action.values())
+    reads = open_site(sites["failed-audit"], "#/risk")
+    reads.locator("table.decisions tbody tr").wait_for(timeout=WAIT)
+    assert "low" in reads.locator("table.decisions tbody .at-class").inner_text()
+
+
+def test_phone_shows_every_lane_session_and_decision(open_site: OpenSite, sites: dict[str, Path]) -> None:
+    page = open_site(sites["failed-audit"], "#/protocol/protocol.lies", width=390, height=844)
+    page.locator(".lanes").wait_for(timeout=WAIT)
+    said = page.locator(".lanes td.said")
+    assert said.count() == 10
+    assert all((box := one.bounding_box()) and box["x"] >= 0 and box["x"] + box["width"] <= 390 for one in said.all())
+    page = open_site(sites["session"], "#/sessions", width=390, height=844)
+    facts = page.locator(".sessions .on-phone").first
+    facts.wait_for(timeout=WAIT)
+    assert re.search(r"claude-code · 2026-05-31 09:00 · \d+ actions · 3 denials", facts.inner_text().replace("\n", " "))
+    go(page, "#/risk")
+    plot = page.locator(".plot").first
+    plot.wait_for(timeout=WAIT)
+    box = plot.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= 390
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,7 @@ export async function tryChange(chain: string, place: number, change: Change, wo
   await openThing({ ...found, files: found.files.flatMap(([path, blob]): [string, Blob][] => {
     const other = replaced.has(path) ? replaced.get(path) : blob;
     return other ? [[path, other]] : [];
-  }) }, words);
+  }) }, changed.value ? `${changed.value}; then ${words}` : words);
 }
 
 /** Go back from a changed copy to the thing itself. */

@@ -5,6 +5,8 @@ import { test } from "node:test";
 import { WorkerCrew, assist } from "../src/worker/crew.ts";
 import { openEd25519 } from "../src/verify/verify.ts";
 import { sha3Hex } from "../src/verify/digest.ts";
+import { ed25519 as ed25519Points } from "../node_modules/@noble/curves/ed25519.js";
+import { isPrimeOrderPoint } from "../src/verify/ed25519.ts";
 import { encoder } from "../src/verify/json.ts";
 import { readQuery } from "../src/worker/search.ts";
 
@@ -40,4 +42,13 @@ test("a query of a search", () => {
   assert.ok(words[1].test("two words"));
   assert.ok(words[2].test("prefix") && !words[2].test("a supre"));
   assert.ok(words[3].test("see http://x now"));
+});
+
+test("only a point of prime order can be a key", () => {
+  assert.ok(isPrimeOrderPoint("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")); // The first key of RFC 8032.
+  const order8 = "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05";
+  const mixed = ed25519Points.Point.fromHex(order8).add(ed25519Points.Point.BASE).toHex();
+  for (const bad of ["00".repeat(32), `01${"00".repeat(31)}`, `02${"00".repeat(31)}`, "ff".repeat(32), order8, mixed, "", "abc"]) {
+    assert.ok(!isPrimeOrderPoint(bad), bad);
+  }
 });

@@ -8,9 +8,10 @@ import { arrangeStory, isWanted, rowHeight } from "../src/parts/timeline_rows.ts
 import { ROWS_MAX, visibleRange } from "../src/parts/virtual_rows.ts";
 import { joinShares } from "../src/sessions/acts.ts";
 import { countChangedLines, readDiff } from "../src/sessions/changed_lines.ts";
+import { actionLine } from "../src/sessions/decisions.ts";
 import { changedPaths, diffOfFile } from "../src/sessions/files.ts";
 import { formatMoney, labelledTexts, shortenArguments, valueText } from "../src/sessions/labels.ts";
-import { OUTCOMES_MIN, reliability, wilson } from "../src/sessions/risk.ts";
+import { OUTCOMES_MIN, reliability, riskClass, wilson } from "../src/sessions/risk.ts";
 import { readStep } from "../src/sessions/step.ts";
 import { describeCheck } from "../src/sessions/trace.ts";
 import { readJson, toJson } from "../src/verify/json.ts";
@@ -175,4 +176,28 @@ test("checks of evidence in words", () => {
   assert.equal(words('{"json": {"pointer": "/a", "is": [">=", 1.50]}}'), "JSON at /a >= 1.50");
   assert.equal(words('{"tests": {"format": "tap", "counts": {"passed": ["==", 2], "failed": ["==", 1]}}}'), "passed == 2, failed == 1 (tap)");
   assert.match(words('{"magic": 1}'), /does not know/);
+});
+
+const read = (value) => readJson(JSON.stringify(value));
+
+test("an action is named by its command, its tool or its type, and by what it is about", () => {
+  const lines = [
+    [{ tool: "Bash", type: "shell_exec", arguments: { command: "pytest -q" } }, "pytest -q"],
+    [{ tool: "Edit", type: "code_edit", arguments: { file_path: "a.py" }, files: ["b.py"] }, "Edit a.py"],
+    [{ tool: "", type: "file_read", arguments: {}, files: ["shop.py"] }, "read shop.py"],
+    [{ tool: "", type: "file_delete", files: ["a", "b", "c"] }, "delete a and 2 more"],
+    [{ tool: "", type: "odd_type" }, "odd type"],
+    [{}, "an action"],
+  ];
+  for (const [action, line] of lines) assert.equal(actionLine(read(action)), line);
+});
+
+test("risk is low or high only by the whole interval", () => {
+  const classOf = (interval, thresholds) => riskClass({ interval: read(interval), thresholds: read(thresholds) });
+  assert.equal(classOf([0.01, 0.05], { pass_below: 0.05, skip_above: null }), "low");
+  assert.equal(classOf([0.01, 0.051], { pass_below: 0.05, skip_above: null }), "unsure");
+  assert.equal(classOf([0.95, 0.99], { pass_below: 0.05, skip_above: null }), "unsure");
+  assert.equal(classOf([0.91, 0.99], { pass_below: 0.05, skip_above: 0.9 }), "high");
+  assert.equal(classOf([0.9, 0.99], { pass_below: 0.05, skip_above: 0.9 }), "unsure");
+  assert.equal(classOf(null, { pass_below: 0.05, skip_above: null }), "");
 });

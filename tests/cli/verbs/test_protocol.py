@@ -221,7 +221,7 @@ def test_a_view_says_what_may_be_said(project: Aver) -> None:
     assert ran.code == 3
     ran = project("protocol", "view", "open", "--as", "critic")
     assert ran.code == 0
-    assert "1 proposals to review" in ran.out
+    assert "1 proposal to review" in ran.out
     assert "may say  proposal_reviewed" in ran.out
     found = project("protocol", "view", "open", "--as", "agent:critic", "--json").json
     assert found["open"]["reviews"] == [found["proposals"][0]["id"]]

@@ -4,8 +4,8 @@ import type { JSX } from "preact";
 import { connection, pinnedKeys } from "../state.ts";
 import type { Finding } from "../verify/verdict.ts";
 import { useAnswer } from "./states.tsx";
-import { WholeHex } from "./text.tsx";
-import { FindingCard } from "./verdict.tsx";
+import { WholeHex, plural } from "./text.tsx";
+import { FindingCard, adviceOn, describePlace } from "./verdict.tsx";
 
 /** Findings whose record should link to the one before it. */
 const LINKS = ["CHAIN_BREAK", "SEQUENCE_GAP", "GENESIS_INVALID"];
@@ -36,7 +36,22 @@ function Proof({ proof }: { proof: Finding["proof"] }): JSX.Element | null {
   if (proof === undefined || proof === null || typeof proof !== "object") return null;
   const heads = Object.entries(proof as Record<string, { count?: number; hash?: string | null }>).filter(([, head]) => head !== null && typeof head === "object" && "hash" in head);
   if (!heads.length) return null;
-  return <p class="beside tight">{heads.map(([name, head]) => <span key={name}>{name}: {head.count} records, {head.hash ? <WholeHex>{head.hash}</WholeHex> : "no head"} </span>)}</p>;
+  return <p class="beside tight">{heads.map(([name, head]) => <span key={name}>{name}: {plural(head.count ?? 0, "record")}, {head.hash ? <WholeHex>{head.hash}</WholeHex> : "no head"} </span>)}</p>;
+}
+
+/** Pixels of a character and of a line: of the first sentence, and of the smaller words below it. */
+const WORDS = { character: 8.4, line: 22 };
+const SMALL = { character: 7.2, line: 18 };
+const PADDING = 24;
+
+/** The height of a card whose words have this width. A list must know it before the card is drawn. */
+export function breakHeight(finding: Finding, width: number): number {
+  const lines = (length: number, character: number) => Math.ceil(length / Math.max(16, Math.floor((0.9 * width) / character)));
+  const said = `${finding.code} at ${describePlace(finding.place)}: ${finding.words}`;
+  const explained = adviceOn(finding.code);
+  const small = lines(`${explained?.meaning ?? ""} ${explained?.advice ?? ""}`.length, SMALL.character);
+  // Below are two hashes with their names, in about 100 characters.
+  return PADDING + WORDS.line * lines(said.length, WORDS.character) + SMALL.line * (small + lines(100, SMALL.character));
 }
 
 /** `place` is that of the record which fails; null where the break is beyond the last record. */

@@ -4,7 +4,8 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 
-const WIDTH = 720;
+/** On a phone half as wide, so that nothing is cut off and the words stay readable. */
+const WIDTH = typeof window !== "undefined" && window.innerWidth < 720 ? 360 : 720;
 const HEIGHT = 220;
 const LEFT = 44;
 const BOTTOM = 24;

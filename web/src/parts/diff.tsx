@@ -74,12 +74,13 @@ function Pieces({ line }: { line: MarkedLine }): JSX.Element {
   );
 }
 
+/** Line numbers begin at 1. A change whose place in the file nobody knows has 0, which is not shown. */
 function UnifiedLine({ line }: { line: MarkedLine }): JSX.Element {
   if (line.sort === "place" || line.sort === "file") return <tr class={line.sort}><td colSpan={4}><Pieces line={line} /></td></tr>;
   return (
     <tr class={line.sort}>
-      <td class="n">{line.old ?? ""}</td>
-      <td class="n">{line.next ?? ""}</td>
+      <td class="n">{line.old || ""}</td>
+      <td class="n">{line.next || ""}</td>
       <td class="sign">{SIGNS[line.sort]}</td>
       <td class="text"><Pieces line={line} /></td>
     </tr>
@@ -90,7 +91,7 @@ function SplitLine({ left, right }: { left: MarkedLine | null; right: MarkedLine
   if (left !== null && (left.sort === "place" || left.sort === "file")) return <tr class={left.sort}><td colSpan={6}><Pieces line={left} /></td></tr>;
   const half = (line: MarkedLine | null, number: number | null) => (
     <>
-      <td class={`n ${line?.sort ?? "none"}`}>{number ?? ""}</td>
+      <td class={`n ${line?.sort ?? "none"}`}>{number || ""}</td>
       <td class={`sign ${line?.sort ?? "none"}`}>{line === null ? "" : SIGNS[line.sort]}</td>
       <td class={`text ${line?.sort ?? "none"}`}>{line === null ? "" : <Pieces line={line} />}</td>
     </>

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { contents } from "../state.ts";
 import { Command, Text } from "./text.tsx";
 
 export type Answered<Result> =
@@ -50,4 +51,9 @@ export function Problem({ words, retry }: { words: string; retry?: () => void })
       {retry ? <p><button type="button" class="small" onClick={retry}>Try again</button></p> : null}
     </div>
   );
+}
+
+/** An address names something that the open records do not have. */
+export function NotHere({ what, name }: { what: string; name: string }): JSX.Element {
+  return <div class="finding warning" role="alert"><p>There is no {what} <code><Text>{name}</Text></code> in <Text>{contents.value?.name ?? "these records"}</Text>. The link is for other records, or for a longer copy of these.</p></div>;
 }

@@ -8,7 +8,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { isObserved, shownReasons } from "../sessions/decisions.ts";
 import { authorityLabel, decisionLabel, formatDuration, formatMoney, stepSummary } from "../sessions/labels.ts";
 import type { Step } from "../sessions/step.ts";
-import { BreakCard } from "./break.tsx";
+import { BreakCard, breakHeight } from "./break.tsx";
 import { Counts } from "./diff.tsx";
 import { type MapMark, Minimap } from "./minimap.tsx";
 import { Text, Time, count, visible } from "./text.tsx";
@@ -42,7 +42,11 @@ export function Timeline({ rows, selected, hits, label, onSelect, onOpen }: Time
     return () => observer.disconnect();
   }, []);
   const isPhone = typeof window !== "undefined" && window.innerWidth < PHONE_WIDTH;
-  const heights = useMemo(() => rows.map((row) => rowHeight(row, width - (isPhone ? 80 : BESIDE_TEXT) - 20 * row.depth, isPhone, visible)), [rows, width, isPhone]);
+  const heights = useMemo(() => rows.map((row) => {
+    const inside = width - (isPhone ? 80 : BESIDE_TEXT) - 20 * row.depth;
+    const height = rowHeight(row, inside, isPhone, visible);
+    return row.finding === null ? height : Math.max(height, breakHeight(row.finding, inside));
+  }), [rows, width, isPhone]);
   const { rows: shown, total, reveal } = useVirtualRows(heights, () => box.current);
   useEffect(() => {
     if (selected >= 0) reveal(selected);

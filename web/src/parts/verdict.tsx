@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import codes from "../../../src/aver/verdict/codes.json" with { type: "json" };
 import { pins } from "../source/pins.ts";
-import { type Judgement, VERIFIED_AT_ONCE, contents, judgement, link, stopVerifying, thing, totalRecords, unjudged, verifyThing } from "../state.ts";
+import { type Judgement, VERIFIED_AT_ONCE, changed, contents, judgement, link, stopVerifying, thing, totalRecords, unjudged, verifyThing } from "../state.ts";
 import { CHECKS, type Check, DOES_NOT_APPLY, type Finding, type Place, type Verdict, verdictDocument } from "../verify/verdict.ts";
 import { describeCheck } from "./check_words.ts";
 import { Command, Copy, Text, Time, count, plural } from "./text.tsx";
@@ -31,6 +31,11 @@ export function Mark({ name, share = 0 }: { name: MarkName; share?: number }): J
 
 const ADVICE: Record<string, { meaning: string; advice: string }> = codes;
 
+/** The meaning of a code, and advice; undefined for a code that nobody knows. */
+export function adviceOn(code: string): { meaning: string; advice: string } | undefined {
+  return Object.hasOwn(ADVICE, code) ? ADVICE[code] : undefined;
+}
+
 /** Whether only the command makes this check: it has the rules and the policy language, and the page has not. */
 function isOnlyOfCommand({ name }: Check): boolean {
   return ["decisions", "changes", "evidence", "effects", "delegation", "protocol"].includes(name);
@@ -38,12 +43,14 @@ function isOnlyOfCommand({ name }: Check): boolean {
 
 /** What would make a check that was not made. */
 function remedy(check: Check): JSX.Element | string {
-  const name = thing.value?.live ? "" : (contents.value?.name ?? "FILE");
   if (check.code === "UNKNOWN_SIGNER" || check.name === "signature" || check.name === "signature_pq") {
     return <>Pin the signer's key on <a href={link("keys")}>Keys</a>, after you compared it with its owner.</>;
   }
+  if (check.name === "page") {
+    return <>Choose this folder under <a href={link("open")}>Verify a file</a>, or: <Command>{verifyCommand()}</Command></>;
+  }
   if (isOnlyOfCommand(check)) {
-    return <Command>{`aver verify ${name}`.trim()}</Command>;
+    return <Command>{verifyCommand()}</Command>;
   }
   if (check.name === "columns" || check.name === "store") return "These belong to a ledger's file, and no copy has them.";
   if (check.name === "head") return thing.value?.live ? <>Compare with a checkpoint that you keep: <Command>aver verify --checkpoint FILE</Command></> : <>Export it again with the ledger's key at hand: <Command>aver export --out DIR</Command></>;
@@ -57,7 +64,7 @@ function dayOf(at: string): string {
 }
 
 function sentence(verdict: Verdict): string {
-  const extent = `${plural(verdict.records, "record")}${verdict.chains ? ` in ${plural(verdict.chains, "chain")}` : ""}`;
+  const extent = `${thing.value?.areCopies ? "the copies of " : ""}${plural(verdict.records, "record")}${verdict.chains ? ` in ${plural(verdict.chains, "chain")}` : ""}`;
   if (verdict.status === "verified") {
     const signers = new Set((contents.value?.chains ?? []).flatMap((chain) => chain.signers));
     const used = pins.value.filter((pin) => !signers.size || signers.has(pin.publicKey.slice(0, 16)));
@@ -74,20 +81,21 @@ export function describePlace({ chain, sequence, source }: Place): string {
   return parts.filter(Boolean).join(", ") || "the whole";
 }
 
-function placeLink({ chain, sequence }: Place): string | null {
+/** The address of a place; null for one that no view shows. */
+export function placeLink({ chain, sequence }: Place): string | null {
   const only = contents.value?.chains[0]?.id;
   const name = chain ?? (["bundle", "ledger", "report"].includes(contents.value?.format ?? "") ? null : only);
   return name ? (sequence === null ? link("chain", name) : link("chain", name, `at-${sequence}`)) : null;
 }
 
 export function FindingCard({ finding, isFirst = false }: { finding: Finding; isFirst?: boolean }): JSX.Element {
-  const explained = ADVICE[finding.code];
+  const explained = adviceOn(finding.code);
   const target = placeLink(finding.place);
   return (
     <div class={`finding ${finding.status}`}>
       <p>
         <strong>{finding.code}</strong> at <Text>{describePlace(finding.place)}</Text>: <Text>{finding.words}</Text>
-        {isFirst && target !== null ? <> <a href={target}>Go there</a></> : null}
+        {isFirst && target !== null ? <> <a href={target}>Go there</a> <kbd aria-hidden="true">b</kbd></> : null}
       </p>
       {explained === undefined ? null : <p class="beside">{explained.meaning} {explained.advice}</p>}
     </div>
@@ -182,10 +190,19 @@ function origin(): string {
   return thing.value?.live ? "from the server of this ledger" : door === "site" ? "with these records" : "from where you opened it";
 }
 
-/** The command that says the same without this page. */
+/** The command that judges the open thing without this page. A ledger behind a server is the one of this machine. */
+export function verifyCommand(): string {
+  return thing.value?.live ? "aver verify" : `aver verify ${quoteName(contents.value?.name ?? "FILE")}`;
+}
+
+/** A name as a shell takes it. */
+function quoteName(name: string): string {
+  return /^[A-Za-z0-9_@%+=:,./][A-Za-z0-9_@%+=:,./-]*$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
+}
+
+/** The command that says the same without this page: with the same keys. */
 function command(): string {
-  if (thing.value?.live) return "aver verify";
-  return `aver verify ${contents.value?.name ?? "FILE"}${pins.value.map((pin) => ` --key ${pin.publicKey}`).join("")}`;
+  return thing.value?.live ? verifyCommand() : `${verifyCommand()}${pins.value.map((pin) => ` --key ${pin.publicKey}`).join("")}`;
 }
 
 function Judged({ verdict, usesPlatform, at }: { verdict: Verdict; usesPlatform: boolean; at: Date }): JSX.Element {
@@ -199,6 +216,7 @@ function Judged({ verdict, usesPlatform, at }: { verdict: Verdict; usesPlatform:
     <section class={`band ${word}`} aria-labelledby="verdict">
       <h2 id="verdict"><Mark name={word} /> {word[0]?.toUpperCase()}{word.slice(1)}</h2>
       <p class="sentence"><Text>{sentence(verdict)}</Text></p>
+      {thing.value?.areCopies ? <p class="strip copies">This page judged its own copies of the records, in explorer/data, and not the bundle's files: a browser lets no page that was opened by a double click read them. Someone may have changed the files and left the copies.</p> : null}
       {unjudged.value ? <p class="strip">{plural(unjudged.value, "record")} came after this verdict. <button type="button" class="small" onClick={() => void verifyThing()}>Verify again (v)</button></p> : null}
       {first === undefined ? null : <FindingCard finding={first} isFirst />}
       <div class="columns">
@@ -231,7 +249,7 @@ function Judged({ verdict, usesPlatform, at }: { verdict: Verdict; usesPlatform:
         Ed25519 by {usesPlatform ? "the browser, after checks of our own" : "JavaScript"}.
       </p>
       <p class="beside without-page">
-        The same without this page: <Command>{command()}</Command>{" "}
+        {changed.value ? "No command judges this changed copy: it is in this page's memory alone." : <>{thing.value?.areCopies ? "The bundle's own files, without this page: " : "The same without this page: "}<Command>{command()}</Command></>}{" "}
         <Copy text={JSON.stringify(verdictDocument(verdict), (_, value: unknown) => (typeof value === "bigint" ? String(value) : value), 2)} label="copy as JSON" />
       </p>
     </section>

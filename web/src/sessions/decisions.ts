@@ -203,10 +203,19 @@ export function commandLine(values: JsonObject): string {
 /** Arguments that name the thing which a call is about, the most telling first. */
 const TELLING = ["file_path", "relpath", "path", "notebook_path", "url", "recipient", "query", "pattern", "name", "id"];
 
-/** An action in one line: its command, or the tool and the thing that it is about, such as `Edit deploy/prod.yaml`. */
-export function actionLine(tool: string, given: JsonObject): string {
+/** Types of an action as a verb. An action without the name of a tool is one of these. */
+const VERBS: Record<string, string> = { file_read: "read", code_edit: "edit", file_delete: "delete", shell_exec: "run", api_request: "send" };
+
+/**
+ * An action in one line: its command, or the tool and the thing that it is about, such as `Edit deploy/prod.yaml`. An
+ * action of the protocol's own tools names no tool, and the files beside its arguments: `read shop.py`.
+ */
+export function actionLine(action: JsonObject): string {
+  const given = asObject(action.get("arguments"));
   const command = commandLine(given);
   if (command) return command;
-  const about = TELLING.map((name) => asText(given.get(name))).find(Boolean) ?? "";
-  return [tool || "an action", about].filter(Boolean).join(" ");
+  const type = asText(action.get("type"));
+  const files = asList(action.get("files")).map(asText).filter(Boolean);
+  const about = TELLING.map((name) => asText(given.get(name))).find(Boolean) ?? (files.length > 1 ? `${files[0]} and ${files.length - 1} more` : (files[0] ?? ""));
+  return [asText(action.get("tool")) || VERBS[type] || type.replaceAll("_", " ") || "an action", about].filter(Boolean).join(" ");
 }

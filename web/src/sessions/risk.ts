@@ -9,8 +9,8 @@
 import { at, readBlock, readKind } from "../verify/block.ts";
 import { BadInput, JsonNumber, type JsonObject } from "../verify/json.ts";
 import type { Sealed } from "../verify/sealed.ts";
-import { DECISION_KIND, type RecordedDecision, readDecision, refuses } from "./decisions.ts";
-import { asText } from "./values.ts";
+import { DECISION_KIND, type RecordedDecision, actionLine, readDecision, refuses } from "./decisions.ts";
+import { asObject, asText } from "./values.ts";
 
 /** Outcomes below which nothing is said about how reliable the scores are. */
 export const OUTCOMES_MIN = 30;
@@ -27,9 +27,23 @@ export interface RiskDecision extends RecordedDecision {
   state: string;
   workspace: string;
   observations: string;
+  /** The action in one line. */
+  line: string;
 }
 
 export type RiskOutcome = "well" | "failed";
+
+/**
+ * What the rules see of a score: `low` if even the upper end of its interval is at most the one threshold, `high` if even
+ * the lower end is above the other, else `unsure`; empty where there is no interval. As `aver.gate.decide` computes it.
+ */
+export function riskClass({ interval, thresholds }: RecordedDecision): "low" | "unsure" | "high" | "" {
+  const [low, high] = Array.isArray(interval) ? interval : [];
+  const [pass, skip] = [at(thresholds, "pass_below"), at(thresholds, "skip_above")];
+  if (!(low instanceof JsonNumber) || !(high instanceof JsonNumber) || !(pass instanceof JsonNumber)) return "";
+  if (high.value <= pass.value) return "low";
+  return skip instanceof JsonNumber && low.value > skip.value ? "high" : "unsure";
+}
 
 /** Collects decisions and outcomes from records of any chain. */
 export class RiskReader {
@@ -78,6 +92,7 @@ function describe(decision: RecordedDecision, content: JsonObject): RiskDecision
     model: asText(at(result, "model")),
     state: asText(at(result, "basis", "state", "blob", "digest")),
     workspace: asText(at(result, "action", "workspace")),
+    line: actionLine(asObject(at(result, "action"))),
     observations: observations instanceof JsonNumber ? observations.text : "",
   };
 }

@@ -3,6 +3,7 @@
  * counts and verifies anew what the reader opens. A server whose index cannot answer gives null.
  */
 
+import { ABORTED_KIND } from "../worker/activity.ts";
 import { type Api, ApiError, query } from "../worker/api.ts";
 import type { DayActivity } from "../worker/protocol.ts";
 
@@ -90,7 +91,8 @@ export async function askActivity(api: Api): Promise<{ days: DayActivity[]; inde
   if (page === null) return null;
   const days = page.counts.map(({ start, records, tokens_in, tokens_out, cost_usd, outcomes }) => {
     const day: DayActivity = { day: start, records, success: 0, failure: 0, blocked: 0, tokens: tokens_in + tokens_out, cost: cost_usd };
-    for (const kinds of Object.values(outcomes)) {
+    for (const [kind, kinds] of Object.entries(outcomes)) {
+      if (kind === ABORTED_KIND) continue;
       for (const name of ["success", "failure", "blocked"] as const) day[name] += kinds[name] ?? 0;
     }
     return day;

@@ -7,7 +7,8 @@
  */
 
 import { signal } from "@preact/signals";
-import { readJson } from "../verify/json.ts";
+import { isPrimeOrderPoint } from "../verify/ed25519.ts";
+import { BadInput, readJson } from "../verify/json.ts";
 import { PublicKey, readRingEntry } from "../verify/ring.ts";
 import type { PinnedKey, RememberedHeads } from "../worker/protocol.ts";
 
@@ -108,13 +109,28 @@ export async function rememberHeads(ledger: string, heads: RememberedHeads): Pro
   }
 }
 
+const NO_KEY = "This is no key. Give 64 hex digits, or the file that aver keys export writes.";
+
+/** The key; an error where no key pair can have it, so that a typing error is found early. The twin of `PublicKey.check_usable`. */
+export function checkUsable(key: PublicKey): PublicKey {
+  if (!isPrimeOrderPoint(key.ed25519)) throw new Error(`${key.fingerprint} is not a usable Ed25519 public key: nobody can sign with it. Copy the key again.`);
+  return key;
+}
+
 /** The keys in a text: 64 digits, or a file of `aver keys export` or known keys. Raises an error that says why not. */
 export function readKeys(text: string): PublicKey[] {
   const plain = text.trim();
   if (/^[0-9a-f]{16}$/.test(plain)) throw new Error("These 16 digits are only a fingerprint. Ask for the whole key: 64 digits.");
-  if (/^[0-9A-Fa-f]{64}$/.test(plain)) return [new PublicKey(plain.toLowerCase())];
-  const found = readKeyList(plain);
-  if (!found.length) throw new Error("There is no key in it. Give 64 hex digits, or the file that aver keys export writes.");
+  if (/^[0-9A-Fa-f]{64}$/.test(plain)) return [checkUsable(new PublicKey(plain.toLowerCase()))];
+  if (!/^[[{]/.test(plain)) throw new Error(NO_KEY);
+  let found: PublicKey[];
+  try {
+    found = readKeyList(plain);
+  } catch (error) {
+    if (error instanceof BadInput) throw new Error(`${NO_KEY} It looks like a file, but cannot be read: ${error.message}.`);
+    throw error;
+  }
+  if (!found.length) throw new Error(NO_KEY);
   return found;
 }
 
@@ -134,5 +150,5 @@ export function readKeyList(text: string): PublicKey[] {
     } else if (typeof value === "string" && /^[0-9a-f]{64}$/.test(value)) found.push(new PublicKey(value));
   };
   look(data);
-  return found;
+  return found.map(checkUsable);
 }

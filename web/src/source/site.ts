@@ -49,15 +49,16 @@ export async function openSite(progress: (done: number, total: number) => void):
   });
   const files: [string, Blob][] = [];
   let size = 0;
+  const areCopies = location.protocol === "file:";
   for (const [at, name] of names.entries()) {
-    const blob = location.protocol === "file:" ? await loadTwin(at, name, hands) : await fetchFile(name);
+    const blob = areCopies ? await loadTwin(at, name, hands) : await fetchFile(name);
     size += blob.size;
     if (size > SITE_MAX) throw new NotJudgedHere("this site is larger than a page can hold; run: aver verify DIRECTORY");
     files.push([name, blob]);
     progress(at + 1, names.length);
   }
   const folder = decodeURIComponent(location.pathname.split("/").at(-2) ?? "") || "this site";
-  return { name: folder, files, isFolder: true };
+  return { name: folder, files, isFolder: true, areCopies };
 }
 
 async function loadTwin(at: number, name: string, hands: DataWindow): Promise<Blob> {

@@ -84,6 +84,17 @@ export function holdsByPoints(publicHex: string, message: Uint8Array, signature:
   }
 }
 
+/** Whether the bytes encode a point of prime order, canonically: the only ones that a key pair can have. */
+export function isPrimeOrderPoint(publicHex: string): boolean {
+  try {
+    const bytes = withoutSign(fromHex(publicHex));
+    if (!PUBLIC.test(publicHex) || SMALL_ORDER.has(toHex(bytes)) || readLittleEndian(bytes) >= P) return false;
+    return ed25519.Point.fromHex(publicHex, true).isTorsionFree();
+  } catch {
+    return false; // No point of the curve has this encoding.
+  }
+}
+
 export interface KnownCase {
   public: string;
   message: string;

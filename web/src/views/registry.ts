@@ -58,7 +58,7 @@ export const VIEWS: View[] = [
   { route: "protocol", title: "Protocol", letter: "p", rail: "more", needs: "records", Module: ProtocolView },
   { route: "meta", title: "Meta", letter: "m", rail: "more", needs: "records", Module: MetaView },
   { route: "try", title: "Try to change it", letter: "t", rail: "more", needs: "records", Module: TamperView },
-  { route: "search", title: "Search", letter: "", rail: "none", needs: "records", Module: SearchView, within: "sessions" },
+  { route: "search", title: "Search", letter: "", rail: "none", needs: "records", Module: SearchView },
   { route: "more", title: "More", letter: "", rail: "none", needs: "nothing", Module: MoreView },
   { route: "chain", title: "Chain", letter: "", rail: "none", needs: "records", Module: ChainView, within: "chains" },
   { route: "s", title: "Session", letter: "", rail: "none", needs: "records", Module: SessionView, within: "sessions" },

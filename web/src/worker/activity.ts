@@ -1,6 +1,6 @@
 /** What happened on each day, and what was refused last: counted from the records themselves. */
 
-import { at } from "../verify/block.ts";
+import { at, readKind } from "../verify/block.ts";
 import { BadInput, JsonNumber } from "../verify/json.ts";
 import type { Library } from "./library.ts";
 import type { DayActivity, RecordRow, Results } from "./protocol.ts";
@@ -14,10 +14,15 @@ const DAYS_MAX = 366;
 const DENIALS_MAX = 8;
 
 const OWN = new Set(["meta", "keys"]);
+/** Says that the operator ended a trace. Its status is `blocked`, and nothing was refused. */
+export const ABORTED_KIND = "protocol.session_aborted";
+/** Says what an auditor found about a trace. Its status is `failure` where the audit failed. */
+export const AUDIT_KIND = "protocol.verification_run_completed";
 
 export async function countActivity(library: Library): Promise<Results["activity"]> {
   const days = new Map<string, DayActivity>();
   let denials: { chain: string; row: RecordRow }[] = [];
+  const audits: { chain: string; row: RecordRow }[] = [];
   let records = 0;
   for (const { id: chain } of library.chains) {
     if (OWN.has(chain)) continue;
@@ -25,7 +30,7 @@ export async function countActivity(library: Library): Promise<Results["activity
     for await (const items of library.readBatches(chain)) {
       for (const item of items) {
         place++;
-        if (records++ >= COUNTED_MAX) return { days: sortDays(days), denials, records: COUNTED_MAX, isCut: true };
+        if (records++ >= COUNTED_MAX) return { days: sortDays(days), denials, audits, records: COUNTED_MAX, isCut: true };
         if (item instanceof BadInput) continue;
         const content = safeContent(item);
         const day = (text(at(content, "trigger", "timestamp")) || item.signed_at).slice(0, 10);
@@ -33,7 +38,8 @@ export async function countActivity(library: Library): Promise<Results["activity
         const sum = days.get(day) ?? { day, records: 0, success: 0, failure: 0, blocked: 0, tokens: 0, cost: 0 };
         days.set(day, sum);
         sum.records++;
-        const status = text(at(content, "outcome", "status"));
+        const kind = content instanceof Map ? readKind(content) : "";
+        const status = kind === ABORTED_KIND ? "" : text(at(content, "outcome", "status"));
         if (status === "success" || status === "failure" || status === "blocked") sum[status]++;
         const usage = at(content, "execution", "resources_used");
         for (const name of ["tokens_in", "tokens_out"]) sum.tokens += numberOf(at(usage, name));
@@ -42,10 +48,11 @@ export async function countActivity(library: Library): Promise<Results["activity
           denials.push({ chain, row: describeRow(item, place) });
           if (denials.length > 64) denials = latest(denials);
         }
+        if (kind === AUDIT_KIND && status === "failure") audits.push({ chain, row: describeRow(item, place) });
       }
     }
   }
-  return { days: sortDays(days), denials: latest(denials), records, isCut: false };
+  return { days: sortDays(days), denials: latest(denials), audits, records, isCut: false };
 }
 
 function numberOf(value: ReturnType<typeof at>): number {

@@ -97,7 +97,8 @@ async function readError(answer: Response): Promise<ApiError> {
     // An answer of something between us and the server.
   }
   const text = (value: unknown, otherwise: string) => (typeof value === "string" ? value : otherwise);
-  const words = answer.status === 401 ? "the server does not accept this page's token" : `the server says ${answer.status}`;
+  const words = `the server says ${answer.status}`;
+  if (answer.status === 401) return new ApiError(401, text(said.code, ""), "the server does not accept this page's token: each start of aver serve makes a new one; open the link that it printed last", "");
   return new ApiError(answer.status, text(said.code, ""), text(said.message, words), text(said.advice, ""));
 }
 

@@ -18,7 +18,7 @@ import { CAPSEAL_MEMBERS } from "../verify/run/capseal.ts";
 import { CAPSULE_LINE_MAX, readCapsuleLine } from "../verify/run/evidence.ts";
 import { MEMBER_ORDER } from "../verify/run/files.ts";
 import { Sealed } from "../verify/sealed.ts";
-import { BEGINNING_BYTES, type Format, jsonOpening, recogniseFile } from "../verify/subject.ts";
+import { BEGINNING_BYTES, type Format, firstKeys, jsonOpening, recogniseFile } from "../verify/subject.ts";
 import type { Verdict } from "../verify/verdict.ts";
 import { verifyDirectory, verifyFile } from "../verify/verify.ts";
 import { changeChain, rollIndexBack } from "./changes.ts";
@@ -158,6 +158,8 @@ export class Library {
     const [name, blob] = thing.files[0] as [string, Blob];
     const source = new BlobSource(blob);
     const beginning = await readStart(source, BEGINNING_BYTES);
+    const other = describeOther(name, beginning);
+    if (other !== null) throw new NotJudged(other);
     const format = recogniseFile(name, beginning);
     if (format === null) throw new NotJudged(`${name} is nothing that Aver can verify.`);
     if (format === "elsewhere") throw new NotJudged(`A page cannot judge ${name}. Run: aver verify ${name}`);
@@ -179,6 +181,7 @@ export class Library {
       ? await verifyDirectory(this.live !== null && chains !== null ? this.live.limitTo(chains) : this.directory, options)
       : await verifyFile(name, new BlobSource(blob), options);
     seen.addTo(verdict, chains);
+    if (thing.areCopies) noteCopies(verdict);
     return { verdict, usesPlatform: this.ed25519.usesPlatform, heads: verdict.status === "failed" ? [] : seen.heads };
   }
 
@@ -346,6 +349,26 @@ export class Library {
   }
 }
 
+/** What a file of Aver is that holds no record, and what to do with it; null for every other file. */
+function describeOther(name: string, beginning: Uint8Array): string | null {
+  const keys = firstKeys(beginning);
+  const has = (...names: string[]) => names.every((key) => keys.includes(key));
+  const start = new TextDecoder("latin1").decode(beginning);
+  if (has("format", "version", "keys") && /"format"\s*:\s*"aver-public-keys"/.test(start)) {
+    return `${name} is a list of public keys. It has no record to verify. Open the records, and choose this file on Keys, after you compared it with its owner.`;
+  }
+  if (has("statement", "payload", "artifacts")) {
+    return `${name} is a participant's contribution to a trace. It is for the operator of the trace, who takes it by: aver protocol accept ${name}`;
+  }
+  if (has("artifacts", "checks", "claims")) {
+    return `${name} is the report of an audit, without its records, so nothing in it can be checked. Open the bundle or the ledger that has the trace, or run: aver verify BUNDLE`;
+  }
+  if (has("subject", "status", "first_bad", "checks", "findings")) {
+    return `${name} is a verdict that somebody wrote down. It proves nothing by itself: open the records that it is about.`;
+  }
+  return null;
+}
+
 function bareChain(id: string): ListedChain {
   return { id, title: id, tool: domainOf(id), length: null, head: null, origin: null, startedAt: "", endedAt: "", signers: [] };
 }
@@ -392,6 +415,16 @@ function readCap(packed: Uint8Array): Item[] {
     }
   }
   return items;
+}
+
+/**
+ * Say that the copies in a site were judged, and that the bundle's own files may differ (check `page`). So such a verdict
+ * is at most `qualified`.
+ */
+function noteCopies(verdict: Verdict): void {
+  const reason = "the page judged its own copies in explorer/data, and cannot read the bundle's files to compare them";
+  verdict.checks.push({ name: "page", status: "not_checked", reason, code: null, place: null, count: 0, matters: true });
+  if (verdict.status === "verified") verdict.status = "qualified";
 }
 
 /** Compares chains with the heads that this browser remembers, and notes the heads that it sees. */

@@ -8,6 +8,7 @@
 
 import type { ByteSource, Directory } from "../verify/bytes.ts";
 import { MemorySource } from "../verify/bytes.ts";
+import { BLOB_REFERENCE } from "../verify/blobs.ts";
 import { INDEX, META } from "../verify/bundle/layout.ts";
 import { BadInput, type Json, NotFound, Unreadable, encoder, readJson } from "../verify/json.ts";
 import { NotJudged } from "../verify/options.ts";
@@ -21,6 +22,11 @@ const CHAINS_PAGE = 500;
 const CHAINS_MAX = 200_000;
 /** Bytes of a blob that are fetched. */
 const BLOB_MAX = 256 * 1024 ** 2;
+/** Blobs that are fetched at once before the judge asks for them, and the bytes that each of them has at most. */
+const AHEAD = 6;
+const AHEAD_BYTES_MAX = 4 * 1024 ** 2;
+/** A reference to a blob in the text of a record. One in another form is fetched when the judge asks for it. */
+const REFERENCE = /"blob":\{"alg":"sha256","digest":"([0-9a-f]{64})"(?:,"media":"[^"\\]*")?,"size":(\d{1,9})\}/g;
 /** Bytes that a record has about, for showing progress. More than `SHORTEST_CHAIN`, so that no chain counts as too short. */
 const RECORD_BYTES = 2_000;
 
@@ -54,8 +60,11 @@ export class LiveChainSource implements ByteSource {
   private readonly chain: string;
   private readonly start: number;
   private readonly stop: number;
+  /** Told of the text of each record. */
+  private readonly note: (canonical: string) => void;
 
-  constructor(api: Api, chain: string, stop: number, start = 0) {
+  constructor(api: Api, chain: string, stop: number, start = 0, note: (canonical: string) => void = () => {}) {
+    this.note = note;
     this.api = api;
     this.chain = chain;
     this.start = start;
@@ -72,6 +81,10 @@ export class LiveChainSource implements ByteSource {
     for (let at = this.start; at < this.stop; ) {
       const entries = await this.fetchPage(at, Math.min(at + PAGE, this.stop));
       if (!entries.length) return;
+      for (const entry of entries) {
+        const canonical = entry instanceof Map ? entry.get("canonical") : undefined;
+        if (typeof canonical === "string") this.note(canonical);
+      }
       yield entries;
       at += entries.length;
     }
@@ -109,12 +122,57 @@ function readEntry(line: Uint8Array): Entry {
 }
 
 /** A blob of the ledger. It is fetched whole when it is opened: the API gives no parts. */
-async function openBlob(api: Api, digest: string): Promise<ByteSource> {
+async function openBlob(api: Api, digest: string, limit = BLOB_MAX): Promise<ByteSource> {
   try {
-    return new MemorySource(await api.bytes(`blobs/${encodeURIComponent(digest)}`, BLOB_MAX));
+    return new MemorySource(await api.bytes(`blobs/${encodeURIComponent(digest)}`, limit));
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) throw new NotFound(`there is no blob ${digest}`);
     throw error;
+  }
+}
+
+/**
+ * Blobs that are fetched before the judge asks for them, a few at once: one request after the other would mostly wait. A
+ * blob that cannot be fetched ahead is asked for again when the judge wants it, so nothing here changes a verdict.
+ */
+class BlobsAhead {
+  private readonly api: Api;
+  private readonly seen = new Set<string>();
+  private readonly queue: string[] = [];
+  private readonly begun = new Map<string, Promise<ByteSource | null>>();
+
+  constructor(api: Api) {
+    this.api = api;
+  }
+
+  /** Note the blobs that a record refers to. */
+  note = (canonical: string): void => {
+    if (!canonical.includes(BLOB_REFERENCE)) return;
+    for (const [, digest, size] of canonical.matchAll(REFERENCE)) {
+      if (this.seen.has(digest as string) || Number(size) > AHEAD_BYTES_MAX) continue;
+      this.seen.add(digest as string);
+      this.queue.push(digest as string);
+    }
+    this.fill();
+  };
+
+  /** A blob: the one that was fetched ahead, or else fetched now. */
+  async take(digest: string): Promise<ByteSource> {
+    const begun = this.begun.get(digest);
+    // One that nobody took, such as a reference that only looks like one, must not keep its place for ever.
+    if (begun === undefined && this.begun.size >= AHEAD) this.begun.delete(this.begun.keys().next().value as string);
+    this.begun.delete(digest);
+    this.seen.add(digest);
+    const source = (await begun) ?? (await openBlob(this.api, digest));
+    this.fill();
+    return source;
+  }
+
+  private fill(): void {
+    while (this.begun.size < AHEAD && this.queue.length) {
+      const digest = this.queue.shift() as string;
+      this.begun.set(digest, openBlob(this.api, digest, AHEAD_BYTES_MAX).catch(() => null));
+    }
   }
 }
 
@@ -126,6 +184,7 @@ export class LiveDirectory implements Directory {
   readonly chains: ReadonlyMap<string, LiveChain>;
   readonly api: Api;
   private readonly listedKeys: readonly LiveKey[];
+  private readonly blobs: BlobsAhead;
   /** The chains that are judged; null for all. */
   private readonly only: ReadonlySet<string> | null;
 
@@ -139,6 +198,7 @@ export class LiveDirectory implements Directory {
   ) {
     this.listedKeys = keys;
     this.api = api;
+    this.blobs = new BlobsAhead(api);
     this.name = name;
     this.about = about;
     this.chains = chains;
@@ -179,11 +239,11 @@ export class LiveDirectory implements Directory {
 
   async open(...names: string[]): Promise<ByteSource> {
     const [name = "", inside] = names;
-    if (inside !== undefined) return openBlob(this.api, inside);
+    if (inside !== undefined) return this.blobs.take(inside);
     if (name === INDEX) return new MemorySource(encoder.encode(this.buildIndex()));
     const chain = this.chains.get(name === META ? "meta" : name.replace(/\.json$/, ""));
     if (chain === undefined) throw new NotFound(`there is no ${name}`);
-    return new LiveChainSource(this.api, chain.name, chain.count);
+    return new LiveChainSource(this.api, chain.name, chain.count, 0, this.blobs.note);
   }
 
   private buildIndex(): string {

@@ -17,6 +17,8 @@ export interface OpenedThing {
   /** Paths inside the folder; a single file has its own name. A ledger has none. */
   files: [string, Blob][];
   isFolder: boolean;
+  /** Whether the files are the copies in a site's `explorer/data/`. A page on file:// cannot read the bundle's own files. */
+  areCopies?: boolean;
   live?: LiveAccess;
 }
 
@@ -247,6 +249,6 @@ export interface Results {
   approvals: { cases: ApprovalCase[]; isCut: boolean };
   statements: StatementCheck[];
   meta: { entries: MetaEntry[]; records: number; isCut: boolean };
-  activity: { days: DayActivity[]; denials: { chain: string; row: RecordRow }[]; records: number; isCut: boolean };
+  activity: { days: DayActivity[]; denials: { chain: string; row: RecordRow }[]; audits: { chain: string; row: RecordRow }[]; records: number; isCut: boolean };
   record: RecordDetail;
 }

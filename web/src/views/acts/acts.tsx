@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import gateway from "../../../../src/aver/gateway/codes.json" with { type: "json" };
 import { Value } from "../../parts/json.tsx";
-import { Empty, Problem } from "../../parts/states.tsx";
+import { Empty, NotHere, Problem } from "../../parts/states.tsx";
 import { Command, Hex, Text, Time, plural } from "../../parts/text.tsx";
 import { Mark } from "../../parts/verdict.tsx";
 import { countRecords, readRecords } from "../../records.ts";
@@ -35,12 +35,13 @@ export async function readAll(chain: string): Promise<(Sealed | BadInput)[]> {
 
 export function ActsView({ parts: [wanted = "", actionId = ""] }: { parts: string[] }): JSX.Element {
   const chains = chainsOf("gateway");
-  const chain = chains.includes(wanted) ? wanted : (chains[0] ?? "");
+  const chain = wanted ? (chains.includes(wanted) ? wanted : "") : (chains[0] ?? "");
   return (
     <section class="acts-view">
       <h1>Acts</h1>
       {chains.length ? null : <Empty command="aver gateway act INTENT --inputs '{}'">No act went through a gateway in these records. This sends one:</Empty>}
-      {chains.length > 1 ? <ChainChoice chains={chains} chosen={chain} route="acts" /> : null}
+      {chains.length && !chain ? <NotHere what="chain of acts" name={wanted} /> : null}
+      {chains.length > 1 || (chains.length && !chain) ? <ChainChoice chains={chains} chosen={chain} route="acts" /> : null}
       {chain ? <ActsOfChain key={chain} chain={chain} actionId={actionId} /> : null}
     </section>
   );
@@ -48,7 +49,7 @@ export function ActsView({ parts: [wanted = "", actionId = ""] }: { parts: strin
 
 export function ChainChoice({ chains, chosen, route }: { chains: string[]; chosen: string; route: string }): JSX.Element {
   return (
-    <p><label>Chain <select value={chosen} onChange={(event) => { location.hash = link(route, event.currentTarget.value); }}>{chains.map((name) => <option key={name} value={name}>{name}</option>)}</select></label></p>
+    <p><label>Chain <select value={chosen} onChange={(event) => { location.hash = link(route, event.currentTarget.value); }}>{chosen ? null : <option value="">choose one</option>}{chains.map((name) => <option key={name} value={name}>{name}</option>)}</select></label></p>
   );
 }
 
@@ -66,11 +67,12 @@ function ActsOfChain({ chain, actionId }: { chain: string; actionId: string }): 
   if (now.state === "loading") return <div aria-busy="true"><div class="band placeholder tall" /></div>;
   if (now.state === "too large") return <p class="strip">This chain has {plural(now.total, "record")}, more than this view reads. <a href={link("chain", chain)}>Read the chain</a>, or ask for one act: <Command>{`aver show ACTION_ID`}</Command></p>;
   if (now.state === "failed") return <Problem words={now.words} retry={() => setTurn(turn + 1)} />;
-  const chosen = now.acts.find((act) => act.actionId === actionId) ?? now.acts[0];
+  const chosen = actionId ? now.acts.find((act) => act.actionId === actionId) : now.acts[0];
   return (
     <>
       <p class="beside"><a href={link("chain", chain)}><Text>{chain}</Text></a> · {plural(now.acts.length, "act")}</p>
       {now.acts.length ? null : <p class="strip">There is no act in this chain.</p>}
+      {actionId && chosen === undefined ? <NotHere what="act" name={actionId} /> : null}
       <div class="acts-split">
         <nav aria-label="Acts">
           <ol>
@@ -110,7 +112,7 @@ function ActDetail({ act, chain }: { act: Act; chain: string }): JSX.Element {
             <div><dt>Executor</dt><dd><Value value={commit.result.get("executor") ?? null} /></dd></div>
             <div><dt>Change</dt><dd><Value value={at(commit.result, "patch") ?? null} /></dd></div>
           </dl>
-          {commit.statements.length ? <details><summary>{plural(commit.statements.length, "signed statement")}, each checked</summary><Statements values={commit.statements} /></details> : null}
+          {commit.statements.length ? <details><summary>{plural(commit.statements.length, "signed statement")}</summary><Statements values={commit.statements} /></details> : null}
         </Stage>
       )) : <Stage title="Commit" record={null} chain={chain} missing={act.state === "waits" ? "It waits for a person's approval. After that, the same act is sent again." : "It was not committed."}>{null}</Stage>}
       {outcomes.length ? outcomes.map((outcome) => (
@@ -133,8 +135,11 @@ function Stage({ title, record, chain, missing, children }: { title: string; rec
   );
 }
 
+/** What ALLOW means before anything was done. */
+const ALLOWED_SO_FAR = { meaning: "Every check passed so far: the act may be committed. Nothing is done yet.", advice: "" };
+
 function Code({ record }: { record: ActRecord }): JSX.Element {
-  const explained = CODES[record.reasonCode];
+  const explained = record.kind === "act.preview" && record.status === "success" ? ALLOWED_SO_FAR : CODES[record.reasonCode];
   return (
     <p><strong class={record.status === "blocked" ? "bad" : record.status === "pending" ? "warn" : "good"}><Text>{record.reasonCode}</Text></strong>{record.detail ? <> <Text>{record.detail}</Text></> : null}
       {explained ? <span class="beside"> {explained.meaning} {record.status === "success" ? "" : explained.advice}</span> : null}
@@ -160,7 +165,7 @@ function Preview({ record, chain }: { record: ActRecord; chain: string }): JSX.E
         <div><dt>Program of the rules</dt><dd><code><Text>{asText(result.get("program_id")).slice(0, 32)}</Text>…</code></dd></div>
         {record.decision ? <div><dt>Decision</dt><dd><code>{record.decision}</code>{hasGate ? <> in <a href={link("chain", gate)}><Text>{gate}</Text></a></> : null}</dd></div> : null}
       </dl>
-      {record.statements.length ? <details><summary>{plural(record.statements.length, "signed statement")}, each checked</summary><Statements values={record.statements} /></details> : null}
+      {record.statements.length ? <details><summary>{plural(record.statements.length, "signed statement")}</summary><Statements values={record.statements} /></details> : null}
     </>
   );
 }

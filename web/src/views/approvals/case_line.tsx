@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { Text, Time } from "../../parts/text.tsx";
 import { link } from "../../route.ts";
 import { actionLine } from "../../sessions/decisions.ts";
-import { asObject, asText } from "../../sessions/values.ts";
+import { asObject } from "../../sessions/values.ts";
 import { at } from "../../verify/block.ts";
 import { BadInput, type Json, readJson } from "../../verify/json.ts";
 import type { ApprovalCase } from "../../worker/protocol.ts";
@@ -42,7 +42,7 @@ export function describeCase(one: ApprovalCase): { content: Json; line: string }
   }
   const action = asObject(at(content, "action"));
   const isApart = action.size === 1 && action.has("blob");
-  return { content, line: isApart || !action.size ? "a large action" : actionLine(asText(action.get("tool")), asObject(action.get("arguments"))) };
+  return { content, line: isApart || !action.size ? "a large action" : actionLine(action) };
 }
 
 export function CaseLine({ one, isFirst }: { one: ApprovalCase; isFirst: boolean }): JSX.Element {

@@ -15,6 +15,14 @@ export function onScale(value: Json | undefined): number | null {
   return Number.isFinite(number) ? Math.min(1, Math.max(0, number)) : null;
 }
 
+/** A score with three digits after the point; the pointer shows all that the record writes. */
+export function Score({ value }: { value: Json | undefined }): JSX.Element | null {
+  if (!(value instanceof JsonNumber)) return null;
+  const number = value.value;
+  const shown = !Number.isFinite(number) || value.text.length <= 5 ? value.text : number > 0 && number < 0.001 ? "<0.001" : number.toFixed(3);
+  return <span class="figure" title={value.text}>{shown}</span>;
+}
+
 export function DecisionCard({ decision, isLinked = true }: { decision: RecordedDecision; isLinked?: boolean }): JSX.Element {
   const state = refuses(decision) ? "bad" : decision.decision === "human_review" ? "warn" : "good";
   const reasons = shownReasons(decision);
@@ -44,7 +52,6 @@ export function ScoreBar({ score, interval, thresholds }: { score: JsonNumber; i
   const pass = at(thresholds, "pass_below");
   const skip = at(thresholds, "skip_above");
   const toX = (value: Json | undefined) => (onScale(value) ?? 0) * WIDTH;
-  const shown = (value: Json | undefined) => (value instanceof JsonNumber ? value.text : "");
   return (
     <div class="score">
       <svg viewBox={`0 0 ${WIDTH} 28`} width="100%" height="28" preserveAspectRatio="none" aria-hidden="true">
@@ -55,10 +62,10 @@ export function ScoreBar({ score, interval, thresholds }: { score: JsonNumber; i
         <rect class="value" x={toX(score) - 2} y="6" width="4" height="16" />
       </svg>
       <p class="beside">
-        Risk <span class="figure">{score.text}</span>
-        {shown(low) ? <>, interval <span class="figure">{shown(low)}</span> to <span class="figure">{shown(high)}</span></> : null}
-        {shown(pass) ? <>; passes below <span class="figure">{shown(pass)}</span></> : null}
-        {shown(skip) ? <>, is denied above <span class="figure">{shown(skip)}</span></> : null}
+        Risk <Score value={score} />
+        {low instanceof JsonNumber ? <>, interval <Score value={low} /> to <Score value={high} /></> : null}
+        {pass instanceof JsonNumber ? <>. It is low if the whole interval is at most <Score value={pass} /></> : null}
+        {skip instanceof JsonNumber ? <>, and denied if the whole is above <Score value={skip} /></> : null}{pass instanceof JsonNumber ? ". The rules decide, and see this." : ""}
       </p>
     </div>
   );

@@ -106,21 +106,27 @@ function Options({ options, selected }: { options: JsonObject[]; selected: Json 
   );
 }
 
-const AUTHORITIES: Record<string, string> = {
-  autonomous: "The agent did it by itself: nobody was asked.",
-  policy: "A rule allowed or refused it.",
-  human_approved: "A person decided about it.",
-  escalated: "A second level decided about it.",
-  unknown: "Nobody is known to have decided about it.",
-};
+/** The authority of a record in words. It says no more than the record does: a type alone does not tell what was decided. */
+function AuthorityWords({ section }: { section: JsonObject }): JSX.Element | null {
+  const [approver, policy, reason] = ["approver", "policy_reference", "escalation_reason"].map((name) => asText(section.get(name))) as [string, string, string];
+  switch (asText(section.get("type"))) {
+    case "autonomous": return <>The agent did it by itself: nobody was asked.</>;
+    case "policy": return policy ? <>The record rests on this policy, and names no person: <Text>{policy}</Text></> : <>The record rests on a policy that it does not name.</>;
+    case "human_approved": return approver ? <><Text>{approver}</Text> approved it.</> : <>A person approved it.</>;
+    // A refusal of the first level has this type, too: the specification has none for a refusal.
+    case "escalated": return <>{approver ? <><Text>{approver}</Text> was asked about it</> : "It was passed on"}{reason ? <>: <Text>{reason}</Text></> : "."}</>;
+    case "unknown": return <>Nobody is known to have decided about it.</>;
+    default: return null;
+  }
+}
 
 function Authority({ section }: { section: JsonObject }): JSX.Element {
   const type = asText(section.get("type"));
   const chain = asList(section.get("chain"));
   return (
-    <Section name="authority" title="Who allowed it">
-      {type ? <p><strong><Text>{type.replaceAll("_", " ")}</Text></strong>. {AUTHORITIES[type] ?? ""}</p> : null}
-      {chain.length ? <><h3>Signed statements, each checked here</h3><Statements values={chain} /></> : null}
+    <Section name="authority" title="Who decided">
+      {type ? <p><strong><Text>{type.replaceAll("_", " ")}</Text></strong>. <AuthorityWords section={section} /></p> : null}
+      {chain.length ? <><h3>Signed statements</h3><Statements values={chain} /></> : null}
       <Rest section={section} shown={["type", "chain"]} />
     </Section>
   );

@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Value } from "../../parts/json.tsx";
-import { Hex, Text } from "../../parts/text.tsx";
+import { Hex, Text, plural } from "../../parts/text.tsx";
 import { Mark } from "../../parts/verdict.tsx";
 import { pins } from "../../source/pins.ts";
 import { asText } from "../../sessions/values.ts";
@@ -73,7 +73,7 @@ export function Statements({ values }: { values: Json[] }): JSX.Element {
     return () => { isCurrent = false; };
   }, [values, pins.value]);
   if (words) return <p class="finding failed" role="alert"><Text>{words}</Text></p>;
-  if (checked === null) return <p class="beside" role="status">Checking {values.length} statements …</p>;
+  if (checked === null) return <p class="beside" role="status">Checking {plural(values.length, "statement")} …</p>;
   return (
     <ol class="statements">
       {values.map((value, place) => {

@@ -9,7 +9,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { BreakCard } from "../../parts/break.tsx";
 import { useKeys } from "../../parts/keyboard.ts";
-import { Empty, Problem } from "../../parts/states.tsx";
+import { Empty, NotHere, Problem } from "../../parts/states.tsx";
 import { Text, Time, count, plural } from "../../parts/text.tsx";
 import { Band, FindingCard } from "../../parts/verdict.tsx";
 import { type VirtualHandle, VirtualRows, isPhone } from "../../parts/virtual.tsx";
@@ -33,7 +33,7 @@ const FILE_PAGE = 2_000;
 const SORTS: Record<string, string> = { tool: "◆", chat: "❝", agent: "▲", system: "●", workflow: "▶", auth: "✓", vault: "▣", kill: "■" };
 
 /** Who allowed it, in a word; nothing where nobody is known to have. */
-const AUTHORITIES: Record<string, string> = { human_approved: "a person", policy: "a rule", autonomous: "the agent", escalated: "a second level", unknown: "" };
+const AUTHORITIES: Record<string, string> = { human_approved: "a person", policy: "a rule", autonomous: "the agent", escalated: "escalated", unknown: "" };
 
 /** By chain, the row that was selected when the reader left it. */
 const lastSelected = new Map<string, number>();
@@ -69,7 +69,14 @@ function WholeFindings({ findings }: { findings: Finding[] }): JSX.Element | nul
   );
 }
 
-export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[] }): JSX.Element {
+/** A chain that is here, or the word that it is not: an empty list without a failure would say something else. */
+export function ChainView({ parts }: { parts: string[] }): JSX.Element {
+  const [chain = ""] = parts;
+  if (contents.value?.chains.some((one) => one.id === chain)) return <ListedChain parts={parts} />;
+  return <><h1>Chain</h1><NotHere what="chain" name={chain} /><p><a href={link("chains")}>All chains</a></p></>;
+}
+
+function ListedChain({ parts: [chain = "", wanted = ""] }: { parts: string[] }): JSX.Element {
   const listed = contents.value?.chains.find((one) => one.id === chain);
   const isLive = contents.value?.format === "ledger";
   const [rows, setRows] = useState<ReadonlyMap<number, RecordRow>>(new Map());

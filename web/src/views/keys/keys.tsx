@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
 import { Copy, Text, Time, plural, visible } from "../../parts/text.tsx";
-import { pinKey, pins, readKeys, unpinKey } from "../../source/pins.ts";
+import { checkUsable, pinKey, pins, readKeys, unpinKey } from "../../source/pins.ts";
 import { connection, contents, link, recordLink, thing, verifyThing } from "../../state.ts";
 import { PublicKey } from "../../verify/ring.ts";
 import { type Owner, readOwners } from "./owners.ts";
@@ -131,7 +131,7 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
                   <td>{isPinned(key) ? <span class="good">pinned</span> : <span class="warn">not pinned, not used</span>}</td>
                   <td>{isPinned(key) ? null : <button type="button" class="small" onClick={() => {
                     try {
-                      pinAll([new PublicKey(key, pq.get(fingerprint) ?? "")], thing.value?.live ? "listed by the server, and compared by you" : "came with the records, and compared by you");
+                      pinAll([checkUsable(new PublicKey(key, pq.get(fingerprint) ?? ""))], thing.value?.live ? "listed by the server, and compared by you" : "came with the records, and compared by you");
                     } catch (error) {
                       setWords((error as Error).message);
                     }

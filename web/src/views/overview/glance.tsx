@@ -1,14 +1,17 @@
 /** The four answers that a reader comes for, in one line: is it intact, what waits, what happened last, what was refused. */
 
 import type { ComponentChildren, JSX } from "preact";
-import { Text, Time, plural } from "../../parts/text.tsx";
+import { Text, Time, count, plural } from "../../parts/text.tsx";
 import { Mark, describePlace } from "../../parts/verdict.tsx";
 import { link, recordLink } from "../../route.ts";
-import { judgement, waiting } from "../../state.ts";
+import { judgement, thing, waiting } from "../../state.ts";
 import type { Verdict } from "../../verify/verdict.ts";
 import type { RecordRow } from "../../worker/protocol.ts";
 import type { SessionRow } from "../sessions/session_rows.ts";
 import { refusalWords } from "./refused.tsx";
+
+/** Where audits failed. */
+type Audits = { chain: string; row: RecordRow }[];
 
 interface Refusals {
   /** How many were refused on the days that are counted. */
@@ -16,25 +19,36 @@ interface Refusals {
   last: { chain: string; row: RecordRow } | undefined;
 }
 
-function Tile({ title, state = "", children, beside }: { title: string; state?: string; children: ComponentChildren; beside: ComponentChildren }): JSX.Element {
-  return <div class={`tile ${state}`}><dt>{title}</dt><dd><p class="answer">{children}</p><p class="beside">{beside}</p></dd></div>;
+function Tile({ title, state = "", children, beside, more }: { title: string; state?: string; children: ComponentChildren; beside: ComponentChildren; more?: ComponentChildren }): JSX.Element {
+  return <div class={`tile ${state}`}><dt>{title}</dt><dd><p class="answer">{children}</p><p class="beside">{beside}</p>{more}</dd></div>;
 }
 
 /** How far a verdict reaches, in a few words. The band below says all of it. */
 function extentOf({ status, records, chains, first_bad, checks }: Verdict): string {
   if (status === "failed") return first_bad === null ? "a check failed" : `${first_bad.code} at ${describePlace(first_bad.place)}`;
   if (status === "empty") return "no record was read";
-  const extent = `${plural(records, "record")}${chains ? ` in ${plural(chains, "chain")}` : ""}`;
+  const extent = `${thing.value?.areCopies ? "the copies of " : ""}${plural(records, "record")}${chains ? ` in ${plural(chains, "chain")}` : ""}`;
   const unmade = checks.filter((check) => check.status === "not_checked" && check.matters).length;
   return status === "verified" ? `${extent} hold` : `Nothing failed in ${extent}; ${unmade ? `${plural(unmade, "check")} not made` : "there is a warning"}`;
 }
 
-function Intact(): JSX.Element {
+/** The audits that failed. An auditor judges the work of agents; the verdict judges the records. So this is no tampering. */
+function FailedAudits({ audits }: { audits: Audits }): JSX.Element | null {
+  const [first] = audits;
+  if (first === undefined) return null;
+  return (
+    <p class="beside audits">
+      <strong class="bad">{plural(audits.length, "audit")} failed</strong>: <a href={link("protocol", first.chain)}><Text>{first.chain}</Text></a>{audits.length > 1 ? <>, and {count(audits.length - 1)} more</> : null}. That is an auditor's word on the work, apart from whether the records are intact.
+    </p>
+  );
+}
+
+function Intact({ audits }: { audits: Audits }): JSX.Element {
   const now = judgement.value;
   if (now.state === "working") return <Tile title="Is it intact?" beside="Every hash and signature is computed here"><Mark name="working" /> Verifying</Tile>;
   if (now.state !== "done") return <Tile title="Is it intact?" beside="Nothing is called verified before it is"><Mark name="not judged" /> Not judged</Tile>;
   const { status } = now.verdict;
-  return <Tile title="Is it intact?" state={status} beside={<Text>{extentOf(now.verdict)}</Text>}><Mark name={status} /> {status[0]?.toUpperCase()}{status.slice(1)}</Tile>;
+  return <Tile title="Is it intact?" state={status} beside={<Text>{extentOf(now.verdict)}</Text>} more={<FailedAudits audits={audits} />}><Mark name={status} /> {status[0]?.toUpperCase()}{status.slice(1)}</Tile>;
 }
 
 function RefusedTile({ refusals }: { refusals: Refusals | "loading" | "not counted" }): JSX.Element {
@@ -49,11 +63,11 @@ function RefusedTile({ refusals }: { refusals: Refusals | "loading" | "not count
   );
 }
 
-export function Glance({ latest, isCounted, refusals }: { latest: SessionRow | undefined; isCounted: boolean; refusals: Refusals | "loading" | "not counted" }): JSX.Element {
+export function Glance({ latest, isCounted, refusals, audits }: { latest: SessionRow | undefined; isCounted: boolean; audits: Audits; refusals: Refusals | "loading" | "not counted" }): JSX.Element {
   const wait = waiting.value;
   return (
     <dl class="glance">
-      <Intact />
+      <Intact audits={audits} />
       <Tile title="Does something wait for me?" state={wait ? "qualified" : ""} beside={wait ? "denied, if nobody answers in time" : "no request for an approval is open"}>
         {wait ? <a href={link("approvals")}>{plural(wait, "approval")}</a> : "Nothing"}
       </Tile>

@@ -1,13 +1,15 @@
 /** The first screen: is it intact, does something wait for me, what happened last, what was refused. */
 
 import type { JSX } from "preact";
+import { useKeys } from "../../parts/keyboard.ts";
 import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
 import { Text, count, plural } from "../../parts/text.tsx";
-import { VerdictBand } from "../../parts/verdict.tsx";
+import { VerdictBand, placeLink } from "../../parts/verdict.tsx";
 import { link } from "../../route.ts";
 import { askActivity, askHits } from "../../source/index_answers.ts";
 import { formatMoney } from "../../sessions/labels.ts";
-import { changed, connection, contents, news, server, totalRecords } from "../../state.ts";
+import { changed, connection, contents, news, server, totalRecords, verdict } from "../../state.ts";
+import { ABORTED_KIND, AUDIT_KIND } from "../../worker/activity.ts";
 import type { DayActivity, RecordRow } from "../../worker/protocol.ts";
 import { CaseLine } from "../approvals/case_line.tsx";
 import { cases, casesProblem, stateOf } from "../approvals/cases.ts";
@@ -22,6 +24,8 @@ import { Refused } from "./refused.tsx";
 const LATEST = 6;
 /** Refusals on the first screen. */
 const DENIALS = 8;
+/** Failed audits that are asked for. */
+const AUDITS = 20;
 /** Sessions of a ledger that are counted to find the latest. */
 const COUNTED_SESSIONS = 200;
 /** Records up to which the page counts the activity by reading all of them. */
@@ -82,8 +86,16 @@ function Charts({ days, from }: { days: DayActivity[]; from: string }): JSX.Elem
 interface Activity {
   days: DayActivity[];
   denials: { chain: string; row: RecordRow }[];
+  /** The audits of traces that failed. */
+  audits: { chain: string; row: RecordRow }[];
   /** Where the figures are from, in words. */
   from: string;
+}
+
+/** The records of hits. One that cannot be read is left out. */
+async function readRows(hits: { chain: string; sequence: number }[]): Promise<{ chain: string; row: RecordRow }[]> {
+  const rows = await Promise.all(hits.map(async ({ chain, sequence }) => ({ chain, row: await readRow(chain, sequence) })));
+  return rows.flatMap(({ chain, row }) => (row === null ? [] : [{ chain, row }]));
 }
 
 /** What happened and what was refused: by the server's index, or else counted from the records; null for too many. */
@@ -95,12 +107,16 @@ async function readActivity(): Promise<Activity | null> {
     const found = await connection.ask({ type: "activity" });
     return { ...found, from: `Counted here from ${plural(found.records, "record")}${found.isCut ? "; there are more" : ""}. The verdict says whether they hold.` };
   }
-  const refused = (await askHits(api, "outcome:blocked", DENIALS))?.hits ?? [];
-  const rows = await Promise.all(refused.map(async ({ chain, sequence }) => ({ chain, row: await readRow(chain, sequence) })));
+  const blocked = (await askHits(api, "outcome:blocked", 2 * DENIALS))?.hits ?? [];
+  const refused = blocked.filter(({ kind }) => kind !== ABORTED_KIND).slice(0, DENIALS);
+  const failed = (await askHits(api, `kind:${AUDIT_KIND} outcome:failure`, AUDITS))?.hits ?? [];
+  const [denials, audits] = await Promise.all([readRows(refused), readRows(failed)]);
   const behind = answer.indexed.of_records - answer.indexed.records;
   return {
     days: answer.days,
-    denials: rows.flatMap(({ chain, row }) => (row === null ? [] : [{ chain, row }])),
+    denials,
+    // What the record says counts, not what the index says of it.
+    audits: audits.filter(({ row }) => row.kind === AUDIT_KIND && row.status === "failure"),
     from: `From the server's index, which proves nothing${behind > 0 ? ` and lacks ${plural(behind, "record")} yet` : ""}. The refusals are read from their records.`,
   };
 }
@@ -117,6 +133,12 @@ export function OverviewView(_: { parts: string[] }): JSX.Element {
   const whole = contents.value;
   const isSmall = totalRecords.value <= COUNTED_MAX;
   const activity = useAnswer(readActivity, [whole?.ledger, whole?.name, isSmall, changed.value, news.value.index]);
+  useKeys({
+    b: () => {
+      const target = verdict.value?.first_bad ? placeLink(verdict.value.first_bad.place) : null;
+      if (target !== null) location.hash = target;
+    },
+  });
   if (whole === null) return <p class="strip">Nothing is open.</p>;
   // What waits stands first. Until it is known, nothing is drawn that it would push down.
   if (cases.value === null && !casesProblem.value) return <><h1><Text>{whole.name}</Text></h1><div class="band placeholder tall" /></>;
@@ -126,7 +148,7 @@ export function OverviewView(_: { parts: string[] }): JSX.Element {
   return (
     <>
       <h1><Text>{whole.name}</Text></h1>
-      <Glance latest={rows[0]} isCounted={sessionRows.value !== null} refusals={refusals} />
+      <Glance latest={rows[0]} isCounted={sessionRows.value !== null} refusals={refusals} audits={counted?.audits ?? []} />
       <Waiting />
       <VerdictBand />
       <section>

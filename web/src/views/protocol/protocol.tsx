@@ -2,9 +2,9 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Empty, Problem } from "../../parts/states.tsx";
+import { Empty, NotHere, Problem } from "../../parts/states.tsx";
 import { Command, Hex, Text, Time, plural } from "../../parts/text.tsx";
-import { Mark } from "../../parts/verdict.tsx";
+import { Mark, adviceOn, verifyCommand } from "../../parts/verdict.tsx";
 import { countRecords, readBlob } from "../../records.ts";
 import { shortenArguments, valueText } from "../../sessions/labels.ts";
 import { ROLES, type Trace, type TraceClaim, type TraceEvent, describeCheck, readTrace } from "../../sessions/trace.ts";
@@ -24,12 +24,13 @@ type State = { state: "loading" } | { state: "too large"; total: number } | { st
 
 export function ProtocolView({ parts: [wanted = ""] }: { parts: string[] }): JSX.Element {
   const chains = chainsOf("protocol");
-  const chain = chains.includes(wanted) ? wanted : (chains[0] ?? "");
+  const chain = wanted ? (chains.includes(wanted) ? wanted : "") : (chains[0] ?? "");
   return (
     <section class="protocol-view">
       <h1>Protocol</h1>
       {chains.length ? null : <Empty command="aver protocol run TASK.toml">There is no trace of the agent protocol in these records. This makes one:</Empty>}
-      {chains.length > 1 ? <ChainChoice chains={chains} chosen={chain} route="protocol" /> : null}
+      {chains.length && !chain ? <NotHere what="trace" name={wanted} /> : null}
+      {chains.length > 1 || (chains.length && !chain) ? <ChainChoice chains={chains} chosen={chain} route="protocol" /> : null}
       {chain ? <TraceOfChain key={chain} chain={chain} /> : null}
     </section>
   );
@@ -100,15 +101,41 @@ function Audit({ trace, report, chain }: { trace: Trace; report: JsonObject | nu
     <section class={`band ${mark}`}>
       <h2><Mark name={mark} /> Audit: <Text>{status}</Text></h2>
       <p>{words} By <Text>{audit.agent}</Text>, <Time>{audit.at}</Time>, in <a href={link("c", chain, audit.place)}>record {audit.place}</a>.</p>
-      <p class="beside">These are the auditor's words. The page checks the seals; whether the evidence holds is judged anew by <Command>{`aver verify ${contents.value?.name ?? "BUNDLE"}`}</Command></p>
+      <p class="beside">These are the auditor's words. The page checks the seals; whether the evidence holds is judged anew by <Command>{verifyCommand()}</Command></p>
       {report === null ? <p class="beside">The report itself is not here: its blob is missing, damaged or too large.</p> : (
         <div class="columns">
           <div><h3>Checks</h3><table class="checks"><tbody>{asList(report.get("checks")).filter(isObject).map((check, place) => <tr key={place}><th scope="row"><Text>{asText(check.get("name"))}</Text></th><td><Text>{asText(check.get("status"))}</Text></td></tr>)}</tbody></table></div>
-          <div><h3>Findings</h3>{findings.length ? <table class="checks"><tbody>{findings.map((finding, place) => <tr key={place}><th scope="row"><Text>{asText(finding.get("code"))}</Text></th><td><Text>{asText(finding.get("status"))}</Text></td><td><Text>{asText(finding.get("check"))}</Text>, event <SequenceLink chain={chain} value={finding.get("sequence") ?? null} /></td></tr>)}</tbody></table> : <p>None.</p>}</div>
+          <div><h3>Findings</h3>{findings.length ? <table class="checks"><tbody>{findings.map((finding, place) => <AuditFinding key={place} finding={finding} trace={trace} chain={chain} />)}</tbody></table> : <p>None.</p>}</div>
         </div>
       )}
-      {audit.statements.length ? <details><summary>The auditor's signed statement, checked</summary><Statements values={audit.statements} /></details> : null}
+      {audit.statements.length ? <details><summary>The auditor's signed statement</summary><Statements values={audit.statements} /></details> : null}
     </section>
+  );
+}
+
+/** Codes whose meaning in a report is narrower than in a verdict. */
+const FINDING_WORDS: Record<string, string> = {
+  CLAIM_UNPROVEN: "The evidence does not bear it out, or there is none.",
+  CLAIM_DISPUTED: "A challenge to it is open, or a person upheld one.",
+  NOT_REPRODUCED: "Repeating the execution gave another result.",
+  NOT_INDEPENDENT: "Its key lies where the executor's key lies, so that whoever has one may have the other.",
+  OUTCOME_UNKNOWN: "Nobody knows how the execution ended.",
+};
+
+/** One finding of an audit: about whom or what, and what that means. */
+function AuditFinding({ finding, trace, chain }: { finding: JsonObject; trace: Trace; chain: string }): JSX.Element {
+  const [code, subject, status] = ["code", "subject", "status"].map((name) => asText(finding.get(name))) as [string, string, string];
+  const claim = trace.claims.find((one) => one.id === subject);
+  const explained = adviceOn(code);
+  const sign = status === "failed" ? "✕" : status === "warning" ? "!" : "i";
+  return (
+    <tr>
+      <th scope="row"><span class={`check ${status}`} aria-hidden="true">{sign}</span> <Text>{code}</Text></th>
+      <td>
+        <p class="tight"><Text>{status}</Text>, about {claim ? <>the claim “<Text>{claim.text}</Text>”</> : subject ? <strong><Text>{subject}</Text></strong> : <Text>{asText(finding.get("check"))}</Text>} · event <SequenceLink chain={chain} value={finding.get("sequence") ?? null} /></p>
+        <p class="soft tight">{FINDING_WORDS[code] ?? explained?.meaning ?? ""} {status === "note" ? "" : (explained?.advice ?? "")}</p>
+      </td>
+    </tr>
   );
 }
 
@@ -127,12 +154,16 @@ const STANDINGS: Record<string, string> = {
 
 function Claim({ claim, chain, report, trace }: { claim: TraceClaim; chain: string; report: JsonObject | null; trace: Trace }): JSX.Element {
   const judged = asList(report?.get("claims") ?? null).filter(isObject).find((one) => one.get("id") === claim.id);
-  const tone = claim.standing === "settled" || claim.standing === "issued" ? "good" : claim.standing === "disputed" ? "warn" : "bad";
+  const failing = asList(judged?.get("evidence") ?? null).filter((item) => at(item, "holds") !== true).length;
+  const isStanding = claim.standing === "settled" || claim.standing === "issued";
+  // Only evidence that the audit recomputed speaks for a claim. That nobody challenged it does not.
+  const tone = failing || claim.standing === "refuted" || claim.standing === "retracted" ? "bad" : !isStanding || judged === undefined ? "warn" : "good";
   return (
     <article class={`claim is-${tone}`}>
       <h3><Text>{claim.text}</Text></h3>
       <p class="beside">
-        <strong class={tone}><Text>{claim.standing}</Text></strong>: {STANDINGS[claim.standing] ?? ""} · about {claim.about || "an outcome"} · confidence <span class="figure">{claim.confidence || "–"}</span> · <Text>{claim.agent}</Text> · <a href={link("c", chain, claim.place)}>record {claim.place}</a>
+        {failing ? <><strong class="bad">does not hold</strong>: by the audit, {failing === 1 ? "a piece" : `${failing} pieces`} of its evidence {failing === 1 ? "does" : "do"} not hold · </> : null}
+        <strong class={failing ? "" : tone}><Text>{claim.standing}</Text></strong>: {STANDINGS[claim.standing] ?? ""}{judged === undefined ? ", and no audit has judged it" : ""} · about {claim.about || "an outcome"} · confidence <span class="figure">{claim.confidence || "–"}</span> · <Text>{claim.agent}</Text> · <a href={link("c", chain, claim.place)}>record {claim.place}</a>
       </p>
       {claim.earlier.map((earlier, place) => <p key={place} class="beside earlier">before: <del><Text>{earlier.text}</Text></del></p>)}
       <Evidence items={claim.evidence} judged={asList(judged?.get("evidence") ?? null)} chain={chain} trace={trace} />
@@ -189,7 +220,7 @@ function Lanes({ trace, chain }: { trace: Trace; chain: string }): JSX.Element {
           {trace.events.slice(0, shown).map((event) => (
             <tr key={event.place} class={event.before !== event.after ? "turn" : ""}>
               <th scope="row"><a href={link("c", chain, event.place)}>{event.place}</a> <span class="beside"><Time short>{event.at}</Time></span></th>
-              {roles.map((role) => <td key={role} class={role === event.role ? "said" : ""}>{role === event.role ? <EventCell event={event} /> : null}</td>)}
+              {roles.map((role) => <td key={role} data-role={role} class={role === event.role ? "said" : ""}>{role === event.role ? <EventCell event={event} /> : null}</td>)}
             </tr>
           ))}
         </tbody>

@@ -6,15 +6,15 @@ import { type ChartLine, type ChartPoint, ChartWithTable, PointChart, Reliabilit
 import { Empty, Problem } from "../../parts/states.tsx";
 import { Command, Hex, Text, Time, count, formatTime, plural } from "../../parts/text.tsx";
 import { Left, countRecords, readBlob, readRecords } from "../../records.ts";
-import { actionLine, isObserved, refuses, shownReasons } from "../../sessions/decisions.ts";
+import { isObserved, refuses, shownReasons } from "../../sessions/decisions.ts";
 import { decisionLabel } from "../../sessions/labels.ts";
-import { OUTCOMES_MIN, type RiskDecision, type RiskOutcome, RiskReader, reliability } from "../../sessions/risk.ts";
+import { OUTCOMES_MIN, type RiskDecision, type RiskOutcome, RiskReader, reliability, riskClass } from "../../sessions/risk.ts";
 import { asObject } from "../../sessions/values.ts";
 import { contents, link } from "../../state.ts";
 import { at } from "../../verify/block.ts";
 import { BadInput, type Json, JsonNumber, readJson } from "../../verify/json.ts";
 import { Sealed } from "../../verify/sealed.ts";
-import { onScale } from "../capsule/decision.tsx";
+import { Score, onScale } from "../capsule/decision.tsx";
 
 /** Records that are read for this view. Above, only the decisions are, and outcomes in other chains stay unread. */
 const READ_MAX = 20_000;
@@ -133,29 +133,38 @@ function OverTime({ decisions }: { decisions: RiskDecision[] }): JSX.Element {
     };
   });
   const newest = scored.at(-1);
-  const lines = ([["pass_below", "passes below"], ["skip_above", "is denied above"]] as const).flatMap(([name, words]): ChartLine[] => {
+  const lines = ([["pass_below", "low risk: the whole interval is below"], ["skip_above", "denied: the whole interval is above"]] as const).flatMap(([name, words]): ChartLine[] => {
     const value = at(newest?.thresholds, name);
     const y = onScale(value);
     return y === null ? [] : [{ y, words: `${words} ${(value as JsonNumber).text}` }];
   });
+  const [pass, skip] = ["pass_below", "skip_above"].map((name) => at(newest?.thresholds, name));
   const day = (time: number) => (Number.isFinite(time) ? formatTime(new Date(time)).slice(0, 16).replace("T", " ") : "");
   const rows = [...decisions].reverse();
   return (
     <>
+      {points.length ? (
+        <p>
+          The rules decide, and a score is only one of the things that they see. So a rule can allow an action with a high score, such as a known test, and another can ask a person about one with a low score, such as a deletion: <em>Why</em> names the rule.
+          {pass instanceof JsonNumber ? <> To a rule that asks about risk, it is low only if the whole interval is at most <Score value={pass} />; else it is unsure.</> : null}
+          {skip instanceof JsonNumber ? <> An action is denied by its risk if the whole interval is above <Score value={skip} />.</> : points.length ? " No score denies anything by itself." : null}
+        </p>
+      ) : null}
       {points.length ? <PointChart points={points} lines={lines} ends={[day(first), day(last)]} label={`${points.length} decisions over time, by risk from 0 to 1. The table below has all of them.`} /> : <p class="strip">No decision has a score: the rules alone decided.</p>}
       <p class="beside legend"><span class="good">● allowed</span> <span class="warn">■ left to a person</span> <span class="bad">✕ denied</span> A line is the 90 % interval of the score. {scored.length === DRAWN_MAX ? `The chart has the latest ${count(DRAWN_MAX)}.` : ""}</p>
       <div class="scroll">
         <table class="chains decisions">
-          <thead><tr><th scope="col">When</th><th scope="col">Decision</th><th scope="col">Action</th><th scope="col" class="at-why">Why</th><th scope="col" class="number">Risk</th><th scope="col" class="number at-interval">90 % interval</th></tr></thead>
+          <thead><tr><th scope="col">When</th><th scope="col">Decision</th><th scope="col">Action</th><th scope="col" class="at-why">Why</th><th scope="col" class="number">Risk</th><th scope="col" class="number at-interval">90 % interval</th><th scope="col" class="at-class">To the rules</th></tr></thead>
           <tbody>
             {rows.slice(0, listed).map((decision) => (
               <tr key={decision.hash}>
                 <td><a href={addressOf(decision)}><Time>{decision.at}</Time></a></td>
                 <td><span class={sortOf(decision)}>{isObserved(decision) ? "observed: " : ""}{decisionLabel(decision.decision)}</span></td>
-                <td class="action"><code><Text>{actionLine(decision.tool, decision.arguments).slice(0, ACTION_SHOWN)}</Text></code></td>
-                <td class="at-why"><Text>{shownReasons(decision).join("; ") || decision.rules.join(" ")}</Text></td>
-                <td class="number">{numberText(decision.score)}</td>
-                <td class="number at-interval">{Array.isArray(decision.interval) ? decision.interval.map(numberText).join(" to ") : ""}</td>
+                <td class="action"><code><Text>{decision.line.slice(0, ACTION_SHOWN)}</Text></code></td>
+                <td class="at-why">{decision.rules.length ? <>by {decision.rules.map((rule) => <span key={rule}><code><Text>{rule}</Text></code> </span>)}</> : null}<Text>{shownReasons(decision).join("; ")}</Text></td>
+                <td class="number"><Score value={decision.score} /></td>
+                <td class="number at-interval">{Array.isArray(decision.interval) ? <><Score value={decision.interval[0]} /> to <Score value={decision.interval[1]} /></> : ""}</td>
+                <td class="at-class">{riskClass(decision)}</td>
               </tr>
             ))}
           </tbody>
@@ -164,12 +173,6 @@ function OverTime({ decisions }: { decisions: RiskDecision[] }): JSX.Element {
       {rows.length > listed ? <p><button type="button" onClick={() => setListed(listed + 5 * LISTED)}>Show {count(Math.min(5 * LISTED, rows.length - listed))} more</button></p> : null}
     </>
   );
-}
-
-/** A number as the record writes it, without digits beyond the third; the record has them all. */
-function numberText(value: Json): string {
-  if (!(value instanceof JsonNumber)) return "";
-  return /^-?\d+\.\d{4,}$/.test(value.text) ? `${value.text.slice(0, value.text.indexOf(".") + 4)}…` : value.text;
 }
 
 function Reliability({ reading: { decisions, outcomes } }: { reading: Reading }): JSX.Element {
@@ -238,7 +241,7 @@ function Learned({ decisions }: { decisions: RiskDecision[] }): JSX.Element {
           {one.isHere && !one.levels.length ? <p>Nothing was learned yet in <Text>{one.workspace || "this workspace"}</Text>: the gate used the prior that Aver ships.</p> : null}
           {one.levels.length ? (
             <table class="plain"><thead><tr><th scope="col">Kind of action</th><th scope="col">Level</th><th scope="col">Variance</th><th scope="col">Outcomes learned from</th></tr></thead>
-              <tbody>{one.levels.map(([kind, level]) => <tr key={kind}><th scope="row"><Text>{kind}</Text></th>{["b", "v", "observations"].map((name) => <td key={name} class="figure">{numberText(at(level, name) ?? null)}</td>)}</tr>)}</tbody>
+              <tbody>{one.levels.map(([kind, level]) => <tr key={kind}><th scope="row"><Text>{kind}</Text></th>{["b", "v", "observations"].map((name) => <td key={name} class="figure"><Score value={at(level, name)} /></td>)}</tr>)}</tbody>
             </table>
           ) : null}
         </section>

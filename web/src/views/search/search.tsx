@@ -52,7 +52,8 @@ export function SearchView({ parts: [words = ""] }: { parts: string[] }): JSX.El
       <p class="beside">Words, <code>"whole phrases"</code>, <code>begin*</code>, and <code>tool:</code> <code>kind:</code> <code>outcome:</code> <code>path:</code> <code>since:</code>. All must fit.</p>
       {answer.state === "failed" ? <Problem words={answer.words} retry={answer.retry} /> : null}
       {words && answer.state === "loading" ? <Loading rows={8} words="Searching" /> : null}
-      {found ? (
+      {words ? null : <Empty>Nothing was searched for yet. Write a word above.</Empty>}
+      {found && words ? (
         <p role="status">
           {plural(found.hits.length, "hit")}{found.isCut ? " so far" : ""} in {plural(found.searched, "record")}.{" "}
           <span class="beside">{found.by === "index" ? `Places from the server's index, texts from its records. Neither is proved until you open a hit.${found.behind ? ` ${count(found.behind)} records are not in it yet.` : ""}` : "This page read every record."}</span>

@@ -5,7 +5,7 @@ import { useRef, useState } from "preact/hooks";
 import { formatMoney } from "../../sessions/labels.ts";
 import { useRowKeys } from "../../parts/rows.ts";
 import { Empty, Loading, Problem } from "../../parts/states.tsx";
-import { Text, Time, count } from "../../parts/text.tsx";
+import { Text, Time, count, plural } from "../../parts/text.tsx";
 import { link } from "../../route.ts";
 import { ChainMark } from "../chains/mark.tsx";
 import { type SessionRow, indexed, readSessionsAgain, sessionRows, sessionsProblem, useSessions } from "./session_rows.ts";
@@ -26,6 +26,16 @@ const COLUMNS: Column[] = [
   { name: "risk", words: "Risk", isNumber: true, value: (row) => row.figures?.risk ?? -1, show: (row) => (row.figures?.risk == null ? "–" : row.figures.risk.toFixed(2)) },
 ];
 
+/** What the columns say that a phone has no room for. */
+function PhoneFacts({ row: { tool, figures } }: { row: SessionRow }): JSX.Element {
+  return (
+    <p class="beside tight on-phone">
+      <Text>{tool}</Text>{figures?.started ? <> · <Time brief>{figures.started}</Time></> : null}{figures ? <> · {plural(figures.actions, "action")}</> : null}
+      {figures?.denials ? <> · <strong class="bad">{plural(figures.denials, "denial")}</strong></> : null}
+    </p>
+  );
+}
+
 export function SessionTable({ rows, sorted, onSort }: { rows: SessionRow[]; sorted?: string; onSort?: (name: string) => void }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   useRowKeys(box);
@@ -42,7 +52,7 @@ export function SessionTable({ rows, sorted, onSort }: { rows: SessionRow[]; sor
           {rows.map((row, at) => (
             <tr key={row.chain}>
               <td class="state"><ChainMark chain={row.chain} /></td>
-              <td class="title"><a data-row tabIndex={at === 0 ? 0 : -1} href={link("s", row.chain)}><Text>{row.figures?.title || row.session}</Text></a></td>
+              <td class="title"><a data-row tabIndex={at === 0 ? 0 : -1} href={link("s", row.chain)}><Text>{row.figures?.title || row.session}</Text></a><PhoneFacts row={row} /></td>
               <td class="at-tool"><Text>{row.tool}</Text></td>
               {COLUMNS.map(({ name, show, isNumber }) => <td key={name} class={`${isNumber ? "number " : ""}at-${name}`}>{row.figures === null ? "…" : show(row)}</td>)}
             </tr>

@@ -22,14 +22,15 @@ EXAMPLES = """\
 POLL_SECONDS = 0.25
 
 OPEN_WORDS = {
-    "reviews": "proposals to review",
-    "intent_reviews": "intents to review",
-    "revisions": "rejected proposals",
-    "blocked": "blocked intents",
-    "runs": "intents that may run",
-    "running": "calls that run",
-    "disputes": "open challenges",
+    "reviews": ("proposal to review", "proposals to review"),
+    "intent_reviews": ("intent to review", "intents to review"),
+    "revisions": ("rejected proposal", "rejected proposals"),
+    "blocked": ("blocked intent", "blocked intents"),
+    "runs": ("intent that may run", "intents that may run"),
+    "running": ("call that runs", "calls that run"),
+    "disputes": ("open challenge", "open challenges"),
 }
+"""What waits for an agent: one of the sort, and several."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,8 +64,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             code = f" {one['code']}" if one.get("code") else ""
             gist = f"{one['standing']}{code}: {one[words]}"
             screen.print_line(StyledText(f"  {one['id']}  ", "dim"), to_one_line(gist))
-    waiting = {OPEN_WORDS[sort]: len(ids) for sort, ids in view.open.items() if ids}
-    screen.print_line("open  ", ", ".join(f"{count} {words}" for words, count in waiting.items()) or "nothing")
+    waiting = [f"{len(ids)} {OPEN_WORDS[sort][len(ids) > 1]}" for sort, ids in view.open.items() if ids]
+    screen.print_line("open  ", ", ".join(waiting) or "nothing")
     screen.print_line("may say  ", ", ".join(view.may_say) or "nothing")
     return 0
 

@@ -29,19 +29,7 @@ return e > 2 && (o.children = e > 3 ? d$3.call(arguments, 2) : r), m$3(n, o, u, 
 }
 function m$3(r, u, i, f, o) {
 var e = {
-type: r,
-props: u,
-key: i,
-ref: f,
-__k: null,
-__: null,
-__b: 0,
-__e: null,
-__c: null,
-constructor: h$3,
-__v: o || ++t$2,
-__i: -1,
-__u: 0
+type: r, props: u, key: i, ref: f, __k: null, __: null, __b: 0, __e: null, __c: null, constructor: h$3, __v: o || ++t$2, __i: -1, __u: 0
 };
 return !o && n$1.vnode && n$1.vnode(e), e;
 }
@@ -302,8 +290,7 @@ var p$2 = a$2.__;
 function y$2(n, t) {
 a$2.__h && a$2.__h(r$1, n, f$2 || t), f$2 = 0;
 var u = r$1.__H || (r$1.__H = {
-__: [],
-__h: []
+__: [], __h: []
 });
 return n >= u.__.length && u.__.push({}), u.__[n];
 }
@@ -514,14 +501,7 @@ if (void 0 !== o$1) {
 var t = i.n;
 if (void 0 === t || t.t !== o$1) {
 t = {
-i: 0,
-S: i,
-p: o$1.s,
-n: void 0,
-t: o$1,
-e: void 0,
-x: void 0,
-r: t
+i: 0, S: i, p: o$1.s, n: void 0, t: o$1, e: void 0, x: void 0, r: t
 };
 if (void 0 !== o$1.s) o$1.s.n = t;
 o$1.s = t;
@@ -618,8 +598,7 @@ get: function() {
 var i = d$1(this);
 if (void 0 !== i) i.i = this.i;
 return this.v;
-},
-set: function(i) {
+}, set: function(i) {
 if (i !== this.v) {
 if (s > 100) throw new Error("Cycle detected");
 (function(i) {
@@ -627,10 +606,7 @@ if (0 !== v && 0 === s) {
 if (i.l !== u$1) {
 i.l = u$1;
 c = {
-S: i,
-v: i.v,
-i: i.i,
-o: c
+S: i, v: i.v, i: i.i, o: c
 };
 }
 }
@@ -900,25 +876,18 @@ return u.value ? c.peek() : c.value;
 w.displayName = "ReactiveTextNode";
 Object.defineProperties(l.prototype, {
 constructor: {
-configurable: !0,
-value: k$2($, null).constructor
-},
-type: {
-configurable: !0,
-value: w
-},
-props: {
-configurable: !0,
-get: function() {
+configurable: !0, value: k$2($, null).constructor
+}, type: {
+configurable: !0, value: w
+}, props: {
+configurable: !0, get: function() {
 var i = this;
 return { data: { get value() {
 return i.value;
 } } };
 }
-},
-__b: {
-configurable: !0,
-value: 1
+}, __b: {
+configurable: !0, value: 1
 }
 });
 b("__b", function(i, n) {
@@ -1000,8 +969,7 @@ return {
 o: function(i, n) {
 o.value = i;
 t = n;
-},
-d: x(function() {
+}, d: x(function() {
 this.N = M;
 var r = o.value.value;
 if (t[n] !== r) {
@@ -1118,19 +1086,7 @@ e || (e = {});
 var c, l, p = e;
 if ("ref" in p && "function" != typeof t) for (l in p = {}, e) "ref" == l ? c = e[l] : p[l] = e[l];
 var s = {
-type: t,
-props: p,
-key: n,
-ref: c,
-__k: null,
-__: null,
-__b: 0,
-__e: null,
-__c: null,
-constructor: f,
-__v: --o,
-__i: -1,
-__u: 0
+type: t, props: p, key: n, ref: c, __k: null, __: null, __b: 0, __e: null, __c: null, constructor: f, __v: --o, __i: -1, __u: 0
 };
 return (a || i) && (s.__source = a, s.__self = i), n$1.vnode && n$1.vnode(s), s;
 }
@@ -1145,19 +1101,12 @@ return a("bdi", { children: visible(children) });
 function WholeHex({ children }) {
 const [isFocused, setFocused] = d$2(false);
 return a("code", {
-class: "hex",
-tabIndex: 0,
-title: children,
-onFocus: () => setFocused(true),
-onBlur: () => setFocused(false),
-children: [visible(isFocused ? children : children.slice(0, 16)), !isFocused && children.length > 16 ? "…" : ""]
+class: "hex", tabIndex: 0, title: children, onFocus: () => setFocused(true), onBlur: () => setFocused(false), children: [visible(isFocused ? children : children.slice(0, 16)), !isFocused && children.length > 16 ? "…" : ""]
 });
 }
 function Hex({ children, length = 16 }) {
 return a("code", {
-class: "hex",
-title: children,
-children: [visible(children.slice(0, length)), children.length > length ? "…" : ""]
+class: "hex", title: children, children: [visible(children.slice(0, length)), children.length > length ? "…" : ""]
 });
 }
 function Time({ children, short = false, brief = false }) {
@@ -1166,9 +1115,7 @@ if (date === null || Number.isNaN(date.getTime())) return a(Text, { children });
 const words = formatTime(date);
 const zone = usesUtc.value ? " UTC" : "";
 return a("time", {
-dateTime: children,
-title: children,
-children: short ? words.slice(11, 19) : brief ? words.slice(0, 16).replace("T", " ") : `${words.slice(0, 19).replace("T", " ")}${zone}`
+dateTime: children, title: children, children: short ? words.slice(11, 19) : brief ? words.slice(0, 16).replace("T", " ") : `${words.slice(0, 19).replace("T", " ")}${zone}`
 });
 }
 function formatTime(date) {
@@ -1182,9 +1129,7 @@ return `${count$1(value)} ${value === 1 ? one : many}`;
 }
 function Copy({ text, label }) {
 return a("button", {
-type: "button",
-class: "small",
-onClick: (event) => {
+type: "button", class: "small", onClick: (event) => {
 const button = event.currentTarget;
 navigator.clipboard?.writeText(text).then(() => {
 button.textContent = "copied";
@@ -1192,214 +1137,2123 @@ setTimeout(() => {
 button.textContent = label;
 }, 1500);
 });
-},
-children: label
+}, children: label
 });
 }
 function Command({ children }) {
 return a("span", {
-class: "command",
-children: [
-a("code", { children: visible(children) }),
-" ",
-a(Copy, {
-text: children,
-label: "copy"
-})
-]
+class: "command", children: [a("code", { children: visible(children) }), " ", a(Copy, {
+text: children, label: "copy"
+})]
 });
 }
 // ../src/aver/verdict/codes.json
 var codes_default$1 = {
 "HASH_MISMATCH": {
-"meaning": "The content does not have the stored hash: it was changed after sealing, or the hash was.",
-"advice": "Restore this record from a copy you trust; treat its content as unproven."
-},
-"SIG_INVALID": {
-"meaning": "The signature was not made over this hash by the key it names.",
-"advice": "Check that you verify with the signer's key; if you do, the seal was forged or damaged."
-},
-"SIG_MISSING": {
-"meaning": "The record carries no signature where one is required.",
-"advice": "Ask the sender for the signed record."
-},
-"UNKNOWN_SIGNER": {
-"meaning": "The signer's key is not known here, so the signature was not checked.",
-"advice": "Get the public key from a source you trust, then: aver keys import FILE --trust KEY (all 64 digits), or verify with --key."
-},
-"KEY_RETIRED": {
-"meaning": "The record was signed by a key after that key was retired.",
-"advice": "Treat it as forged by someone who holds the old key, unless its maker can explain it."
-},
-"KEY_MISMATCH": {
-"meaning": "A key was used for something else than its purpose, or a private key file does not hold the key that the ring says.",
-"advice": "Treat a record that such a key sealed as forged by the key's holder. Of a private file, restore the key files and the ring from the same backup."
-},
-"KEY_UNRECORDED": {
-"meaning": "A signer's key is not in an intact keys chain, or was recorded only after it had sealed. A ledger records every key before that key seals.",
-"advice": "The keys chain may have been cut or left out to hide that a key was retired. Ask for the whole ledger or bundle, and verify it with the keys that its owner exports."
-},
-"SEAL_MISMATCH": {
-"meaning": "signed_at or signed_by differ from what was sealed inside the record.",
-"advice": "Trust the values inside the record; find out who rewrote the seal."
-},
-"CHAIN_BREAK": {
-"meaning": "The record does not point at the hash of the one before it.",
-"advice": "Records were replaced, reordered or removed here; compare with a copy or a checkpoint."
-},
-"CHAIN_IDENTITY": {
-"meaning": "The chain's first record names another chain, ledger or tenant.",
-"advice": "It was renamed or copied from elsewhere; look for the original."
-},
-"SEQUENCE_GAP": {
-"meaning": "A sequence number is missing, repeated or out of order.",
-"advice": "Records were removed or inserted here; compare with a copy or a checkpoint."
-},
-"GENESIS_INVALID": {
-"meaning": "The first record points at a predecessor, or a later one claims to be the first.",
-"advice": "The beginning of the chain was cut off; look for the records before it."
-},
-"NOT_CANONICAL": {
-"meaning": "The signed bytes are not in canonical form, though they are intact.",
-"advice": "You need not do anything: the record is intact. The software that made it does not follow the specification exactly."
-},
-"NOT_VALID_CPS": {
-"meaning": "The record is intact, but a key or a value is not one that the Capsule Protocol allows.",
-"advice": "The software that made the record does not follow the specification. Read the named field with care."
-},
-"SCHEMA_INVALID": {
-"meaning": "The bytes are not a capsule: not JSON, or required keys are missing or of the wrong type.",
-"advice": "Restore this record from a copy you trust."
-},
-"NOT_READ": {
-"meaning": "So much cannot be read, or a limit is exceeded so far, that the verifier stopped; the rest was not read.",
-"advice": "The verdict says nothing about the rest. Restore the whole from a copy you trust."
-},
-"UNLISTED_FILE": {
-"meaning": "A file lies in the bundle or in the directory of the run that is no part of it, or a blob to which no record refers.",
-"advice": "It was not verified: do not take it for evidence. Move it elsewhere."
-},
-"DUPLICATE_RECORD": {
-"meaning": "The same record id or idempotency key occurs twice.",
-"advice": "One of the two was inserted; compare with a copy."
-},
-"DUPLICATE_KEY": {
-"meaning": "One JSON object has the same key twice, so that the record reads differently in different programs.",
-"advice": "Treat the record as forged: no honest writer makes such bytes."
-},
-"COLUMN_MISMATCH": {
-"meaning": "A column that the store searches by differs from the signed content.",
-"advice": "Searches may hide or invent this record; the signed content is what counts. Rebuild the ledger from an export."
-},
-"STORE_DAMAGED": {
-"meaning": "The tables or indexes of the ledger's file are not as Aver makes them, or contradict each other.",
-"advice": "A reader of the file may see other records than were verified. Restore it from a copy, or export and import its chains."
-},
-"TRUNCATED": {
-"meaning": "The chain is shorter than it once was.",
-"advice": "Records were removed, at its end or further up; restore them from a copy."
-},
-"ROLLBACK": {
-"meaning": "This is an older or another copy of a ledger that this machine has seen before.",
-"advice": "Both heads are given as proof; find out who put the old copy back."
-},
-"CHAIN_MISSING": {
-"meaning": "A chain that was recorded as sealed is not here.",
-"advice": "It was deleted; restore it from a copy."
-},
-"HEAD_MISMATCH": {
-"meaning": "A chain, or records at its end, are in the bundle and not in its signed head.json.",
-"advice": "They were added after the export; ask the exporter for a new bundle, and treat what was added as unproven."
-},
-"INDEX_MISMATCH": {
-"meaning": "The index of a bundle claims something about its records or keys that they do not bear out.",
-"advice": "Trust the records and not the index; find out who rewrote it."
-},
-"RECEIPT_MISMATCH": {
-"meaning": "An action's receipt does not match the action.",
-"advice": "The action or its receipt was changed; treat it as unproven."
-},
-"PROOF_INVALID": {
-"meaning": "A proof does not prove what it states.",
-"advice": "Ask for the proof again, or verify the whole run."
-},
-"NOT_SEALED": {
-"meaning": "A transcript or git contains something that no sealed record contains.",
-"advice": "If it is new, seal it: aver ingest. Otherwise a record was suppressed, or something was added to the transcript."
-},
-"ARTIFACT_MISSING": {
-"meaning": "The record refers to a large value that is not here.",
-"advice": "Ask the sender of the data for its blobs."
-},
-"ARTIFACT_HASH_MISMATCH": {
-"meaning": "A large value does not have the digest by which the record refers to it.",
-"advice": "It was changed; restore it from a copy."
-},
-"CLAIM_UNPROVEN": {
-"meaning": "The evidence of a claim does not hold, or there is none.",
-"advice": "Do not rely on the claim."
-},
-"ROLE_POLICY_VIOLATION": {
-"meaning": "A participant did something that its role does not allow.",
-"advice": "Treat what follows from it as unproven."
-},
-"STATE_VIOLATION": {
-"meaning": "An event came in a state that does not admit it.",
-"advice": "Treat what follows from it as unproven."
-},
-"REPLAY": {
-"meaning": "Something that may be used only once was used again.",
-"advice": "Only the first use counts."
-},
-"EVIDENCE_INVALID": {
-"meaning": "Signed evidence does not hold: that of a policy server, of a participant, or of an auditor.",
-"advice": "Treat what rests on it as not decided and not proven."
-},
-"CLAIM_DISPUTED": {
-"meaning": "A critic disputes a claim, and nobody has settled that; or a person has upheld the challenge.",
-"advice": "Do not rely on the claim while the challenge is open, and not at all if it was upheld."
-},
-"NOT_REPRODUCED": {
-"meaning": "An execution that was said to be repeatable gave another result when the auditor repeated it.",
-"advice": "Find out on what else its result depends; rely on it only for the recorded run."
-},
-"NOT_INDEPENDENT": {
-"meaning": "A key that approves or judges lies within reach of what it approved or judged: in a plain file, in the same home, or as a passkey that no other key vouched for.",
-"advice": "Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase, and critics' and auditors' keys elsewhere."
-},
-"UNBOUND_STATEMENT": {
-"meaning": "An approval was signed for an earlier version of Aver, whose statement names no ledger, tenant or request.",
-"advice": "Nothing shows that it was given for this request: it may have been copied. Ask the approver, or approve again."
-},
-"GATE_LOOSENED": {
-"meaning": "Rules or settings let harmful actions pass that did not pass before.",
-"advice": "Find out who changed them, and when: aver doctor names the change. Check the rules: aver policy check."
-},
-"INSECURE_MODE": {
-"meaning": "The gateway ran in insecure mode, in which its executor acts without evidence.",
-"advice": "Treat the act as ungated. Unset EXECUTOR_INSECURE_ALLOW."
-},
-"UNCONFIRMED": {
-"meaning": "An act that a person had to confirm was carried out on the word of its caller.",
-"advice": "Treat it as the agent's own decision. Set gateway.confirm to approval."
-},
-"OUTCOME_UNKNOWN": {
-"meaning": "An act was begun, and no record says how it ended.",
-"advice": "Look whether its effect is there. Aver does not try it again."
-},
-"ERASED": {
-"meaning": "Reserved: the content was erased on purpose; hash and signature remain.",
-"advice": "See the record that explains the erasure."
-},
-"PRUNED": {
-"meaning": "Reserved: older records were pruned on purpose.",
-"advice": "Verify from the head at which the chain was pruned."
-},
-"WITNESS_MISSING": {
-"meaning": "Reserved: a required witness did not sign.",
-"advice": "Ask the witness."
+"meaning": "The content does not have the stored hash: it was changed after sealing, or the hash was.", "advice": "Restore this record from a copy you trust; treat its content as unproven."
+}, "SIG_INVALID": {
+"meaning": "The signature was not made over this hash by the key it names.", "advice": "Check that you verify with the signer's key; if you do, the seal was forged or damaged."
+}, "SIG_MISSING": {
+"meaning": "The record carries no signature where one is required.", "advice": "Ask the sender for the signed record."
+}, "UNKNOWN_SIGNER": {
+"meaning": "The signer's key is not known here, so the signature was not checked.", "advice": "Get the public key from a source you trust, then: aver keys import FILE --trust KEY (all 64 digits), or verify with --key."
+}, "KEY_RETIRED": {
+"meaning": "The record was signed by a key after that key was retired.", "advice": "Treat it as forged by someone who holds the old key, unless its maker can explain it."
+}, "KEY_MISMATCH": {
+"meaning": "A key was used for something else than its purpose, or a private key file does not hold the key that the ring says.", "advice": "Treat a record that such a key sealed as forged by the key's holder. Of a private file, restore the key files and the ring from the same backup."
+}, "KEY_UNRECORDED": {
+"meaning": "A signer's key is not in an intact keys chain, or was recorded only after it had sealed. A ledger records every key before that key seals.", "advice": "The keys chain may have been cut or left out to hide that a key was retired. Ask for the whole ledger or bundle, and verify it with the keys that its owner exports."
+}, "SEAL_MISMATCH": {
+"meaning": "signed_at or signed_by differ from what was sealed inside the record.", "advice": "Trust the values inside the record; find out who rewrote the seal."
+}, "CHAIN_BREAK": {
+"meaning": "The record does not point at the hash of the one before it.", "advice": "Records were replaced, reordered or removed here; compare with a copy or a checkpoint."
+}, "CHAIN_IDENTITY": {
+"meaning": "The chain's first record names another chain, ledger or tenant.", "advice": "It was renamed or copied from elsewhere; look for the original."
+}, "SEQUENCE_GAP": {
+"meaning": "A sequence number is missing, repeated or out of order.", "advice": "Records were removed or inserted here; compare with a copy or a checkpoint."
+}, "GENESIS_INVALID": {
+"meaning": "The first record points at a predecessor, or a later one claims to be the first.", "advice": "The beginning of the chain was cut off; look for the records before it."
+}, "NOT_CANONICAL": {
+"meaning": "The signed bytes are not in canonical form, though they are intact.", "advice": "You need not do anything: the record is intact. The software that made it does not follow the specification exactly."
+}, "NOT_VALID_CPS": {
+"meaning": "The record is intact, but a key or a value is not one that the Capsule Protocol allows.", "advice": "The software that made the record does not follow the specification. Read the named field with care."
+}, "SCHEMA_INVALID": {
+"meaning": "The bytes are not a capsule: not JSON, or required keys are missing or of the wrong type.", "advice": "Restore this record from a copy you trust."
+}, "NOT_READ": {
+"meaning": "So much cannot be read, or a limit is exceeded so far, that the verifier stopped; the rest was not read.", "advice": "The verdict says nothing about the rest. Restore the whole from a copy you trust."
+}, "UNLISTED_FILE": {
+"meaning": "A file lies in the bundle or in the directory of the run that is no part of it, or a blob to which no record refers.", "advice": "It was not verified: do not take it for evidence. Move it elsewhere."
+}, "DUPLICATE_RECORD": {
+"meaning": "The same record id or idempotency key occurs twice.", "advice": "One of the two was inserted; compare with a copy."
+}, "DUPLICATE_KEY": {
+"meaning": "One JSON object has the same key twice, so that the record reads differently in different programs.", "advice": "Treat the record as forged: no honest writer makes such bytes."
+}, "COLUMN_MISMATCH": {
+"meaning": "A column that the store searches by differs from the signed content.", "advice": "Searches may hide or invent this record; the signed content is what counts. Rebuild the ledger from an export."
+}, "STORE_DAMAGED": {
+"meaning": "The tables or indexes of the ledger's file are not as Aver makes them, or contradict each other.", "advice": "A reader of the file may see other records than were verified. Restore it from a copy, or export and import its chains."
+}, "TRUNCATED": {
+"meaning": "The chain is shorter than it once was.", "advice": "Records were removed, at its end or further up; restore them from a copy."
+}, "ROLLBACK": {
+"meaning": "This is an older or another copy of a ledger that this machine has seen before.", "advice": "Both heads are given as proof; find out who put the old copy back."
+}, "CHAIN_MISSING": {
+"meaning": "A chain that was recorded as sealed is not here.", "advice": "It was deleted; restore it from a copy."
+}, "HEAD_MISMATCH": {
+"meaning": "A chain, or records at its end, are in the bundle and not in its signed head.json.", "advice": "They were added after the export; ask the exporter for a new bundle, and treat what was added as unproven."
+}, "INDEX_MISMATCH": {
+"meaning": "The index of a bundle claims something about its records or keys that they do not bear out.", "advice": "Trust the records and not the index; find out who rewrote it."
+}, "RECEIPT_MISMATCH": {
+"meaning": "An action's receipt does not match the action.", "advice": "The action or its receipt was changed; treat it as unproven."
+}, "PROOF_INVALID": {
+"meaning": "A proof does not prove what it states.", "advice": "Ask for the proof again, or verify the whole run."
+}, "NOT_SEALED": {
+"meaning": "A transcript or git contains something that no sealed record contains.", "advice": "If it is new, seal it: aver ingest. Otherwise a record was suppressed, or something was added to the transcript."
+}, "ARTIFACT_MISSING": {
+"meaning": "The record refers to a large value that is not here.", "advice": "Ask the sender of the data for its blobs."
+}, "ARTIFACT_HASH_MISMATCH": {
+"meaning": "A large value does not have the digest by which the record refers to it.", "advice": "It was changed; restore it from a copy."
+}, "CLAIM_UNPROVEN": {
+"meaning": "The evidence of a claim does not hold, or there is none.", "advice": "Do not rely on the claim."
+}, "ROLE_POLICY_VIOLATION": {
+"meaning": "A participant did something that its role does not allow.", "advice": "Treat what follows from it as unproven."
+}, "STATE_VIOLATION": {
+"meaning": "An event came in a state that does not admit it.", "advice": "Treat what follows from it as unproven."
+}, "REPLAY": {
+"meaning": "Something that may be used only once was used again.", "advice": "Only the first use counts."
+}, "EVIDENCE_INVALID": {
+"meaning": "Signed evidence does not hold: that of a policy server, of a participant, or of an auditor.", "advice": "Treat what rests on it as not decided and not proven."
+}, "CLAIM_DISPUTED": {
+"meaning": "A critic disputes a claim, and nobody has settled that; or a person has upheld the challenge.", "advice": "Do not rely on the claim while the challenge is open, and not at all if it was upheld."
+}, "NOT_REPRODUCED": {
+"meaning": "An execution that was said to be repeatable gave another result when the auditor repeated it.", "advice": "Find out on what else its result depends; rely on it only for the recorded run."
+}, "NOT_INDEPENDENT": {
+"meaning": "A key that approves or judges lies within reach of what it approved or judged: in a plain file, in the same home, or as a passkey that no other key vouched for.", "advice": "Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase, and critics' and auditors' keys elsewhere."
+}, "UNBOUND_STATEMENT": {
+"meaning": "An approval was signed for an earlier version of Aver, whose statement names no ledger, tenant or request.", "advice": "Nothing shows that it was given for this request: it may have been copied. Ask the approver, or approve again."
+}, "GATE_LOOSENED": {
+"meaning": "Rules or settings let harmful actions pass that did not pass before.", "advice": "Find out who changed them, and when: aver doctor names the change. Check the rules: aver policy check."
+}, "INSECURE_MODE": {
+"meaning": "The gateway ran in insecure mode, in which its executor acts without evidence.", "advice": "Treat the act as ungated. Unset EXECUTOR_INSECURE_ALLOW."
+}, "UNCONFIRMED": {
+"meaning": "An act that a person had to confirm was carried out on the word of its caller.", "advice": "Treat it as the agent's own decision. Set gateway.confirm to approval."
+}, "OUTCOME_UNKNOWN": {
+"meaning": "An act was begun, and no record says how it ended.", "advice": "Look whether its effect is there. Aver does not try it again."
+}, "ERASED": {
+"meaning": "Reserved: the content was erased on purpose; hash and signature remain.", "advice": "See the record that explains the erasure."
+}, "PRUNED": {
+"meaning": "Reserved: older records were pruned on purpose.", "advice": "Verify from the head at which the chain was pruned."
+}, "WITNESS_MISSING": {
+"meaning": "Reserved: a required witness did not sign.", "advice": "Ask the witness."
 }
 };
+// node_modules/@noble/hashes/_u64.js
+var U32_MASK64 = (() => BigInt(2 ** 32 - 1))();
+var _32n = BigInt(32);
+function fromBig(n, le = false) {
+if (le) return {
+h: Number(n & U32_MASK64), l: Number(n >> _32n & U32_MASK64)
+};
+return {
+h: Number(n >> _32n & U32_MASK64) | 0, l: Number(n & U32_MASK64) | 0
+};
+}
+function split(lst, le = false) {
+const len = lst.length;
+let Ah = new Uint32Array(len);
+let Al = new Uint32Array(len);
+for (let i = 0; i < len; i++) {
+const { h, l } = fromBig(lst[i], le);
+[Ah[i], Al[i]] = [h, l];
+}
+return [Ah, Al];
+}
+var fromNumH = (n) => n / 2 ** 32 | 0;
+var fromNumL = (n) => n >>> 0;
+function setU64FromNum(view, byteOffset, n, isLE) {
+const h = fromNumH(n);
+const l = fromNumL(n);
+view.setUint32(byteOffset, isLE ? l : h, isLE);
+view.setUint32(byteOffset + 4, isLE ? h : l, isLE);
+}
+var shrSH = (h, _l, s) => h >>> s;
+var shrSL = (h, l, s) => h << 32 - s | l >>> s;
+var rotrSH = (h, l, s) => h >>> s | l << 32 - s;
+var rotrSL = (h, l, s) => h << 32 - s | l >>> s;
+var rotrBH = (h, l, s) => h << 64 - s | l >>> s - 32;
+var rotrBL = (h, l, s) => h >>> s - 32 | l << 64 - s;
+function add(Ah, Al, Bh, Bl) {
+const l = (Al >>> 0) + (Bl >>> 0);
+return {
+h: Ah + Bh + (l / 2 ** 32 | 0) | 0, l: l | 0
+};
+}
+var add3L = (Al, Bl, Cl) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0);
+var add3H = (low, Ah, Bh, Ch) => Ah + Bh + Ch + (low / 2 ** 32 | 0) | 0;
+var add4L = (Al, Bl, Cl, Dl) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0);
+var add4H = (low, Ah, Bh, Ch, Dh) => Ah + Bh + Ch + Dh + (low / 2 ** 32 | 0) | 0;
+var add5L = (Al, Bl, Cl, Dl, El) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0) + (El >>> 0);
+var add5H = (low, Ah, Bh, Ch, Dh, Eh) => Ah + Bh + Ch + Dh + Eh + (low / 2 ** 32 | 0) | 0;
+// node_modules/@noble/hashes/utils.js
+function isBytes$1(a) {
+return a instanceof Uint8Array || ArrayBuffer.isView(a) && a.constructor.name === "Uint8Array" && "BYTES_PER_ELEMENT" in a && a.BYTES_PER_ELEMENT === 1;
+}
+var atitle$1 = (title) => title ? `"${title}" ` : "";
+function anumber$1(n, title = "") {
+if (typeof n !== "number") throw new TypeError(atitle$1(title) + "expected number, got " + typeof n);
+if (!Number.isSafeInteger(n) || n < 0) throw new RangeError(atitle$1(title) + "expected integer >= 0, got " + n);
+return n;
+}
+function abool$1(value, title = "") {
+if (typeof value !== "boolean") throw new TypeError(atitle$1(title) + "expected boolean, got type=" + typeof value);
+return value;
+}
+function abytes$1(value, length, title = "") {
+if (isBytes$1(value) && (length === void 0 || value.length === length)) return value;
+if (length !== void 0) anumber$1(length, "length");
+const bytes = isBytes$1(value);
+const ofLen = length !== void 0 ? ` of length ${length}` : "";
+const got = bytes ? `length=${value.length}` : `type=${typeof value}`;
+const message = atitle$1(title) + "expected Uint8Array" + ofLen + ", got " + got;
+if (!bytes) throw new TypeError(message);
+throw new RangeError(message);
+}
+function ahash(h) {
+if (typeof h !== "function" || typeof h.create !== "function") throw new TypeError("expected hash wrapped by utils.createHasher");
+anumber$1(h.outputLen);
+anumber$1(h.blockLen);
+if (h.outputLen < 1 || h.blockLen < 1) throw new Error("hash blockLen / outputLen must be >= 1");
+}
+var aobject$2 = (value, label) => {
+if (value === null || typeof value !== "object" || Array.isArray(value)) throw new TypeError((label === "object" ? "" : `"${label}" `) + "expected object, got type=" + typeof value);
+};
+var aopts = (value, label) => {
+aobject$2(value, label);
+const proto = Object.getPrototypeOf(value);
+if (proto !== Object.prototype && proto !== null) throw new TypeError(`"${label}" expected plain object`);
+if (Object.hasOwn(value, "__proto__")) throw new TypeError(`"${label}.__proto__" is not allowed`);
+};
+function aexists(instance, checkFinished = true) {
+if (instance.destroyed) throw new Error("hash was destroyed");
+if (checkFinished && instance.finished) throw new Error("digest() was already called");
+}
+function aoutput(out, instance) {
+abytes$1(out, void 0, "output");
+const min = instance.outputLen;
+if (!(out.length >= min)) throw new RangeError("\"output\" expected length >= " + min);
+}
+function u32(arr) {
+return new Uint32Array(arr.buffer, arr.byteOffset, Math.floor(arr.byteLength / 4));
+}
+function clean(...arrays) {
+for (let i = 0; i < arrays.length; i++) arrays[i].fill(0);
+}
+function createView(arr) {
+return new DataView(arr.buffer, arr.byteOffset, arr.byteLength);
+}
+function rotr(word, shift) {
+return word << 32 - shift | word >>> shift;
+}
+var isLE = (() => new Uint8Array(new Uint32Array([287454020]).buffer)[0] === 68)();
+function byteSwap(word) {
+return word << 24 & 4278190080 | word << 8 & 16711680 | word >>> 8 & 65280 | word >>> 24 & 255;
+}
+function byteSwap32(arr) {
+for (let i = 0; i < arr.length; i++) arr[i] = byteSwap(arr[i]);
+return arr;
+}
+var swap32IfBE = isLE ? (u) => u : byteSwap32;
+var hasHexBuiltin = (() => typeof Uint8Array.from([]).toHex === "function" && typeof Uint8Array.fromHex === "function")();
+var hexes = Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, "0"));
+function bytesToHex$1(bytes) {
+abytes$1(bytes);
+if (hasHexBuiltin) return bytes.toHex();
+let hex = "";
+for (let i = 0; i < bytes.length; i++) hex += hexes[bytes[i]];
+return hex;
+}
+function asciiToBase16(ch) {
+return ch >= 48 && ch <= 57 ? ch - 48 : ch >= 65 && ch <= 70 ? ch - 55 : ch >= 97 && ch <= 102 ? ch - 87 : void 0;
+}
+function hexToBytes$1(hex) {
+if (typeof hex !== "string") throw new TypeError("hex string expected, got " + typeof hex);
+if (hasHexBuiltin) try {
+return Uint8Array.fromHex(hex);
+} catch (error) {
+if (error instanceof SyntaxError) throw new RangeError(error.message);
+throw error;
+}
+const hl = hex.length;
+const al = hl / 2;
+if (hl % 2) throw new RangeError("hex string expected, got unpadded hex of length " + hl);
+const array = new Uint8Array(al);
+for (let ai = 0, hi = 0; ai < al; ai++, hi += 2) {
+const n1 = asciiToBase16(hex.charCodeAt(hi));
+const n2 = asciiToBase16(hex.charCodeAt(hi + 1));
+if (n1 === void 0 || n2 === void 0) {
+const char = hex[hi] + hex[hi + 1];
+throw new RangeError("hex string expected, got non-hex character \"" + char + "\" at index " + hi);
+}
+array[ai] = n1 * 16 + n2;
+}
+return array;
+}
+function concatBytes$1(...arrays) {
+let sum = 0;
+for (let i = 0; i < arrays.length; i++) {
+const a = arrays[i];
+abytes$1(a);
+sum += a.length;
+}
+const res = new Uint8Array(sum);
+for (let i = 0, pad = 0; i < arrays.length; i++) {
+const a = arrays[i];
+res.set(a, pad);
+pad += a.length;
+}
+return res;
+}
+function checkOpts(defaults, opts, title = "opts") {
+aopts(defaults, "defaults");
+if (opts !== void 0) aopts(opts, title);
+return Object.assign(Object.create(null), defaults, opts);
+}
+function createHasher(hashCons, info = {}) {
+if (typeof hashCons !== "function") throw new TypeError("\"hashCons\" expected function, got type=" + typeof hashCons);
+info = checkOpts({}, info, "info");
+const hashC = (msg, opts) => hashCons(opts).update(msg).digest();
+const tmp = hashCons(void 0);
+hashC.outputLen = tmp.outputLen;
+hashC.blockLen = tmp.blockLen;
+hashC.canXOF = tmp.canXOF;
+hashC.create = (opts) => hashCons(opts);
+Object.assign(hashC, info);
+return Object.freeze(hashC);
+}
+function randomBytes$2(bytesLength = 32) {
+anumber$1(bytesLength, "bytesLength");
+const cr = typeof globalThis === "object" ? globalThis.crypto : null;
+if (typeof cr?.getRandomValues !== "function") throw new Error("crypto.getRandomValues must be defined");
+if (bytesLength > 65536) throw new RangeError(`"bytesLength" expected <= 65536, got ${bytesLength}`);
+return cr.getRandomValues(new Uint8Array(bytesLength));
+}
+var oidNist = (suffix) => ({ oid: Uint8Array.from([6, 9, 96, 134, 72, 1, 101, 3, 4, 2, suffix]) });
+// node_modules/@noble/hashes/_md.js
+function Chi(a, b, c) {
+return a & b ^ ~a & c;
+}
+function Maj(a, b, c) {
+return a & b ^ a & c ^ b & c;
+}
+var HashMD = class {
+blockLen;
+outputLen;
+canXOF = false;
+padOffset;
+isLE;
+buffer;
+view;
+finished = false;
+length = 0;
+pos = 0;
+destroyed = false;
+constructor(blockLen, outputLen, padOffset, isLE) {
+this.blockLen = blockLen;
+this.outputLen = outputLen;
+this.padOffset = padOffset;
+this.isLE = isLE;
+this.buffer = new Uint8Array(blockLen);
+this.view = createView(this.buffer);
+}
+update(data) {
+aexists(this);
+abytes$1(data);
+const { view, buffer, blockLen } = this;
+const len = data.length;
+let processed = false;
+for (let pos = 0; pos < len;) {
+const take = Math.min(blockLen - this.pos, len - pos);
+if (take === blockLen) {
+const dataView = createView(data);
+for (; blockLen <= len - pos; pos += blockLen) this.process(dataView, pos);
+processed = true;
+continue;
+}
+buffer.set(pos === 0 && take === len ? data : data.subarray(pos, pos + take), this.pos);
+this.pos += take;
+pos += take;
+if (this.pos === blockLen) {
+this.process(view, 0);
+this.pos = 0;
+processed = true;
+}
+}
+this.length += data.length;
+if (processed) this.roundClean();
+return this;
+}
+digestInto(out) {
+aexists(this);
+aoutput(out, this);
+this.finished = true;
+const { buffer, view, blockLen, isLE } = this;
+let { pos } = this;
+buffer[pos++] = 128;
+buffer.fill(0, pos);
+if (this.padOffset > blockLen - pos) {
+this.process(view, 0);
+buffer.fill(0);
+}
+setU64FromNum(view, blockLen - 8, this.length * 8, isLE);
+this.process(view, 0);
+this.roundClean();
+const oview = out === buffer ? view : createView(out);
+const len = this.outputLen;
+const outLen = len / 4;
+const state = this.get();
+if (len % 4 || outLen > state.length) throw new Error("invalid outputLen");
+for (let i = 0; i < outLen; i++) oview.setUint32(4 * i, state[i], isLE);
+}
+digest() {
+const { buffer, outputLen } = this;
+this.digestInto(buffer);
+const res = buffer.slice(0, outputLen);
+this.destroy();
+return res;
+}
+_cloneIntoMeta(to) {
+const { buffer, length, finished, destroyed, pos } = this;
+to.destroyed = destroyed;
+to.finished = finished;
+to.length = length;
+to.pos = pos;
+if (pos) to.buffer.set(buffer);
+return to;
+}
+clone() {
+return this._cloneInto();
+}
+};
+var SHA256_IV = Uint32Array.from([1779033703, 3144134277, 1013904242, 2773480762, 1359893119, 2600822924, 528734635, 1541459225]);
+var SHA512_IV = Uint32Array.from([1779033703, 4089235720, 3144134277, 2227873595, 1013904242, 4271175723, 2773480762, 1595750129, 1359893119, 2917565137, 2600822924, 725511199, 528734635, 4215389547, 1541459225, 327033209]);
+// node_modules/@noble/hashes/sha2.js
+var SHA256_K = Uint32Array.from([1116352408, 1899447441, 3049323471, 3921009573, 961987163, 1508970993, 2453635748, 2870763221, 3624381080, 310598401, 607225278, 1426881987, 1925078388, 2162078206, 2614888103, 3248222580, 3835390401, 4022224774, 264347078, 604807628, 770255983, 1249150122, 1555081692, 1996064986, 2554220882, 2821834349, 2952996808, 3210313671, 3336571891, 3584528711, 113926993, 338241895, 666307205, 773529912, 1294757372, 1396182291, 1695183700, 1986661051, 2177026350, 2456956037, 2730485921, 2820302411, 3259730800, 3345764771, 3516065817, 3600352804, 4094571909, 275423344, 430227734, 506948616, 659060556, 883997877, 958139571, 1322822218, 1537002063, 1747873779, 1955562222, 2024104815, 2227730452, 2361852424, 2428436474, 2756734187, 3204031479, 3329325298]);
+var SHA256_W = new Uint32Array(64);
+var SHA2_32B = class extends HashMD {
+A = 0;
+B = 0;
+C = 0;
+D = 0;
+E = 0;
+F = 0;
+G = 0;
+H = 0;
+constructor(outputLen, IV) {
+super(64, outputLen, 8, false);
+this.A = IV[0] | 0;
+this.B = IV[1] | 0;
+this.C = IV[2] | 0;
+this.D = IV[3] | 0;
+this.E = IV[4] | 0;
+this.F = IV[5] | 0;
+this.G = IV[6] | 0;
+this.H = IV[7] | 0;
+}
+get() {
+const { A, B, C, D, E, F, G, H } = this;
+return [A, B, C, D, E, F, G, H];
+}
+set(A, B, C, D, E, F, G, H) {
+this.A = A | 0;
+this.B = B | 0;
+this.C = C | 0;
+this.D = D | 0;
+this.E = E | 0;
+this.F = F | 0;
+this.G = G | 0;
+this.H = H | 0;
+}
+_cloneInto(to) {
+(to ||= new this.constructor()).set(...this.get());
+return this._cloneIntoMeta(to);
+}
+process(view, offset) {
+for (let i = 0; i < 16; i++, offset += 4) SHA256_W[i] = view.getUint32(offset, false);
+for (let i = 16; i < 64; i++) {
+const W15 = SHA256_W[i - 15];
+const W2 = SHA256_W[i - 2];
+const s0 = rotr(W15, 7) ^ rotr(W15, 18) ^ W15 >>> 3;
+const s1 = rotr(W2, 17) ^ rotr(W2, 19) ^ W2 >>> 10;
+SHA256_W[i] = s1 + SHA256_W[i - 7] + s0 + SHA256_W[i - 16] | 0;
+}
+let { A, B, C, D, E, F, G, H } = this;
+for (let i = 0; i < 64; i++) {
+const sigma1 = rotr(E, 6) ^ rotr(E, 11) ^ rotr(E, 25);
+const T1 = H + sigma1 + Chi(E, F, G) + SHA256_K[i] + SHA256_W[i] | 0;
+const T2 = (rotr(A, 2) ^ rotr(A, 13) ^ rotr(A, 22)) + Maj(A, B, C) | 0;
+H = G;
+G = F;
+F = E;
+E = D + T1 | 0;
+D = C;
+C = B;
+B = A;
+A = T1 + T2 | 0;
+}
+A = A + this.A | 0;
+B = B + this.B | 0;
+C = C + this.C | 0;
+D = D + this.D | 0;
+E = E + this.E | 0;
+F = F + this.F | 0;
+G = G + this.G | 0;
+H = H + this.H | 0;
+this.set(A, B, C, D, E, F, G, H);
+}
+roundClean() {
+clean(SHA256_W);
+}
+destroy() {
+this.destroyed = true;
+this.set(0, 0, 0, 0, 0, 0, 0, 0);
+clean(this.buffer);
+}
+};
+var _SHA256 = class extends SHA2_32B {
+constructor() {
+super(32, SHA256_IV);
+}
+};
+var K512 = (() => split(["0x428a2f98d728ae22", "0x7137449123ef65cd", "0xb5c0fbcfec4d3b2f", "0xe9b5dba58189dbbc", "0x3956c25bf348b538", "0x59f111f1b605d019", "0x923f82a4af194f9b", "0xab1c5ed5da6d8118", "0xd807aa98a3030242", "0x12835b0145706fbe", "0x243185be4ee4b28c", "0x550c7dc3d5ffb4e2", "0x72be5d74f27b896f", "0x80deb1fe3b1696b1", "0x9bdc06a725c71235", "0xc19bf174cf692694", "0xe49b69c19ef14ad2", "0xefbe4786384f25e3", "0x0fc19dc68b8cd5b5", "0x240ca1cc77ac9c65", "0x2de92c6f592b0275", "0x4a7484aa6ea6e483", "0x5cb0a9dcbd41fbd4", "0x76f988da831153b5", "0x983e5152ee66dfab", "0xa831c66d2db43210", "0xb00327c898fb213f", "0xbf597fc7beef0ee4", "0xc6e00bf33da88fc2", "0xd5a79147930aa725", "0x06ca6351e003826f", "0x142929670a0e6e70", "0x27b70a8546d22ffc", "0x2e1b21385c26c926", "0x4d2c6dfc5ac42aed", "0x53380d139d95b3df", "0x650a73548baf63de", "0x766a0abb3c77b2a8", "0x81c2c92e47edaee6", "0x92722c851482353b", "0xa2bfe8a14cf10364", "0xa81a664bbc423001", "0xc24b8b70d0f89791", "0xc76c51a30654be30", "0xd192e819d6ef5218", "0xd69906245565a910", "0xf40e35855771202a", "0x106aa07032bbd1b8", "0x19a4c116b8d2d0c8", "0x1e376c085141ab53", "0x2748774cdf8eeb99", "0x34b0bcb5e19b48a8", "0x391c0cb3c5c95a63", "0x4ed8aa4ae3418acb", "0x5b9cca4f7763e373", "0x682e6ff3d6b2b8a3", "0x748f82ee5defb2fc", "0x78a5636f43172f60", "0x84c87814a1f0ab72", "0x8cc702081a6439ec", "0x90befffa23631e28", "0xa4506cebde82bde9", "0xbef9a3f7b2c67915", "0xc67178f2e372532b", "0xca273eceea26619c", "0xd186b8c721c0c207", "0xeada7dd6cde0eb1e", "0xf57d4f7fee6ed178", "0x06f067aa72176fba", "0x0a637dc5a2c898a6", "0x113f9804bef90dae", "0x1b710b35131c471b", "0x28db77f523047d84", "0x32caab7b40c72493", "0x3c9ebe0a15c9bebc", "0x431d67c49c100d4c", "0x4cc5d4becb3e42b6", "0x597f299cfc657e2a", "0x5fcb6fab3ad6faec", "0x6c44198c4a475817"].map((n) => BigInt(n))))();
+var SHA512_Kh = (() => K512[0])();
+var SHA512_Kl = (() => K512[1])();
+var SHA512_W_H = new Uint32Array(80);
+var SHA512_W_L = new Uint32Array(80);
+var SHA2_64B = class extends HashMD {
+Ah = 0;
+Al = 0;
+Bh = 0;
+Bl = 0;
+Ch = 0;
+Cl = 0;
+Dh = 0;
+Dl = 0;
+Eh = 0;
+El = 0;
+Fh = 0;
+Fl = 0;
+Gh = 0;
+Gl = 0;
+Hh = 0;
+Hl = 0;
+constructor(outputLen, IV) {
+super(128, outputLen, 16, false);
+this.Ah = IV[0] | 0;
+this.Al = IV[1] | 0;
+this.Bh = IV[2] | 0;
+this.Bl = IV[3] | 0;
+this.Ch = IV[4] | 0;
+this.Cl = IV[5] | 0;
+this.Dh = IV[6] | 0;
+this.Dl = IV[7] | 0;
+this.Eh = IV[8] | 0;
+this.El = IV[9] | 0;
+this.Fh = IV[10] | 0;
+this.Fl = IV[11] | 0;
+this.Gh = IV[12] | 0;
+this.Gl = IV[13] | 0;
+this.Hh = IV[14] | 0;
+this.Hl = IV[15] | 0;
+}
+get() {
+const { Ah, Al, Bh, Bl, Ch, Cl, Dh, Dl, Eh, El, Fh, Fl, Gh, Gl, Hh, Hl } = this;
+return [Ah, Al, Bh, Bl, Ch, Cl, Dh, Dl, Eh, El, Fh, Fl, Gh, Gl, Hh, Hl];
+}
+set(Ah, Al, Bh, Bl, Ch, Cl, Dh, Dl, Eh, El, Fh, Fl, Gh, Gl, Hh, Hl) {
+this.Ah = Ah | 0;
+this.Al = Al | 0;
+this.Bh = Bh | 0;
+this.Bl = Bl | 0;
+this.Ch = Ch | 0;
+this.Cl = Cl | 0;
+this.Dh = Dh | 0;
+this.Dl = Dl | 0;
+this.Eh = Eh | 0;
+this.El = El | 0;
+this.Fh = Fh | 0;
+this.Fl = Fl | 0;
+this.Gh = Gh | 0;
+this.Gl = Gl | 0;
+this.Hh = Hh | 0;
+this.Hl = Hl | 0;
+}
+_cloneInto(to) {
+(to ||= new this.constructor()).set(...this.get());
+return this._cloneIntoMeta(to);
+}
+process(view, offset) {
+for (let i = 0; i < 16; i++, offset += 4) {
+SHA512_W_H[i] = view.getUint32(offset);
+SHA512_W_L[i] = view.getUint32(offset += 4);
+}
+for (let i = 16; i < 80; i++) {
+const W15h = SHA512_W_H[i - 15] | 0;
+const W15l = SHA512_W_L[i - 15] | 0;
+const s0h = rotrSH(W15h, W15l, 1) ^ rotrSH(W15h, W15l, 8) ^ shrSH(W15h, W15l, 7);
+const s0l = rotrSL(W15h, W15l, 1) ^ rotrSL(W15h, W15l, 8) ^ shrSL(W15h, W15l, 7);
+const W2h = SHA512_W_H[i - 2] | 0;
+const W2l = SHA512_W_L[i - 2] | 0;
+const s1h = rotrSH(W2h, W2l, 19) ^ rotrBH(W2h, W2l, 61) ^ shrSH(W2h, W2l, 6);
+const SUMl = add4L(s0l, rotrSL(W2h, W2l, 19) ^ rotrBL(W2h, W2l, 61) ^ shrSL(W2h, W2l, 6), SHA512_W_L[i - 7], SHA512_W_L[i - 16]);
+const SUMh = add4H(SUMl, s0h, s1h, SHA512_W_H[i - 7], SHA512_W_H[i - 16]);
+SHA512_W_H[i] = SUMh | 0;
+SHA512_W_L[i] = SUMl | 0;
+}
+let { Ah, Al, Bh, Bl, Ch, Cl, Dh, Dl, Eh, El, Fh, Fl, Gh, Gl, Hh, Hl } = this;
+for (let i = 0; i < 80; i++) {
+const sigma1h = rotrSH(Eh, El, 14) ^ rotrSH(Eh, El, 18) ^ rotrBH(Eh, El, 41);
+const sigma1l = rotrSL(Eh, El, 14) ^ rotrSL(Eh, El, 18) ^ rotrBL(Eh, El, 41);
+const CHIh = Eh & Fh ^ ~Eh & Gh;
+const CHIl = El & Fl ^ ~El & Gl;
+const T1ll = add5L(Hl, sigma1l, CHIl, SHA512_Kl[i], SHA512_W_L[i]);
+const T1h = add5H(T1ll, Hh, sigma1h, CHIh, SHA512_Kh[i], SHA512_W_H[i]);
+const T1l = T1ll | 0;
+const sigma0h = rotrSH(Ah, Al, 28) ^ rotrBH(Ah, Al, 34) ^ rotrBH(Ah, Al, 39);
+const sigma0l = rotrSL(Ah, Al, 28) ^ rotrBL(Ah, Al, 34) ^ rotrBL(Ah, Al, 39);
+const MAJh = Ah & Bh ^ Ah & Ch ^ Bh & Ch;
+const MAJl = Al & Bl ^ Al & Cl ^ Bl & Cl;
+Hh = Gh | 0;
+Hl = Gl | 0;
+Gh = Fh | 0;
+Gl = Fl | 0;
+Fh = Eh | 0;
+Fl = El | 0;
+({h: Eh, l: El} = add(Dh | 0, Dl | 0, T1h | 0, T1l | 0));
+Dh = Ch | 0;
+Dl = Cl | 0;
+Ch = Bh | 0;
+Cl = Bl | 0;
+Bh = Ah | 0;
+Bl = Al | 0;
+const All = add3L(T1l, sigma0l, MAJl);
+Ah = add3H(All, T1h, sigma0h, MAJh);
+Al = All | 0;
+}
+({h: Ah, l: Al} = add(this.Ah | 0, this.Al | 0, Ah | 0, Al | 0));
+({h: Bh, l: Bl} = add(this.Bh | 0, this.Bl | 0, Bh | 0, Bl | 0));
+({h: Ch, l: Cl} = add(this.Ch | 0, this.Cl | 0, Ch | 0, Cl | 0));
+({h: Dh, l: Dl} = add(this.Dh | 0, this.Dl | 0, Dh | 0, Dl | 0));
+({h: Eh, l: El} = add(this.Eh | 0, this.El | 0, Eh | 0, El | 0));
+({h: Fh, l: Fl} = add(this.Fh | 0, this.Fl | 0, Fh | 0, Fl | 0));
+({h: Gh, l: Gl} = add(this.Gh | 0, this.Gl | 0, Gh | 0, Gl | 0));
+({h: Hh, l: Hl} = add(this.Hh | 0, this.Hl | 0, Hh | 0, Hl | 0));
+this.set(Ah, Al, Bh, Bl, Ch, Cl, Dh, Dl, Eh, El, Fh, Fl, Gh, Gl, Hh, Hl);
+}
+roundClean() {
+clean(SHA512_W_H, SHA512_W_L);
+}
+destroy() {
+this.destroyed = true;
+clean(this.buffer);
+this.set(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+}
+};
+var _SHA512 = class extends SHA2_64B {
+constructor() {
+super(64, SHA512_IV);
+}
+};
+var sha256 = createHasher(() => new _SHA256(), oidNist(1));
+var sha512 = createHasher(() => new _SHA512(), oidNist(3));
+// node_modules/@noble/curves/utils.js
+function aarray$1(item, title, inner = () => {}) {
+if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
+for (let i = 0; i < item.length; i++) inner(item[i], `${title}[${i}]`);
+return item;
+}
+var abytes = (value, length, title) => abytes$1(value, length, title);
+var anumber = anumber$1;
+function aobject$1(value, title = "object") {
+if (value === null || typeof value !== "object" || Array.isArray(value)) throw new TypeError(title === "object" ? "expected valid options object" : `"${title}" expected object, got type=${typeof value}`);
+return value;
+}
+function afunction(value, title) {
+if (typeof value !== "function") throw new TypeError(`"${title}" is invalid: expected function, got ${typeof value}`);
+return value;
+}
+var bytesToHex = bytesToHex$1;
+var concatBytes = (...arrays) => concatBytes$1(...arrays);
+var hexToBytes = (hex) => hexToBytes$1(hex);
+var isBytes = isBytes$1;
+var randomBytes$1 = (bytesLength) => randomBytes$2(bytesLength);
+var _0n$5 = BigInt(0);
+var _1n$6 = BigInt(1);
+var atitle = (title) => title ? `"${title}" ` : "";
+function abool(value, title = "") {
+if (typeof value !== "boolean") throw new TypeError(atitle(title) + "expected boolean, got type=" + typeof value);
+return value;
+}
+function abignumber(n) {
+if (typeof n === "bigint") {
+if (!isPosBig(n)) throw new RangeError("positive bigint expected, got " + n);
+} else anumber(n);
+return n;
+}
+function asafenumber(value, title = "") {
+if (typeof value !== "number") {
+const prefix = title && `"${title}" `;
+throw new TypeError(prefix + "expected number, got type=" + typeof value);
+}
+if (!Number.isSafeInteger(value)) {
+const prefix = title && `"${title}" `;
+throw new RangeError(prefix + "expected safe integer, got " + value);
+}
+}
+function hexToNumber(hex) {
+if (typeof hex !== "string") throw new TypeError("hex string expected, got " + typeof hex);
+return hex === "" ? _0n$5 : BigInt("0x" + hex);
+}
+function bytesToNumberBE(bytes) {
+return hexToNumber(bytesToHex$1(bytes));
+}
+function bytesToNumberLE(bytes) {
+return hexToNumber(bytesToHex$1(copyBytes(abytes$1(bytes)).reverse()));
+}
+function numberToBytesBE(n, len) {
+anumber$1(len);
+if (len === 0) throw new Error("zero output length is invalid");
+n = abignumber(n);
+const expectedLen = len * 2;
+const hex = n.toString(16);
+if (hex.length > expectedLen) throw new RangeError("number is too large");
+return hexToBytes$1(hex.padStart(expectedLen, "0"));
+}
+function numberToBytesLE(n, len) {
+return numberToBytesBE(n, len).reverse();
+}
+function copyBytes(bytes) {
+return Uint8Array.from(abytes(bytes));
+}
+function isPosBig(n) {
+return typeof n === "bigint" && _0n$5 <= n;
+}
+function inRange(n, min, max) {
+return isPosBig(n) && isPosBig(min) && isPosBig(max) && min <= n && n < max;
+}
+function aInRange(title, n, min, max) {
+if (!inRange(n, min, max)) throw new RangeError("expected valid " + title + ": " + min + " <= n < " + max + ", got " + n);
+}
+function bitLen(n) {
+if (n < _0n$5) throw new Error("expected non-negative bigint, got " + n);
+return n === _0n$5 ? 0 : n.toString(2).length;
+}
+var bitMask = (n) => {
+asafenumber(n, "n");
+return (_1n$6 << BigInt(n)) - _1n$6;
+};
+function validateObject(object, fields = {}, optFields = {}, title = "object") {
+aobject$1(object, title);
+aobject$1(fields, "fields");
+aobject$1(optFields, "optFields");
+function checkField(fieldName, expectedType, isOpt) {
+const label = title === "object" ? `param "${String(fieldName)}"` : `"${title}.${String(fieldName)}"`;
+const val = object[fieldName];
+if (!Object.hasOwn(object, fieldName) && (isOpt ? val !== void 0 : expectedType !== "function")) throw new TypeError(`${label} is invalid: expected own property`);
+if (isOpt && val === void 0) return;
+const current = typeof val;
+if (current !== expectedType || val === null) throw new TypeError(`${label} is invalid: expected ${expectedType}, got ${current}`);
+}
+const iter = (f, isOpt) => Object.entries(f).forEach(([k, v]) => checkField(k, v, isOpt));
+iter(fields, false);
+iter(optFields, true);
+}
+// node_modules/@noble/curves/abstract/modular.js
+var _0n$4 = BigInt(0);
+var _1n$5 = BigInt(1);
+var _2n$4 = BigInt(2);
+var _3n$1 = BigInt(3);
+var _4n$3 = BigInt(4);
+var _5n$1 = BigInt(5);
+var _7n$1 = BigInt(7);
+var _8n$2 = BigInt(8);
+var _9n = BigInt(9);
+var _15n = BigInt(15);
+var _16n = BigInt(16);
+var POW_WINDOWED_MIN = BigInt("0x10000000000000000");
+function mod(a, b) {
+if (b <= _0n$4) throw new Error("mod: expected positive modulus, got " + b);
+const result = a % b;
+return result >= _0n$4 ? result : b + result;
+}
+function pow(num, power, modulo) {
+if (modulo <= _1n$5) throw new Error("pow: expected modulus > 1, got " + modulo);
+if (typeof power !== "bigint") throw new TypeError("invalid exponent: expected bigint, got " + typeof power);
+if (power < _0n$4) throw new Error("invalid exponent, negatives unsupported");
+if (power === _0n$4) return _1n$5;
+if (power === _1n$5) return num;
+let d = num % modulo;
+if (d < _0n$4) d += modulo;
+if (power < POW_WINDOWED_MIN) {
+let p = _1n$5;
+while (power > _0n$4) {
+if (power & _1n$5) p = p * d % modulo;
+d = d * d % modulo;
+power >>= _1n$5;
+}
+return p;
+}
+const digits = [];
+while (power > _0n$4) {
+digits.push(Number(power & _15n));
+power >>= _4n$3;
+}
+const table = new Array(16);
+table[0] = _1n$5;
+table[1] = d;
+for (let i = 2; i < 16; i++) table[i] = table[i - 1] * d % modulo;
+let p = table[digits[digits.length - 1]];
+for (let w = digits.length - 2; w >= 0; w--) {
+p = p * p % modulo;
+p = p * p % modulo;
+p = p * p % modulo;
+p = p * p % modulo;
+const digit = digits[w];
+if (digit !== 0) p = p * table[digit] % modulo;
+}
+return p;
+}
+function pow2(x, power, modulo) {
+if (modulo <= _1n$5) throw new Error("pow2: expected modulus > 1, got " + modulo);
+if (power < _0n$4) throw new Error("pow2: expected non-negative exponent, got " + power);
+let res = x;
+while (power-- > _0n$4) {
+res *= res;
+res %= modulo;
+}
+return res;
+}
+function invert(number, modulo) {
+if (number === _0n$4) throw new Error("invert: expected non-zero number");
+if (modulo <= _1n$5) throw new Error("invert: expected modulus > 1, got " + modulo);
+let a = mod(number, modulo);
+let b = modulo;
+let x = _0n$4, u = _1n$5;
+while (a !== _0n$4) {
+const q = b / a;
+const r = b - a * q;
+const m = x - u * q;
+b = a, a = r, x = u, u = m;
+}
+if (b !== _1n$5) throw new Error("invert: does not exist");
+return mod(x, modulo);
+}
+function assertIsSquare(Fp, root, n) {
+const F = Fp;
+if (!F.eql(F.sqr(root), n)) throw new Error("Cannot find square root");
+}
+function aoddModulus(order, fnName) {
+if ((order & _1n$5) === _0n$4) throw new Error(fnName + ": expected odd modulus, got " + order);
+}
+function sqrt3mod4(Fp, n) {
+const F = Fp;
+const p1div4 = (F.ORDER + _1n$5) / _4n$3;
+const root = F.pow(n, p1div4);
+assertIsSquare(F, root, n);
+return root;
+}
+function sqrt5mod8(Fp, n) {
+const F = Fp;
+const p5div8 = (F.ORDER - _5n$1) / _8n$2;
+const n2 = F.mul(n, _2n$4);
+const v = F.pow(n2, p5div8);
+const nv = F.mul(n, v);
+const i = F.mul(F.mul(nv, _2n$4), v);
+const root = F.mul(nv, F.sub(i, F.ONE));
+assertIsSquare(F, root, n);
+return root;
+}
+function sqrt9mod16(P) {
+const Fp_ = Field(P);
+const tn = tonelliShanks(P);
+const c1 = tn(Fp_, Fp_.neg(Fp_.ONE));
+const c2 = tn(Fp_, c1);
+const c3 = tn(Fp_, Fp_.neg(c1));
+const c4 = (P + _7n$1) / _16n;
+return ((Fp, n) => {
+const F = Fp;
+let tv1 = F.pow(n, c4);
+let tv2 = F.mul(tv1, c1);
+const tv3 = F.mul(tv1, c2);
+const tv4 = F.mul(tv1, c3);
+const e1 = F.eql(F.sqr(tv2), n);
+const e2 = F.eql(F.sqr(tv3), n);
+tv1 = F.cmov(tv1, tv2, e1);
+tv2 = F.cmov(tv4, tv3, e2);
+const e3 = F.eql(F.sqr(tv2), n);
+const root = F.cmov(tv1, tv2, e3);
+assertIsSquare(F, root, n);
+return root;
+});
+}
+function tonelliShanks(P) {
+if (P < _3n$1) throw new Error("sqrt is not defined for small field");
+aoddModulus(P, "tonelliShanks");
+let Q = P - _1n$5;
+let S = 0;
+while (Q % _2n$4 === _0n$4) {
+Q /= _2n$4;
+S++;
+}
+let Z = _2n$4;
+const _Fp = Field(P);
+while (FpLegendre(_Fp, Z) === 1) if (Z++ > 1e3) throw new Error("Cannot find square root: probably non-prime P");
+if (S === 1) return sqrt3mod4;
+let cc = _Fp.pow(Z, Q);
+const Q1div2 = (Q + _1n$5) / _2n$4;
+return function tonelliSlow(Fp, n) {
+const F = Fp;
+if (F.is0(n)) return n;
+if (FpLegendre(F, n) !== 1) throw new Error("Cannot find square root");
+let M = S;
+let c = F.mul(F.ONE, cc);
+let t = F.pow(n, Q);
+let R = F.pow(n, Q1div2);
+while (!F.eql(t, F.ONE)) {
+if (F.is0(t)) throw new Error("Cannot find square root: probably non-prime P");
+let i = 1;
+let t_tmp = F.sqr(t);
+while (!F.eql(t_tmp, F.ONE)) {
+i++;
+t_tmp = F.sqr(t_tmp);
+if (i === M) throw new Error("Cannot find square root");
+}
+const exponent = _1n$5 << BigInt(M - i - 1);
+const b = F.pow(c, exponent);
+M = i;
+c = F.sqr(b);
+t = F.mul(t, c);
+R = F.mul(R, b);
+}
+return R;
+};
+}
+function FpSqrt(P) {
+aoddModulus(P, "Fp.sqrt");
+if (P % _4n$3 === _3n$1) return sqrt3mod4;
+if (P % _8n$2 === _5n$1) return sqrt5mod8;
+if (P % _16n === _9n) return sqrt9mod16(P);
+return tonelliShanks(P);
+}
+var isNegativeLE = (num, modulo) => (mod(num, modulo) & _1n$5) === _1n$5;
+var FIELD_FIELDS = ["create", "isValid", "is0", "neg", "inv", "sqrt", "sqr", "eql", "add", "sub", "mul", "pow", "div", "addN", "subN", "mulN", "sqrN"];
+function validateField(field) {
+aobject$1(field, "field");
+if (typeof field.ORDER !== "bigint") throw new TypeError("param \"ORDER\" is invalid: expected bigint, got " + typeof field.ORDER);
+asafenumber(field.BYTES, "BYTES");
+asafenumber(field.BITS, "BITS");
+for (const name of FIELD_FIELDS) afunction(field[name], "field." + name);
+if (field.BYTES < 1 || field.BITS < 1) throw new Error("invalid field: expected BYTES/BITS > 0");
+if (field.ORDER <= _1n$5) throw new Error("invalid field: expected ORDER > 1, got " + field.ORDER);
+return field;
+}
+function FpInvertBatch(Fp, nums, passZero = false) {
+validateField(Fp);
+aarray$1(nums, "nums");
+abool(passZero, "passZero");
+const F = Fp;
+const inverted = new Array(nums.length).fill(passZero ? F.ZERO : void 0);
+const multipliedAcc = nums.reduce((acc, num, i) => {
+if (F.is0(num)) return acc;
+inverted[i] = acc;
+return F.mul(acc, num);
+}, F.ONE);
+const invertedAcc = F.inv(multipliedAcc);
+nums.reduceRight((acc, num, i) => {
+if (F.is0(num)) return acc;
+inverted[i] = F.mul(acc, inverted[i]);
+return F.mul(acc, num);
+}, invertedAcc);
+return inverted;
+}
+function FpLegendre(Fp, n) {
+validateField(Fp);
+const F = Fp;
+aoddModulus(F.ORDER, "FpLegendre");
+const p1mod2 = (F.ORDER - _1n$5) / _2n$4;
+const powered = F.pow(n, p1mod2);
+const yes = F.eql(powered, F.ONE);
+const zero = F.eql(powered, F.ZERO);
+const no = F.eql(powered, F.neg(F.ONE));
+if (!yes && !zero && !no) throw new Error("invalid Legendre symbol result");
+return yes ? 1 : zero ? 0 : -1;
+}
+function nLength(n, nBitLength) {
+if (nBitLength !== void 0) anumber(nBitLength);
+if (n <= _0n$4) throw new Error("invalid n length: expected positive n, got " + n);
+if (nBitLength !== void 0 && nBitLength < 1) throw new Error("invalid n length: expected positive bit length, got " + nBitLength);
+const bits = bitLen(n);
+if (nBitLength !== void 0 && nBitLength < bits) throw new Error(`invalid n length: expected nBitLength (${nBitLength}) >= bitLen(n) (${bits})`);
+const _nBitLength = nBitLength !== void 0 ? nBitLength : bits;
+return {
+nBitLength: _nBitLength, nByteLength: Math.ceil(_nBitLength / 8)
+};
+}
+var FIELD_SQRT = new WeakMap();
+var _Field = class {
+ORDER;
+BITS;
+BYTES;
+isLE;
+ZERO = _0n$4;
+ONE = _1n$5;
+_lengths;
+_mod;
+constructor(ORDER, opts = {}) {
+if (ORDER <= _1n$5) throw new Error("invalid field: expected ORDER > 1, got " + ORDER);
+let _nbitLength = void 0;
+this.isLE = false;
+if (opts != null && typeof opts === "object") {
+if (typeof opts.BITS === "number") _nbitLength = opts.BITS;
+if (typeof opts.sqrt === "function") Object.defineProperty(this, "sqrt", {
+value: opts.sqrt, enumerable: true
+});
+if (typeof opts.isLE === "boolean") this.isLE = opts.isLE;
+if (opts.allowedLengths) this._lengths = Object.freeze(opts.allowedLengths.slice());
+if (typeof opts.modFromBytes === "boolean") this._mod = opts.modFromBytes;
+}
+const { nBitLength, nByteLength } = nLength(ORDER, _nbitLength);
+if (nByteLength > 2048) throw new Error("invalid field: expected ORDER of <= 2048 bytes");
+this.ORDER = ORDER;
+this.BITS = nBitLength;
+this.BYTES = nByteLength;
+Object.freeze(this);
+}
+create(num) {
+return mod(num, this.ORDER);
+}
+isValid(num) {
+if (typeof num !== "bigint") throw new TypeError("invalid field element: expected bigint, got " + typeof num);
+return _0n$4 <= num && num < this.ORDER;
+}
+is0(num) {
+return num === _0n$4;
+}
+isValidNot0(num) {
+return !this.is0(num) && this.isValid(num);
+}
+isOdd(num) {
+return (num & _1n$5) === _1n$5;
+}
+neg(num) {
+return mod(-num, this.ORDER);
+}
+eql(lhs, rhs) {
+return lhs === rhs;
+}
+sqr(num) {
+return mod(num * num, this.ORDER);
+}
+add(lhs, rhs) {
+return mod(lhs + rhs, this.ORDER);
+}
+sub(lhs, rhs) {
+return mod(lhs - rhs, this.ORDER);
+}
+mul(lhs, rhs) {
+return mod(lhs * rhs, this.ORDER);
+}
+pow(num, power) {
+return pow(num, power, this.ORDER);
+}
+div(lhs, rhs) {
+return mod(lhs * invert(rhs, this.ORDER), this.ORDER);
+}
+sqrN(num) {
+return num * num;
+}
+addN(lhs, rhs) {
+return lhs + rhs;
+}
+subN(lhs, rhs) {
+return lhs - rhs;
+}
+mulN(lhs, rhs) {
+return lhs * rhs;
+}
+inv(num) {
+return invert(num, this.ORDER);
+}
+sqrt(num) {
+let sqrt = FIELD_SQRT.get(this);
+if (!sqrt) FIELD_SQRT.set(this, sqrt = FpSqrt(this.ORDER));
+return sqrt(this, num);
+}
+toBytes(num) {
+return this.isLE ? numberToBytesLE(num, this.BYTES) : numberToBytesBE(num, this.BYTES);
+}
+fromBytes(bytes, skipValidation = false) {
+abytes(bytes);
+const { _lengths: allowedLengths, BYTES, isLE, ORDER, _mod: modFromBytes } = this;
+if (allowedLengths) {
+if (bytes.length < 1 || !allowedLengths.includes(bytes.length) || bytes.length > BYTES) throw new Error("Field.fromBytes: expected " + allowedLengths + " bytes, got " + bytes.length);
+const padded = new Uint8Array(BYTES);
+padded.set(bytes, isLE ? 0 : padded.length - bytes.length);
+bytes = padded;
+}
+if (bytes.length !== BYTES) throw new Error("Field.fromBytes: expected " + BYTES + " bytes, got " + bytes.length);
+let scalar = isLE ? bytesToNumberLE(bytes) : bytesToNumberBE(bytes);
+if (modFromBytes) scalar = mod(scalar, ORDER);
+if (!skipValidation) {
+if (!this.isValid(scalar)) throw new Error("invalid field element: outside of range 0..ORDER");
+}
+return scalar;
+}
+invertBatch(lst) {
+return FpInvertBatch(this, lst, true);
+}
+cmov(a, b, condition) {
+abool(condition, "condition");
+return condition ? b : a;
+}
+};
+function Field(ORDER, opts = {}) {
+Object.freeze(_Field.prototype);
+return new _Field(ORDER, opts);
+}
+// node_modules/@noble/curves/abstract/curve.js
+var _0n$3 = BigInt(0);
+var _1n$4 = BigInt(1);
+var _4n$2 = BigInt(4);
+var BLIND_BYTES = 16;
+var BLIND_BITS = 128;
+var FW_WINDOW = 5;
+var TABLE_BYTES_MAX = (() => 2 ** 31)();
+function validatePointCons(Point) {
+const pc = Point;
+if (typeof pc !== "function") throw new TypeError("\"Point\" expected constructor, got type=" + typeof Point);
+afunction(pc.fromAffine, "Point.fromAffine");
+afunction(pc.fromBytes, "Point.fromBytes");
+afunction(pc.fromHex, "Point.fromHex");
+aobject$1(pc.BASE, "Point.BASE");
+aobject$1(pc.ZERO, "Point.ZERO");
+validateField(pc.Fp);
+validateField(pc.Fn);
+}
+function normalizeZ(c, points) {
+validatePointCons(c);
+validateMSMPoints(points, c);
+const invertedZs = FpInvertBatch(c.Fp, points.map((p) => p.Z));
+return points.map((p, i) => c.fromAffine(p.toAffine(invertedZs[i])));
+}
+function validateW(W, bits, min = 1) {
+if (!Number.isSafeInteger(W) || W < min || W > bits) throw new Error("invalid window size, expected [" + min + ".." + bits + "], got W=" + W);
+}
+function validateTableBytes(numPoints, fpBytes) {
+const bytes = numPoints * (4 * fpBytes + 128);
+if (bytes > TABLE_BYTES_MAX) throw new Error("invalid window size: table would need ~" + Math.ceil(bytes / 2 ** 20) + " MiB, max " + TABLE_BYTES_MAX / 2 ** 20 + " MiB");
+}
+function probeRandomBytes(randomBytes, length) {
+if (randomBytes === void 0) return void 0;
+afunction(randomBytes, "randomBytes");
+try {
+const probe = randomBytes(length);
+if (!isBytes(probe) || probe.length !== length) return void 0;
+} catch {
+return;
+}
+return randomBytes;
+}
+function validateMSMPoints(points, c) {
+aarray$1(points, "points");
+points.forEach((p, i) => {
+if (!(p instanceof c)) throw new Error("invalid point at index " + i);
+});
+}
+function validateMSMScalars(scalars, field, maxScalar) {
+if (!Array.isArray(scalars)) throw new Error("array of scalars expected");
+scalars.forEach((s, i) => {
+if (!(maxScalar === void 0 ? field.isValid(s) : isPosBig(s) && s < maxScalar)) throw new Error("invalid scalar at index " + i);
+});
+}
+var pointWindowSizes = new WeakMap();
+function getWindowSize(P) {
+return pointWindowSizes.get(P) || 1;
+}
+function oddMultiples(p, size) {
+const dbl = p.double();
+const t = [p];
+for (let j = 1; j < size; j++) t.push(t[j - 1].add(dbl));
+return t;
+}
+function wnafDigits(n, W) {
+const size = 2 ** W;
+const half = size / 2;
+const mask = BigInt(size - 1);
+const d = [];
+while (n > _0n$3) {
+let w = 0;
+if (n & _1n$4) {
+w = Number(n & mask);
+if (w >= half) w -= size;
+n -= BigInt(w);
+}
+d.push(w);
+n >>= _1n$4;
+}
+return d;
+}
+function signedWindowDigits(n, W, windows) {
+const size = 2 ** W;
+const half = size / 2;
+const mask = BigInt(size - 1);
+const shiftBy = BigInt(W);
+const d = [];
+for (let w = 0; w < windows; w++) {
+let v = Number(n & mask);
+n >>= shiftBy;
+if (v > half) {
+v -= size;
+n += _1n$4;
+}
+d.push(v);
+}
+if (n !== _0n$3) throw new Error("invalid wnaf");
+return d;
+}
+function wnafWalk(zero, tables, digits) {
+let max = 0;
+for (const d of digits) max = Math.max(max, d.length);
+let acc = zero;
+for (let bit = max - 1; bit >= 0; bit--) {
+if (bit !== max - 1) acc = acc.double();
+for (let i = 0; i < digits.length; i++) {
+const w = digits[i][bit];
+if (w) {
+const item = tables[i][Math.abs(w) - 1 >> 1];
+acc = acc.add(w < 0 ? item.negate() : item);
+}
+}
+}
+return acc;
+}
+var ScalarMultiplier = class {
+Point;
+BASE;
+ZERO;
+randomBytes;
+wnafPrecomputes = new WeakMap();
+baseCanBeBlinded;
+bits;
+constructor(Point, randomBytes) {
+validatePointCons(Point);
+this.randomBytes = probeRandomBytes(randomBytes, BLIND_BYTES);
+this.Point = Point;
+this.BASE = Point.BASE;
+this.ZERO = Point.ZERO;
+this.bits = Point.Fn.BITS;
+}
+buildWnafTable(point, W, bits) {
+const windows = Math.ceil(bits / W) + 1;
+const half = 2 ** (W - 1);
+const comp = [];
+let base = point;
+for (let w = 0; w < windows; w++) {
+let acc = base;
+for (let i = 0; i < half; i++) {
+comp.push(acc);
+acc = acc.add(base);
+}
+base = comp[comp.length - 1].double();
+}
+return {
+W, bits, windows, comp
+};
+}
+wnafCachedCT(precomputes, n) {
+const { W, windows, comp } = precomputes;
+const half = 2 ** (W - 1);
+const digits = signedWindowDigits(n, W, windows);
+let p = this.ZERO;
+let f = this.BASE;
+for (let w = 0; w < windows; w++) {
+const digit = digits[w];
+const start = w * half;
+const idx = Math.abs(digit) - 1;
+let sel = comp[start];
+for (let i = 1; i < half; i++) sel = i === idx ? comp[start + i] : sel;
+const neg = sel.negate();
+if (digit === 0) f = f.add(comp[start]);
+else p = p.add(digit < 0 ? neg : sel);
+}
+return {
+p, f
+};
+}
+getWnafPrecomputes(W, point, bits, transform) {
+let entries = this.wnafPrecomputes.get(point);
+let comp = entries?.find((entry) => entry.W === W && entry.bits === bits);
+if (!comp) {
+comp = this.buildWnafTable(point, W, bits);
+if (typeof transform === "function") comp = {
+...comp, comp: transform(comp.comp)
+};
+if (!entries) {
+entries = [];
+this.wnafPrecomputes.set(point, entries);
+}
+entries.push(comp);
+}
+return comp;
+}
+assertPoint(point) {
+if (!(point instanceof this.Point)) throw new TypeError("\"point\" expected Point instance, got type=" + typeof point);
+}
+validateMulInput(point, scalar) {
+this.assertPoint(point);
+if (!inRange(scalar, _1n$4, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
+}
+runCT(point, n, bits, transform) {
+const W = getWindowSize(point);
+if (W === 1) return this.fixedWindowCT(point, n, bits);
+return this.wnafCachedCT(this.getWnafPrecomputes(W, point, bits, transform), n);
+}
+mulCT(point, scalar, transform) {
+this.validateMulInput(point, scalar);
+return this.runCT(point, scalar, this.bits, transform);
+}
+mulCTBlinded(point, scalar, transform) {
+this.validateMulInput(point, scalar);
+if (this.randomBytes === void 0) throw new Error("randomBytes is required for scalar blinding");
+const bits = this.Point.Fn.BITS + BLIND_BITS;
+const blind = this.randomBytes(BLIND_BYTES);
+if (!isBytes(blind) || blind.length !== BLIND_BYTES) throw new Error("randomBytes returned invalid byte array");
+blind[0] = blind[0] & 63 | 128;
+const n = scalar + bytesToNumberBE(blind) * this.Point.Fn.ORDER;
+return this.runCT(point, n, bits, transform);
+}
+fixedWindowCT(point, n, bits) {
+const W = FW_WINDOW;
+const size = 32;
+const mask = bitMask(W);
+const table = new Array(size);
+table[0] = this.ZERO;
+for (let i = 1; i < size; i++) table[i] = table[i - 1].add(point);
+const windows = Math.ceil(bits / W);
+let acc = this.ZERO;
+for (let window = windows - 1; window >= 0; window--) {
+if (window !== windows - 1) for (let d = 0; d < W; d++) acc = acc.double();
+const digit = Number(n >> BigInt(window * W) & mask);
+let sel = table[0];
+for (let i = 1; i < size; i++) sel = i === digit ? table[i] : sel;
+acc = acc.add(sel);
+}
+return {
+p: acc, f: acc
+};
+}
+shouldBlind(point, cofactor) {
+if (this.randomBytes === void 0) return false;
+if (cofactor === _1n$4) return true;
+if (point !== this.BASE) return false;
+if (this.baseCanBeBlinded === void 0) this.baseCanBeBlinded = this.mulUnsafe(this.BASE, this.Point.Fn.ORDER).is0();
+return this.baseCanBeBlinded;
+}
+mulSecret(point, scalar, cofactor, transform) {
+return this.shouldBlind(point, cofactor) ? this.mulCTBlinded(point, scalar, transform) : this.mulCT(point, scalar, transform);
+}
+mulUnsafe(point, scalar, transform) {
+this.assertPoint(point);
+if (!isPosBig(scalar)) throw new Error("invalid scalar");
+const W = getWindowSize(point);
+if (W === 1 || scalar >= this.Point.Fn.ORDER) return mulAddUnsafe(this.Point, [point], [scalar], true);
+const precomputes = this.getWnafPrecomputes(W, point, this.bits, transform);
+return this.wnafCachedCT(precomputes, scalar).p;
+}
+setWindowSize(point, W) {
+this.assertPoint(point);
+validateW(W, this.bits);
+validateTableBytes((Math.ceil((this.bits + BLIND_BITS) / W) + 1) * 2 ** (W - 1), this.Point.Fp.BYTES);
+pointWindowSizes.set(point, W);
+this.wnafPrecomputes.delete(point);
+}
+hasWindowSize(point) {
+return getWindowSize(point) !== 1;
+}
+};
+function mulAddUnsafe(c, points, scalars, allowOversized = false) {
+validatePointCons(c);
+validateMSMPoints(points, c);
+abool(allowOversized, "allowOversized");
+validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$2 : void 0);
+if (points.length !== scalars.length) throw new Error("arrays of points and scalars must have equal length");
+const tables = points.map((p) => oddMultiples(p, 4));
+const digits = scalars.map((n) => wnafDigits(n, 4));
+return wnafWalk(c.ZERO, tables, digits);
+}
+function createField(order, field, isLE) {
+if (field) {
+if (field.ORDER !== order) throw new Error("Field.ORDER must match order: Fp == p, Fn == n");
+validateField(field);
+return field;
+} else return Field(order, { isLE });
+}
+function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
+if (type !== "weierstrass" && type !== "edwards") throw new Error("expected curve type \"weierstrass\" or \"edwards\"");
+if (FpFnLE === void 0) FpFnLE = type === "edwards";
+if (!CURVE || typeof CURVE !== "object") throw new Error(`expected valid ${type} CURVE object`);
+validateObject(curveOpts);
+for (const p of ["p", "n", "h"]) {
+const val = CURVE[p];
+if (!(isPosBig(val) && val !== _0n$3)) throw new Error(`CURVE.${p} must be positive bigint`);
+}
+const Fp = createField(CURVE.p, curveOpts.Fp, FpFnLE);
+const Fn = createField(CURVE.n, curveOpts.Fn, FpFnLE);
+const params = ["Gx", "Gy", "a", type === "weierstrass" ? "b" : "d"];
+for (const p of params) if (!Fp.isValid(CURVE[p])) throw new Error(`CURVE.${p} must be valid field element of CURVE.Fp`);
+CURVE = Object.freeze(Object.assign({}, CURVE));
+return {
+CURVE, Fp, Fn
+};
+}
+function createKeygen(randomSecretKey, getPublicKey) {
+return function keygen(seed) {
+const secretKey = randomSecretKey(seed);
+return {
+secretKey, publicKey: getPublicKey(secretKey)
+};
+};
+}
+// node_modules/@noble/curves/abstract/edwards.js
+var _0n$2 = BigInt(0);
+var _1n$3 = BigInt(1);
+var _2n$3 = BigInt(2);
+var _4n$1 = BigInt(4);
+var _8n$1 = BigInt(8);
+function isEdValidXY(Fp, CURVE, x, y) {
+const x2 = Fp.sqr(x);
+const y2 = Fp.sqr(y);
+const left = Fp.add(Fp.mul(CURVE.a, x2), y2);
+const right = Fp.add(Fp.ONE, Fp.mul(CURVE.d, Fp.mul(x2, y2)));
+return Fp.eql(left, right);
+}
+function edwards(params, extraOpts = {}) {
+validateObject(extraOpts, {}, {}, "extraOpts");
+const opts = extraOpts;
+const validated = createCurveFields("edwards", params, opts, opts.FpFnLE);
+const { Fp, Fn } = validated;
+let CURVE = validated.CURVE;
+const { h: cofactor } = CURVE;
+if (FpLegendre(Fp, CURVE.a) !== 1) throw new Error("edwards: CURVE.a must be a square in Fp for complete addition formulas");
+if (FpLegendre(Fp, CURVE.d) !== -1) throw new Error("edwards: CURVE.d must be a non-square in Fp for complete addition formulas");
+validateObject(opts, {}, {
+uvRatio: "function", randomBytes: "function"
+});
+const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
+const MASK = _2n$3 << BigInt(Fp.BYTES * 8) - _1n$3;
+function isOdd(n) {
+if (!Fp.isOdd) throw new Error("Field does not have .isOdd()");
+return Fp.isOdd(n);
+}
+const uvRatio = opts.uvRatio === void 0 ? (u, v) => {
+try {
+return {
+isValid: true, value: Fp.sqrt(Fp.div(u, v))
+};
+} catch (e) {
+return {
+isValid: false, value: _0n$2
+};
+}
+} : opts.uvRatio;
+if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
+const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);
+function acoord(title, n, banZero = false) {
+const min = banZero ? _1n$3 : _0n$2;
+aInRange("coordinate " + title, n, min, MASK);
+return n;
+}
+function aedpoint(other) {
+if (!(other instanceof Point)) throw new Error("EdwardsPoint expected");
+}
+class Point {
+static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE, Fp.mul(CURVE.Gx, CURVE.Gy));
+static ZERO = new Point(Fp.ZERO, Fp.ONE, Fp.ONE, Fp.ZERO);
+static Fp = Fp;
+static Fn = Fn;
+X;
+Y;
+Z;
+T;
+constructor(X, Y, Z, T) {
+this.X = acoord("x", X);
+this.Y = acoord("y", Y);
+this.Z = acoord("z", Z, true);
+this.T = acoord("t", T);
+Object.freeze(this);
+}
+static CURVE() {
+return CURVE;
+}
+static fromAffine(p) {
+if (p instanceof Point) throw new Error("extended point not allowed");
+const { x, y } = p || {};
+acoord("x", x);
+acoord("y", y);
+return new Point(x, y, Fp.ONE, Fp.mul(x, y));
+}
+static fromBytes(bytes, zip215 = false) {
+const len = Fp.BYTES;
+const { a, d } = CURVE;
+bytes = copyBytes(abytes(bytes, len, "point"));
+abool(zip215, "zip215");
+const normed = copyBytes(bytes);
+const lastByte = bytes[len - 1];
+normed[len - 1] = lastByte & -129;
+const y = bytesToNumberLE(normed);
+aInRange("point.y", y, _0n$2, zip215 ? MASK : Fp.ORDER);
+const y2 = Fp.sqr(y);
+const u = Fp.sub(y2, Fp.ONE);
+const v = Fp.sub(Fp.mulN(d, y2), a);
+let { isValid, value: x } = uvRatio(u, v);
+if (!isValid) throw new Error("bad point: invalid y coordinate");
+const isXOdd = isOdd(x);
+const isLastByteOdd = (lastByte & 128) !== 0;
+if (!zip215 && Fp.is0(x) && isLastByteOdd) throw new Error("bad point: x=0 and x_0=1");
+if (isLastByteOdd !== isXOdd) x = Fp.neg(x);
+return Point.fromAffine({
+x, y
+});
+}
+static fromHex(hex, zip215 = false) {
+return Point.fromBytes(hexToBytes(hex), zip215);
+}
+get x() {
+return this.toAffine().x;
+}
+get y() {
+return this.toAffine().y;
+}
+precompute(windowSize = 6, isLazy = true) {
+wnaf.setWindowSize(this, windowSize);
+if (!isLazy) this.multiply(_2n$3);
+return this;
+}
+assertValidity() {
+const p = this;
+const { a, d } = CURVE;
+if (p.is0()) throw new Error("bad point: ZERO");
+const { X, Y, Z, T } = p;
+const X2 = Fp.sqr(X);
+const Y2 = Fp.sqr(Y);
+const Z2 = Fp.sqr(Z);
+const Z4 = Fp.sqr(Z2);
+const aX2 = Fp.mul(X2, a);
+const left = Fp.mul(Fp.add(aX2, Y2), Z2);
+const right = Fp.add(Z4, Fp.mul(d, Fp.mul(X2, Y2)));
+if (!Fp.eql(left, right)) throw new Error("bad point: equation left != right (1)");
+const XY = Fp.mul(X, Y);
+const ZT = Fp.mul(Z, T);
+if (!Fp.eql(XY, ZT)) throw new Error("bad point: equation left != right (2)");
+}
+equals(other) {
+aedpoint(other);
+const { X: X1, Y: Y1, Z: Z1 } = this;
+const { X: X2, Y: Y2, Z: Z2 } = other;
+const X1Z2 = Fp.mul(X1, Z2);
+const X2Z1 = Fp.mul(X2, Z1);
+const Y1Z2 = Fp.mul(Y1, Z2);
+const Y2Z1 = Fp.mul(Y2, Z1);
+return Fp.eql(X1Z2, X2Z1) && Fp.eql(Y1Z2, Y2Z1);
+}
+is0() {
+return this.equals(Point.ZERO);
+}
+negate() {
+return new Point(Fp.neg(this.X), this.Y, this.Z, Fp.neg(this.T));
+}
+double() {
+const { X: X1, Y: Y1, Z: Z1 } = this;
+const A = Fp.sqr(X1);
+const B = Fp.sqr(Y1);
+const C = Fp.mul(Fp.sqr(Z1), _2n$3);
+const D = mulA(A);
+const x1y1 = Fp.addN(X1, Y1);
+const E = Fp.sub(Fp.subN(Fp.sqr(x1y1), A), B);
+const G = Fp.addN(D, B);
+const F = Fp.subN(G, C);
+const H = Fp.subN(D, B);
+const X3 = Fp.mul(E, F);
+const Y3 = Fp.mul(G, H);
+const T3 = Fp.mul(E, H);
+const Z3 = Fp.mul(F, G);
+return new Point(X3, Y3, Z3, T3);
+}
+add(other) {
+aedpoint(other);
+const { d } = CURVE;
+const { X: X1, Y: Y1, Z: Z1, T: T1 } = this;
+const { X: X2, Y: Y2, Z: Z2, T: T2 } = other;
+const A = Fp.mul(X1, X2);
+const B = Fp.mul(Y1, Y2);
+const C = Fp.mul(Fp.mulN(T1, d), T2);
+const D = Fp.mul(Z1, Z2);
+const E = Fp.sub(Fp.subN(Fp.mulN(Fp.addN(X1, Y1), Fp.addN(X2, Y2)), A), B);
+const F = Fp.subN(D, C);
+const G = Fp.addN(D, C);
+const H = Fp.sub(B, mulA(A));
+const X3 = Fp.mul(E, F);
+const Y3 = Fp.mul(G, H);
+const T3 = Fp.mul(E, H);
+const Z3 = Fp.mul(F, G);
+return new Point(X3, Y3, Z3, T3);
+}
+subtract(other) {
+aedpoint(other);
+return this.add(other.negate());
+}
+multiply(scalar) {
+if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: expected 1 <= sc < curve.n");
+const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
+return normalize([p, f])[0];
+}
+multiplyUnsafe(scalar) {
+if (!Fn.isValid(scalar)) throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");
+if (scalar === _0n$2) return Point.ZERO;
+if (this.is0() || scalar === _1n$3) return this;
+return wnaf.mulUnsafe(this, scalar, normalize);
+}
+isSmallOrder() {
+return this.clearCofactor().is0();
+}
+isTorsionFree() {
+return wnaf.mulUnsafe(this, CURVE.n).is0();
+}
+toAffine(invertedZ) {
+const p = this;
+let iz = invertedZ;
+if (iz != null && typeof iz !== "bigint") throw new TypeError("\"invertedZ\" expected bigint, got type=" + typeof iz);
+const { X, Y, Z } = p;
+const is0 = p.is0();
+if (iz == null) iz = is0 ? Fp.create(_8n$1) : Fp.inv(Z);
+const x = Fp.mul(X, iz);
+const y = Fp.mul(Y, iz);
+const zz = Fp.mul(Z, iz);
+if (is0) return {
+x: Fp.ZERO, y: Fp.ONE
+};
+if (!Fp.eql(zz, Fp.ONE)) throw new Error("invZ was invalid");
+return {
+x, y
+};
+}
+clearCofactor() {
+if (cofactor === _1n$3) return this;
+if (cofactor === _2n$3) return this.double();
+if (cofactor === _4n$1) return this.double().double();
+if (cofactor === _8n$1) return this.double().double().double();
+return this.multiplyUnsafe(cofactor);
+}
+toBytes() {
+const { x, y } = this.toAffine();
+const bytes = Fp.toBytes(y);
+bytes[bytes.length - 1] |= isOdd(x) ? 128 : 0;
+return bytes;
+}
+toHex() {
+return bytesToHex(this.toBytes());
+}
+toString() {
+return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
+}
+}
+const normalize = (points) => normalizeZ(Point, points);
+const wnaf = new ScalarMultiplier(Point, randomBytes);
+if (wnaf.bits >= 6) Point.BASE.precompute(6);
+Object.freeze(Point.prototype);
+Object.freeze(Point);
+return Point;
+}
+function eddsa(Point, cHash, eddsaOpts = {}) {
+validatePointCons(Point);
+if (typeof cHash !== "function") throw new Error("\"hash\" function param is required");
+const hash = cHash;
+const opts = eddsaOpts;
+validateObject(opts, {}, {
+adjustScalarBytes: "function", randomBytes: "function", domain: "function", prehash: "function", zip215: "boolean", mapToCurve: "function", toMontgomery: "function", toMontgomerySecret: "function"
+});
+const { prehash } = opts;
+const { BASE, Fp, Fn } = Point;
+const outputLen = hash.outputLen;
+const expectedLen = 2 * Fp.BYTES;
+if (outputLen !== void 0) {
+asafenumber(outputLen, "hash.outputLen");
+if (outputLen !== expectedLen) throw new Error(`hash.outputLen must be ${expectedLen}, got ${outputLen}`);
+}
+const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
+const toMontgomery = opts.toMontgomery;
+const toMontgomerySecret = opts.toMontgomerySecret;
+const adjustScalarBytes = opts.adjustScalarBytes === void 0 ? (bytes) => bytes : opts.adjustScalarBytes;
+const domain = opts.domain === void 0 ? (data, ctx, phflag) => {
+abool(phflag, "phflag");
+if (ctx.length || phflag) throw new Error("Contexts/pre-hash are not supported");
+return data;
+} : opts.domain;
+function modN_LE(hash) {
+return Fn.create(bytesToNumberLE(hash));
+}
+function getPrivateScalar(key) {
+const len = lengths.secretKey;
+abytes(key, lengths.secretKey, "secretKey");
+const hashed = abytes(hash(key), 2 * len, "hashedSecretKey");
+const head = adjustScalarBytes(hashed.slice(0, len));
+return {
+head, prefix: hashed.slice(len, 2 * len), scalar: modN_LE(head)
+};
+}
+function getExtendedPublicKey(secretKey) {
+const { head, prefix, scalar } = getPrivateScalar(secretKey);
+const point = BASE.multiply(scalar);
+return {
+head, prefix, scalar, point, pointBytes: point.toBytes()
+};
+}
+function getPublicKey(secretKey) {
+return getExtendedPublicKey(secretKey).pointBytes;
+}
+function hashDomainToScalar(context = Uint8Array.of(), ...msgs) {
+const msg = concatBytes(...msgs);
+return modN_LE(hash(domain(msg, abytes(context, void 0, "context"), !!prehash)));
+}
+function sign(msg, secretKey, options = {}) {
+validateObject(options, {}, {}, "options");
+msg = copyBytes(abytes(msg, void 0, "message"));
+if (prehash) msg = prehash(msg);
+const { prefix, scalar, pointBytes } = getExtendedPublicKey(secretKey);
+const r = hashDomainToScalar(options.context, prefix, msg);
+const R = BASE.multiply(r).toBytes();
+const k = hashDomainToScalar(options.context, R, pointBytes, msg);
+const s = Fn.create(r + k * scalar);
+if (!Fn.isValid(s)) throw new Error("sign failed: invalid s");
+return abytes(concatBytes(R, Fn.toBytes(s)), lengths.signature, "result");
+}
+const verifyOpts = { zip215: opts.zip215 };
+function verify(sig, msg, publicKey, options = verifyOpts) {
+validateObject(options);
+const { context } = options;
+const zip215 = options.zip215 === void 0 ? !!verifyOpts.zip215 : options.zip215;
+const len = lengths.signature;
+sig = abytes(sig, len, "signature");
+msg = abytes(msg, void 0, "message");
+publicKey = abytes(publicKey, lengths.publicKey, "publicKey");
+if (zip215 !== void 0) abool(zip215, "zip215");
+if (prehash) msg = prehash(msg);
+const mid = len / 2;
+const r = sig.subarray(0, mid);
+const s = bytesToNumberLE(sig.subarray(mid, len));
+let A, R, SB;
+try {
+A = Point.fromBytes(publicKey, zip215);
+R = Point.fromBytes(r, zip215);
+SB = BASE.multiplyUnsafe(s);
+} catch (error) {
+return false;
+}
+if (!zip215 && A.isSmallOrder()) return false;
+const k = hashDomainToScalar(context, r, publicKey, msg);
+return R.add(A.multiplyUnsafe(k)).subtract(SB).clearCofactor().is0();
+}
+const _size = Fp.BYTES;
+const lengths = {
+secretKey: _size, publicKey: _size, signature: 2 * _size, seed: _size
+};
+function randomSecretKey(seed) {
+seed = seed === void 0 ? randomBytes(lengths.seed) : seed;
+return abytes(seed, lengths.seed, "seed");
+}
+function isValidSecretKey(key) {
+return isBytes(key) && key.length === lengths.secretKey;
+}
+function isValidPublicKey(key, zip215) {
+try {
+return !!Point.fromBytes(key, zip215 === void 0 ? verifyOpts.zip215 : zip215);
+} catch (error) {
+return false;
+}
+}
+const utils = {
+getExtendedPublicKey, randomSecretKey, isValidSecretKey, isValidPublicKey, toMontgomery(publicKey) {
+if (toMontgomery === void 0) throw new Error("Montgomery conversion is not supported for this curve");
+return toMontgomery(Point.fromBytes(publicKey));
+}, toMontgomerySecret(secretKey) {
+if (toMontgomerySecret === void 0) throw new Error("Montgomery conversion is not supported for this curve");
+return toMontgomerySecret(secretKey);
+}
+};
+Object.freeze(lengths);
+Object.freeze(utils);
+return Object.freeze({
+keygen: createKeygen(randomSecretKey, getPublicKey), getPublicKey, sign, verify, utils, Point, lengths
+});
+}
+// node_modules/@noble/curves/abstract/fft.js
+function checkU32(n, title = "n") {
+if (typeof n !== "number") throw new TypeError(`wrong u32 integer "${title}": expected number, got type=${typeof n}`);
+if (!Number.isSafeInteger(n) || n < 0 || n > 4294967295) throw new RangeError(`wrong u32 integer "${title}": expected 0..4294967295, got ${n}`);
+return n;
+}
+function isPowerOfTwo(x) {
+checkU32(x, "x");
+return (x & x - 1) === 0 && x !== 0;
+}
+function reverseBits(n, bits) {
+checkU32(n);
+if (typeof bits !== "number") throw new TypeError("\"bits\" expected number, got type=" + typeof bits);
+if (!Number.isSafeInteger(bits) || bits < 0 || bits > 32) throw new Error(`expected integer 0 <= bits <= 32, got ${bits}`);
+let reversed = 0;
+for (let i = 0; i < bits; i++, n >>>= 1) reversed = reversed << 1 | n & 1;
+return reversed >>> 0;
+}
+function log2(n) {
+checkU32(n);
+return 31 - Math.clz32(n);
+}
+function bitReversalInplace(values) {
+if (!values || typeof values !== "object" || typeof values.length !== "number") throw new TypeError("\"values\" expected array-like, got type=" + typeof values);
+const n = values.length;
+if (!isPowerOfTwo(n)) throw new Error("expected positive power-of-two length, got " + n);
+const bits = log2(n);
+for (let i = 0; i < n; i++) {
+const j = reverseBits(i, bits);
+if (i < j) {
+const tmp = values[i];
+values[i] = values[j];
+values[j] = tmp;
+}
+}
+return values;
+}
+var FFTCore = (F, coreOpts) => {
+validateObject(coreOpts, {
+N: "number", roots: "object", dit: "boolean"
+}, {
+invertButterflies: "boolean", skipStages: "number", brp: "boolean"
+}, "coreOpts");
+const { N, roots, dit, invertButterflies = false, skipStages = 0, brp = true } = coreOpts;
+checkU32(N, "coreOpts.N");
+const bits = log2(N);
+if (!isPowerOfTwo(N)) throw new Error("FFT: Polynomial size should be power of two");
+checkU32(skipStages, "coreOpts.skipStages");
+const maxSkipStages = bits === 0 ? 0 : bits - 1;
+if (skipStages > maxSkipStages) throw new Error(`FFT: wrong skipStages: expected 0 <= skipStages <= ${maxSkipStages}`);
+if (roots.length !== N) throw new Error(`FFT: wrong roots length: expected ${N}, got ${roots.length}`);
+const isDit = dit !== invertButterflies;
+return (values) => {
+if (values.length !== N) throw new Error("FFT: wrong Polynomial length");
+if (dit && brp) bitReversalInplace(values);
+for (let i = 0, g = 1; i < bits - skipStages; i++) {
+const s = dit ? i + 1 + skipStages : bits - i;
+const m = 1 << s;
+const m2 = m >> 1;
+const stride = N >> s;
+for (let k = 0; k < N; k += m) for (let j = 0, grp = g++; j < m2; j++) {
+const rootPos = invertButterflies ? dit ? N - grp : grp : j * stride;
+const i0 = k + j;
+const i1 = k + j + m2;
+const omega = roots[rootPos];
+const b = values[i1];
+const a = values[i0];
+if (isDit) {
+const t = F.mul(b, omega);
+values[i0] = F.add(a, t);
+values[i1] = F.sub(a, t);
+} else if (invertButterflies) {
+values[i0] = F.add(b, a);
+values[i1] = F.mul(F.sub(b, a), omega);
+} else {
+values[i0] = F.add(a, b);
+values[i1] = F.mul(F.sub(a, b), omega);
+}
+}
+}
+if (!dit && brp) bitReversalInplace(values);
+return values;
+};
+};
+// node_modules/@noble/curves/ed25519.js
+var _1n$2 = BigInt(1);
+var _2n$2 = BigInt(2);
+var _5n = BigInt(5);
+var _8n = BigInt(8);
+var ed25519_CURVE_p = BigInt("0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffed");
+var ed25519_CURVE = (() => ({
+p: ed25519_CURVE_p, n: BigInt("0x1000000000000000000000000000000014def9dea2f79cd65812631a5cf5d3ed"), h: _8n, a: BigInt("0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffec"), d: BigInt("0x52036cee2b6ffe738cc740797779e89800700a4d4141d8ab75eb4dca135978a3"), Gx: BigInt("0x216936d3cd6e53fec0a4e231fdd6dc5c692cc7609525a7b2c9562d608f25d51a"), Gy: BigInt("0x6666666666666666666666666666666666666666666666666666666666666658")
+}))();
+function ed25519_pow_2_252_3(x) {
+const _10n = BigInt(10), _20n = BigInt(20), _40n = BigInt(40), _80n = BigInt(80);
+const P = ed25519_CURVE_p;
+const b2 = x * x % P * x % P;
+const b5 = pow2(pow2(b2, _2n$2, P) * b2 % P, _1n$2, P) * x % P;
+const b10 = pow2(b5, _5n, P) * b5 % P;
+const b20 = pow2(b10, _10n, P) * b10 % P;
+const b40 = pow2(b20, _20n, P) * b20 % P;
+const b80 = pow2(b40, _40n, P) * b40 % P;
+return {
+pow_p_5_8: pow2(pow2(pow2(pow2(b80, _80n, P) * b80 % P, _80n, P) * b80 % P, _10n, P) * b10 % P, _2n$2, P) * x % P, b2
+};
+}
+function adjustScalarBytes(bytes) {
+bytes[0] &= 248;
+bytes[31] &= 127;
+bytes[31] |= 64;
+return bytes;
+}
+var ED25519_SQRT_M1 = BigInt("19681161376707505956807079304988542015446066515923890162744021073123829784752");
+function uvRatio(u, v) {
+const P = ed25519_CURVE_p;
+const v3 = mod(v * v * v, P);
+const pow = ed25519_pow_2_252_3(u * mod(v3 * v3 * v, P)).pow_p_5_8;
+let x = mod(u * v3 * pow, P);
+const vx2 = mod(v * x * x, P);
+const root1 = x;
+const root2 = mod(x * ED25519_SQRT_M1, P);
+const useRoot1 = vx2 === u;
+const useRoot2 = vx2 === mod(-u, P);
+const noRoot = vx2 === mod(-u * ED25519_SQRT_M1, P);
+if (useRoot1) x = root1;
+if (useRoot2 || noRoot) x = root2;
+if (isNegativeLE(x, P)) x = mod(-x, P);
+return {
+isValid: useRoot1 || useRoot2, value: x
+};
+}
+var ed25519_Point = edwards(ed25519_CURVE, { uvRatio });
+var Fp = (() => ed25519_Point.Fp)();
+function toMontgomery(point) {
+const { y } = point;
+return Fp.toBytes(Fp.div(_1n$2 + y, _1n$2 - y));
+}
+function toMontgomerySecret(secretKey) {
+const size = ed25519_Point.Fp.BYTES;
+abytes$1(secretKey, size);
+return adjustScalarBytes(sha512(secretKey.subarray(0, size))).subarray(0, size);
+}
+function ed(opts) {
+return eddsa(ed25519_Point, sha512, Object.assign({
+adjustScalarBytes, toMontgomery, toMontgomerySecret, zip215: true
+}, opts));
+}
+var ed25519 = ed({});
+// node_modules/@noble/hashes/sha3.js
+var _0n$1 = BigInt(0);
+var _1n$1 = BigInt(1);
+var _2n$1 = BigInt(2);
+var _7n = BigInt(7);
+var _256n = BigInt(256);
+var _0x71n = BigInt(113);
+var SHA3_PI = [];
+var SHA3_ROTL = [];
+var _SHA3_IOTA = [];
+for (let round = 0, R = _1n$1, x = 1, y = 0; round < 24; round++) {
+[x, y] = [y, (2 * x + 3 * y) % 5];
+SHA3_PI.push(2 * (5 * y + x));
+SHA3_ROTL.push((round + 1) * (round + 2) / 2 % 64);
+let t = _0n$1;
+for (let j = 0; j < 7; j++) {
+R = (R << _1n$1 ^ (R >> _7n) * _0x71n) % _256n;
+if (R & _2n$1) t ^= _1n$1 << (_1n$1 << BigInt(j)) - _1n$1;
+}
+_SHA3_IOTA.push(t);
+}
+var IOTAS = split(_SHA3_IOTA, true);
+var SHA3_IOTA_H = IOTAS[0];
+var SHA3_IOTA_L = IOTAS[1];
+var rotlSH = (h, l, s) => h << s | l >>> 32 - s;
+var rotlSL = (h, l, s) => l << s | h >>> 32 - s;
+var rotlBH = (h, l, s) => l << s - 32 | h >>> 64 - s;
+var rotlBL = (h, l, s) => h << s - 32 | l >>> 64 - s;
+var rotlH = (h, l, s) => s > 32 ? rotlBH(h, l, s) : rotlSH(h, l, s);
+var rotlL = (h, l, s) => s > 32 ? rotlBL(h, l, s) : rotlSL(h, l, s);
+var B = new Uint32Array(10);
+function keccakP(s, rounds = 24) {
+if (!(s instanceof Uint32Array)) throw new TypeError("\"s\" expected Uint32Array(50), got type=" + typeof s);
+if (s.length !== 50) throw new RangeError("\"s\" expected Uint32Array(50), got length=" + s.length);
+anumber$1(rounds, "rounds");
+if (rounds < 1 || rounds > 24) throw new Error("\"rounds\" expected integer 1..24");
+for (let round = 24 - rounds; round < 24; round++) {
+for (let x = 0; x < 10; x++) B[x] = s[x] ^ s[x + 10] ^ s[x + 20] ^ s[x + 30] ^ s[x + 40];
+for (let x = 0; x < 10; x += 2) {
+const idx1 = (x + 8) % 10;
+const idx0 = (x + 2) % 10;
+const B0 = B[idx0];
+const B1 = B[idx0 + 1];
+const Th = rotlH(B0, B1, 1) ^ B[idx1];
+const Tl = rotlL(B0, B1, 1) ^ B[idx1 + 1];
+for (let y = 0; y < 50; y += 10) {
+s[x + y] ^= Th;
+s[x + y + 1] ^= Tl;
+}
+}
+let curH = s[2];
+let curL = s[3];
+for (let t = 0; t < 24; t++) {
+const shift = SHA3_ROTL[t];
+const Th = rotlH(curH, curL, shift);
+const Tl = rotlL(curH, curL, shift);
+const PI = SHA3_PI[t];
+curH = s[PI];
+curL = s[PI + 1];
+s[PI] = Th;
+s[PI + 1] = Tl;
+}
+for (let y = 0; y < 50; y += 10) {
+const b0 = s[y], b1 = s[y + 1], b2 = s[y + 2], b3 = s[y + 3];
+s[y] ^= ~s[y + 2] & s[y + 4];
+s[y + 1] ^= ~s[y + 3] & s[y + 5];
+s[y + 2] ^= ~s[y + 4] & s[y + 6];
+s[y + 3] ^= ~s[y + 5] & s[y + 7];
+s[y + 4] ^= ~s[y + 6] & s[y + 8];
+s[y + 5] ^= ~s[y + 7] & s[y + 9];
+s[y + 6] ^= ~s[y + 8] & b0;
+s[y + 7] ^= ~s[y + 9] & b1;
+s[y + 8] ^= ~b0 & b2;
+s[y + 9] ^= ~b1 & b3;
+}
+s[0] ^= SHA3_IOTA_H[round];
+s[1] ^= SHA3_IOTA_L[round];
+}
+clean(B);
+}
+var Keccak = class Keccak {
+state;
+pos = 0;
+posOut = 0;
+finished = false;
+state32;
+destroyed = false;
+blockLen;
+suffix;
+outputLen;
+canXOF;
+enableXOF = false;
+rounds;
+constructor(blockLen, suffix, outputLen, enableXOF = false, rounds = 24) {
+anumber$1(blockLen, "blockLen");
+anumber$1(suffix, "suffix");
+anumber$1(rounds, "rounds");
+abool$1(enableXOF, "enableXOF");
+this.blockLen = blockLen;
+this.suffix = suffix;
+this.outputLen = outputLen;
+this.enableXOF = enableXOF;
+this.canXOF = enableXOF;
+this.rounds = rounds;
+anumber$1(outputLen, "outputLen");
+if (!(0 < blockLen && blockLen < 200)) throw new Error("\"blockLen\" must be 1..199");
+this.state = new Uint8Array(200);
+this.state32 = u32(this.state);
+}
+clone() {
+return this._cloneInto();
+}
+keccak() {
+swap32IfBE(this.state32);
+keccakP(this.state32, this.rounds);
+swap32IfBE(this.state32);
+this.posOut = 0;
+this.pos = 0;
+}
+update(data) {
+aexists(this);
+abytes$1(data);
+const { blockLen, state, state32 } = this;
+const len = data.length;
+const canUseU32 = blockLen % 4 === 0 && data.byteOffset % 4 === 0;
+const blockLen32 = blockLen / 4;
+const data32 = canUseU32 && len >= blockLen ? u32(data) : void 0;
+for (let pos = 0; pos < len;) {
+if (data32 !== void 0 && this.pos === 0 && pos % 4 === 0 && len - pos >= blockLen) {
+for (let i = 0, o = pos / 4; i < blockLen32; i++) state32[i] ^= data32[o + i];
+pos += blockLen;
+this.pos = blockLen;
+this.keccak();
+continue;
+}
+const take = Math.min(blockLen - this.pos, len - pos);
+for (let i = 0; i < take; i++) state[this.pos++] ^= data[pos++];
+if (this.pos === blockLen) this.keccak();
+}
+return this;
+}
+finish() {
+if (this.finished) return;
+this.finished = true;
+const { state, suffix, pos, blockLen } = this;
+state[pos] ^= suffix;
+if ((suffix & 128) !== 0 && pos === blockLen - 1) this.keccak();
+state[blockLen - 1] ^= 128;
+this.keccak();
+}
+writeInto(out) {
+aexists(this, false);
+abytes$1(out);
+this.finish();
+const bufferOut = this.state;
+const { blockLen } = this;
+for (let pos = 0, len = out.length; pos < len;) {
+if (this.posOut >= blockLen) this.keccak();
+const take = Math.min(blockLen - this.posOut, len - pos);
+out.set(bufferOut.subarray(this.posOut, this.posOut + take), pos);
+this.posOut += take;
+pos += take;
+}
+return out;
+}
+xofInto(out) {
+if (!this.enableXOF) throw new Error("XOF is not enabled");
+return this.writeInto(out);
+}
+xof(bytes) {
+anumber$1(bytes);
+return this.xofInto(new Uint8Array(bytes));
+}
+digestInto(out) {
+aoutput(out, this);
+if (this.finished) throw new Error("digest() was already called");
+this.writeInto(out.length === this.outputLen ? out : out.subarray(0, this.outputLen));
+this.destroy();
+}
+digest() {
+const out = new Uint8Array(this.outputLen);
+this.digestInto(out);
+return out;
+}
+destroy() {
+this.destroyed = true;
+clean(this.state);
+}
+_cloneInto(to) {
+const { blockLen, suffix, outputLen, rounds, enableXOF } = this;
+to ||= new Keccak(blockLen, suffix, outputLen, enableXOF, rounds);
+to.blockLen = blockLen;
+to.state32.set(this.state32);
+to.pos = this.pos;
+to.posOut = this.posOut;
+to.finished = this.finished;
+to.rounds = rounds;
+to.suffix = suffix;
+to.outputLen = outputLen;
+to.enableXOF = enableXOF;
+to.canXOF = this.canXOF;
+to.destroyed = this.destroyed;
+return to;
+}
+};
+var genKeccak = (suffix, blockLen, outputLen, info = {}) => createHasher(() => new Keccak(blockLen, suffix, outputLen), info);
+var sha3_256 = genKeccak(6, 136, 32, oidNist(8));
+var genShake = (suffix, blockLen, outputLen, info = {}) => createHasher((opts = {}) => {
+opts = checkOpts({}, opts);
+return new Keccak(blockLen, suffix, opts.dkLen === void 0 ? outputLen : opts.dkLen, true);
+}, info);
+var shake128 = genShake(31, 168, 16, oidNist(11));
+var shake256 = genShake(31, 136, 32, oidNist(12));
 // src/verify/json.ts
 var ELEMENT_MAX = 16777216;
 var TOKENS_MAX = 1e6;
@@ -1433,18 +3287,10 @@ var SPACE = /[ \t\r\n]*/y;
 var PLAIN = /[^"\\\u0000-\u001f]*/y;
 var NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?/y;
 var ESCAPES = {
-"\"": "\"",
-"\\": "\\",
-"/": "/",
-b: "\b",
-f: "\f",
-n: "\n",
-r: "\r",
-t: "	"
+"\"": "\"", "\\": "\\", "/": "/", b: "\b", f: "\f", n: "\n", r: "\r", t: "	"
 };
 var decoder = new TextDecoder("utf-8", {
-fatal: true,
-ignoreBOM: true
+fatal: true, ignoreBOM: true
 });
 var encoder = new TextEncoder();
 function decodeUtf8(data) {
@@ -1727,6 +3573,150 @@ if (!one.isInteger && !other.isInteger) return one.value === other.value;
 const [whole, real] = one.isInteger ? [one, other] : [other, one];
 return Number.isInteger(real.value) && BigInt(real.value) === BigInt(whole.text);
 }
+// src/verify/digest.ts
+var HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+function toHex$1(bytes) {
+let out = "";
+for (const byte of bytes) out += HEX[byte];
+return out;
+}
+function fromHex(text) {
+const bytes = new Uint8Array(text.length / 2);
+for (let at = 0; at < bytes.length; at++) bytes[at] = Number.parseInt(text.slice(2 * at, 2 * at + 2), 16);
+return bytes;
+}
+function sha3Hex(data) {
+return toHex$1(sha3_256(data));
+}
+function sha256Bytes(data) {
+return sha256(data);
+}
+function sha256Hex(data) {
+return toHex$1(sha256(typeof data === "string" ? encoder.encode(data) : data));
+}
+function startSha256() {
+const hash = sha256.create();
+return {
+update: (data) => void hash.update(data), hex: () => toHex$1(hash.digest())
+};
+}
+function decodeBase64(text) {
+const digits = text.endsWith("==") ? text.slice(0, -2) : text.endsWith("=") ? text.slice(0, -1) : text;
+if (text.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(digits)) return null;
+return Uint8Array.from(atob(text), (unit) => unit.charCodeAt(0));
+}
+var HEX64 = /^[0-9a-f]{64}$/;
+// src/verify/ed25519.ts
+var SIGNATURE$1 = /^[0-9a-f]{128}$/;
+var PUBLIC$1 = /^[0-9a-f]{64}$/;
+var P = 2n ** 255n - 19n;
+var SIGNATURE_DIGITS = 128;
+var L = 2n ** 252n + 27742317777372353535851937790883648493n;
+var SMALL_ORDER = new Set(["0000000000000000000000000000000000000000000000000000000000000000", "0100000000000000000000000000000000000000000000000000000000000000", "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05", "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a", "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"]);
+var ANSWERS_KEPT = 2e4;
+var KEYS_KEPT = 64;
+function isSignatureHex(signature) {
+return SIGNATURE$1.test(signature);
+}
+function readLittleEndian(bytes) {
+let value = 0n;
+for (let at = bytes.length - 1; at >= 0; at--) value = value << 8n | BigInt(bytes[at]);
+return value;
+}
+function withoutSign(bytes) {
+const copy = Uint8Array.from(bytes);
+copy[31] = copy[31] & 127;
+return copy;
+}
+function hasGoodForm(publicHex, signature) {
+if (!PUBLIC$1.test(publicHex) || !SIGNATURE$1.test(signature)) return false;
+const key = withoutSign(fromHex(publicHex));
+const point = withoutSign(fromHex(signature.slice(0, 64)));
+if (SMALL_ORDER.has(toHex$1(key)) || SMALL_ORDER.has(toHex$1(point))) return false;
+return readLittleEndian(key) < P && readLittleEndian(fromHex(signature.slice(64))) < L;
+}
+function holdsByPoints(publicHex, message, signature) {
+if (!hasGoodForm(publicHex, signature)) return false;
+const point = ed25519.Point;
+try {
+const key = point.fromHex(publicHex, true);
+const first = fromHex(signature.slice(0, 64));
+const hashed = new Uint8Array(64 + message.length);
+hashed.set(first);
+hashed.set(fromHex(publicHex), 32);
+hashed.set(message, 64);
+const k = readLittleEndian(sha512(hashed)) % L;
+const s = readLittleEndian(fromHex(signature.slice(64)));
+const left = s === 0n ? point.ZERO : point.BASE.multiplyUnsafe(s);
+const right = k === 0n ? point.ZERO : key.multiplyUnsafe(k);
+return toHex$1(left.subtract(right).toBytes()) === signature.slice(0, 64);
+} catch {
+return false;
+}
+}
+function isPrimeOrderPoint(publicHex) {
+try {
+const bytes = withoutSign(fromHex(publicHex));
+if (!PUBLIC$1.test(publicHex) || SMALL_ORDER.has(toHex$1(bytes)) || readLittleEndian(bytes) >= P) return false;
+return ed25519.Point.fromHex(publicHex, true).isTorsionFree();
+} catch {
+return false;
+}
+}
+var Ed25519 = class {
+isPlatformGood = false;
+answers = new Map();
+keys = new Map();
+async checkPlatform(cases) {
+this.isPlatformGood = false;
+if (typeof globalThis.crypto?.subtle?.importKey !== "function") return false;
+for (const { public: key, message, signature, valid } of cases) if ((hasGoodForm(key, signature) && await this.askPlatform(key, encoder.encode(message), signature)) !== valid) return false;
+this.isPlatformGood = cases.length > 0;
+return this.isPlatformGood;
+}
+get usesPlatform() {
+return this.isPlatformGood;
+}
+async prefetch(questions) {
+if (!this.isPlatformGood) return;
+if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
+const waiting = [];
+for (const { publicHex, message, signature } of questions) {
+const name = publicHex + signature + message;
+if (this.answers.has(name) || !hasGoodForm(publicHex, signature)) continue;
+waiting.push(this.askPlatform(publicHex, encoder.encode(message), signature).then((isValid) => {
+this.answers.set(name, isValid);
+}));
+}
+await Promise.all(waiting);
+}
+adopt(questions, answers) {
+if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
+questions.forEach(({ publicHex, message, signature }, at) => {
+if (signature.length === SIGNATURE_DIGITS) this.answers.set(publicHex + signature + message, answers[at] === true);
+});
+}
+verify(publicHex, message, signature) {
+if (typeof message === "string" && signature.length === SIGNATURE_DIGITS) {
+const known = this.answers.get(publicHex + signature + message);
+if (known !== void 0) return known;
+}
+return holdsByPoints(publicHex, typeof message === "string" ? encoder.encode(message) : message, signature);
+}
+async askPlatform(publicHex, message, signature) {
+try {
+if (this.keys.size > KEYS_KEPT) this.keys.clear();
+let key = this.keys.get(publicHex);
+if (key === void 0) {
+key = crypto.subtle.importKey("raw", fromHex(publicHex), "Ed25519", false, ["verify"]);
+this.keys.set(publicHex, key);
+}
+return await crypto.subtle.verify("Ed25519", await key, fromHex(signature), message);
+} catch {
+return false;
+}
+}
+};
 // src/verify/canonical.ts
 function canonicalJson(value) {
 return write(value, WELL_FORMED, canonicalNumber, true, 0);
@@ -1814,8 +3804,7 @@ if (value !== void 0) parted.set(key, value);
 document.delete(key);
 }
 return {
-parted,
-forms: () => iterateForms(document, numbers)
+parted, forms: () => iterateForms(document, numbers)
 };
 }
 function parseDocument(data) {
@@ -1915,988 +3904,6 @@ changed.set("options", copies);
 }
 return isChanged ? new Map(content).set("reasoning", changed) : content;
 }
-// node_modules/@noble/hashes/utils.js
-function isBytes$1(a) {
-return a instanceof Uint8Array || ArrayBuffer.isView(a) && a.constructor.name === "Uint8Array" && "BYTES_PER_ELEMENT" in a && a.BYTES_PER_ELEMENT === 1;
-}
-var atitle$1 = (title) => title ? `"${title}" ` : "";
-function anumber$1(n, title = "") {
-if (typeof n !== "number") throw new TypeError(atitle$1(title) + "expected number, got " + typeof n);
-if (!Number.isSafeInteger(n) || n < 0) throw new RangeError(atitle$1(title) + "expected integer >= 0, got " + n);
-return n;
-}
-function abool$1(value, title = "") {
-if (typeof value !== "boolean") throw new TypeError(atitle$1(title) + "expected boolean, got type=" + typeof value);
-return value;
-}
-function abytes$1(value, length, title = "") {
-if (isBytes$1(value) && (length === void 0 || value.length === length)) return value;
-if (length !== void 0) anumber$1(length, "length");
-const bytes = isBytes$1(value);
-const ofLen = length !== void 0 ? ` of length ${length}` : "";
-const got = bytes ? `length=${value.length}` : `type=${typeof value}`;
-const message = atitle$1(title) + "expected Uint8Array" + ofLen + ", got " + got;
-if (!bytes) throw new TypeError(message);
-throw new RangeError(message);
-}
-function ahash(h) {
-if (typeof h !== "function" || typeof h.create !== "function") throw new TypeError("expected hash wrapped by utils.createHasher");
-anumber$1(h.outputLen);
-anumber$1(h.blockLen);
-if (h.outputLen < 1 || h.blockLen < 1) throw new Error("hash blockLen / outputLen must be >= 1");
-}
-var aobject$2 = (value, label) => {
-if (value === null || typeof value !== "object" || Array.isArray(value)) throw new TypeError((label === "object" ? "" : `"${label}" `) + "expected object, got type=" + typeof value);
-};
-var aopts = (value, label) => {
-aobject$2(value, label);
-const proto = Object.getPrototypeOf(value);
-if (proto !== Object.prototype && proto !== null) throw new TypeError(`"${label}" expected plain object`);
-if (Object.hasOwn(value, "__proto__")) throw new TypeError(`"${label}.__proto__" is not allowed`);
-};
-function aexists(instance, checkFinished = true) {
-if (instance.destroyed) throw new Error("hash was destroyed");
-if (checkFinished && instance.finished) throw new Error("digest() was already called");
-}
-function aoutput(out, instance) {
-abytes$1(out, void 0, "output");
-const min = instance.outputLen;
-if (!(out.length >= min)) throw new RangeError("\"output\" expected length >= " + min);
-}
-function u32(arr) {
-return new Uint32Array(arr.buffer, arr.byteOffset, Math.floor(arr.byteLength / 4));
-}
-function clean(...arrays) {
-for (let i = 0; i < arrays.length; i++) arrays[i].fill(0);
-}
-function createView(arr) {
-return new DataView(arr.buffer, arr.byteOffset, arr.byteLength);
-}
-function rotr(word, shift) {
-return word << 32 - shift | word >>> shift;
-}
-var isLE = (() => new Uint8Array(new Uint32Array([287454020]).buffer)[0] === 68)();
-function byteSwap(word) {
-return word << 24 & 4278190080 | word << 8 & 16711680 | word >>> 8 & 65280 | word >>> 24 & 255;
-}
-function byteSwap32(arr) {
-for (let i = 0; i < arr.length; i++) arr[i] = byteSwap(arr[i]);
-return arr;
-}
-var swap32IfBE = isLE ? (u) => u : byteSwap32;
-var hasHexBuiltin = (() => typeof Uint8Array.from([]).toHex === "function" && typeof Uint8Array.fromHex === "function")();
-var hexes = Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, "0"));
-function bytesToHex$1(bytes) {
-abytes$1(bytes);
-if (hasHexBuiltin) return bytes.toHex();
-let hex = "";
-for (let i = 0; i < bytes.length; i++) hex += hexes[bytes[i]];
-return hex;
-}
-function asciiToBase16(ch) {
-return ch >= 48 && ch <= 57 ? ch - 48 : ch >= 65 && ch <= 70 ? ch - 55 : ch >= 97 && ch <= 102 ? ch - 87 : void 0;
-}
-function hexToBytes$1(hex) {
-if (typeof hex !== "string") throw new TypeError("hex string expected, got " + typeof hex);
-if (hasHexBuiltin) try {
-return Uint8Array.fromHex(hex);
-} catch (error) {
-if (error instanceof SyntaxError) throw new RangeError(error.message);
-throw error;
-}
-const hl = hex.length;
-const al = hl / 2;
-if (hl % 2) throw new RangeError("hex string expected, got unpadded hex of length " + hl);
-const array = new Uint8Array(al);
-for (let ai = 0, hi = 0; ai < al; ai++, hi += 2) {
-const n1 = asciiToBase16(hex.charCodeAt(hi));
-const n2 = asciiToBase16(hex.charCodeAt(hi + 1));
-if (n1 === void 0 || n2 === void 0) {
-const char = hex[hi] + hex[hi + 1];
-throw new RangeError("hex string expected, got non-hex character \"" + char + "\" at index " + hi);
-}
-array[ai] = n1 * 16 + n2;
-}
-return array;
-}
-function concatBytes$1(...arrays) {
-let sum = 0;
-for (let i = 0; i < arrays.length; i++) {
-const a = arrays[i];
-abytes$1(a);
-sum += a.length;
-}
-const res = new Uint8Array(sum);
-for (let i = 0, pad = 0; i < arrays.length; i++) {
-const a = arrays[i];
-res.set(a, pad);
-pad += a.length;
-}
-return res;
-}
-function checkOpts(defaults, opts, title = "opts") {
-aopts(defaults, "defaults");
-if (opts !== void 0) aopts(opts, title);
-return Object.assign(Object.create(null), defaults, opts);
-}
-function createHasher(hashCons, info = {}) {
-if (typeof hashCons !== "function") throw new TypeError("\"hashCons\" expected function, got type=" + typeof hashCons);
-info = checkOpts({}, info, "info");
-const hashC = (msg, opts) => hashCons(opts).update(msg).digest();
-const tmp = hashCons(void 0);
-hashC.outputLen = tmp.outputLen;
-hashC.blockLen = tmp.blockLen;
-hashC.canXOF = tmp.canXOF;
-hashC.create = (opts) => hashCons(opts);
-Object.assign(hashC, info);
-return Object.freeze(hashC);
-}
-function randomBytes$2(bytesLength = 32) {
-anumber$1(bytesLength, "bytesLength");
-const cr = typeof globalThis === "object" ? globalThis.crypto : null;
-if (typeof cr?.getRandomValues !== "function") throw new Error("crypto.getRandomValues must be defined");
-if (bytesLength > 65536) throw new RangeError(`"bytesLength" expected <= 65536, got ${bytesLength}`);
-return cr.getRandomValues(new Uint8Array(bytesLength));
-}
-var oidNist = (suffix) => ({ oid: Uint8Array.from([
-6,
-9,
-96,
-134,
-72,
-1,
-101,
-3,
-4,
-2,
-suffix
-]) });
-// node_modules/@noble/curves/utils.js
-function aarray$1(item, title, inner = () => {}) {
-if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
-for (let i = 0; i < item.length; i++) inner(item[i], `${title}[${i}]`);
-return item;
-}
-var abytes = (value, length, title) => abytes$1(value, length, title);
-var anumber = anumber$1;
-function aobject$1(value, title = "object") {
-if (value === null || typeof value !== "object" || Array.isArray(value)) throw new TypeError(title === "object" ? "expected valid options object" : `"${title}" expected object, got type=${typeof value}`);
-return value;
-}
-function afunction(value, title) {
-if (typeof value !== "function") throw new TypeError(`"${title}" is invalid: expected function, got ${typeof value}`);
-return value;
-}
-var bytesToHex = bytesToHex$1;
-var concatBytes = (...arrays) => concatBytes$1(...arrays);
-var hexToBytes = (hex) => hexToBytes$1(hex);
-var isBytes = isBytes$1;
-var randomBytes$1 = (bytesLength) => randomBytes$2(bytesLength);
-var _0n$5 = BigInt(0);
-var _1n$6 = BigInt(1);
-var atitle = (title) => title ? `"${title}" ` : "";
-function abool(value, title = "") {
-if (typeof value !== "boolean") throw new TypeError(atitle(title) + "expected boolean, got type=" + typeof value);
-return value;
-}
-function abignumber(n) {
-if (typeof n === "bigint") {
-if (!isPosBig(n)) throw new RangeError("positive bigint expected, got " + n);
-} else anumber(n);
-return n;
-}
-function asafenumber(value, title = "") {
-if (typeof value !== "number") {
-const prefix = title && `"${title}" `;
-throw new TypeError(prefix + "expected number, got type=" + typeof value);
-}
-if (!Number.isSafeInteger(value)) {
-const prefix = title && `"${title}" `;
-throw new RangeError(prefix + "expected safe integer, got " + value);
-}
-}
-function hexToNumber(hex) {
-if (typeof hex !== "string") throw new TypeError("hex string expected, got " + typeof hex);
-return hex === "" ? _0n$5 : BigInt("0x" + hex);
-}
-function bytesToNumberBE(bytes) {
-return hexToNumber(bytesToHex$1(bytes));
-}
-function bytesToNumberLE(bytes) {
-return hexToNumber(bytesToHex$1(copyBytes(abytes$1(bytes)).reverse()));
-}
-function numberToBytesBE(n, len) {
-anumber$1(len);
-if (len === 0) throw new Error("zero output length is invalid");
-n = abignumber(n);
-const expectedLen = len * 2;
-const hex = n.toString(16);
-if (hex.length > expectedLen) throw new RangeError("number is too large");
-return hexToBytes$1(hex.padStart(expectedLen, "0"));
-}
-function numberToBytesLE(n, len) {
-return numberToBytesBE(n, len).reverse();
-}
-function copyBytes(bytes) {
-return Uint8Array.from(abytes(bytes));
-}
-function isPosBig(n) {
-return typeof n === "bigint" && _0n$5 <= n;
-}
-function inRange(n, min, max) {
-return isPosBig(n) && isPosBig(min) && isPosBig(max) && min <= n && n < max;
-}
-function aInRange(title, n, min, max) {
-if (!inRange(n, min, max)) throw new RangeError("expected valid " + title + ": " + min + " <= n < " + max + ", got " + n);
-}
-function bitLen(n) {
-if (n < _0n$5) throw new Error("expected non-negative bigint, got " + n);
-return n === _0n$5 ? 0 : n.toString(2).length;
-}
-var bitMask = (n) => {
-asafenumber(n, "n");
-return (_1n$6 << BigInt(n)) - _1n$6;
-};
-function validateObject(object, fields = {}, optFields = {}, title = "object") {
-aobject$1(object, title);
-aobject$1(fields, "fields");
-aobject$1(optFields, "optFields");
-function checkField(fieldName, expectedType, isOpt) {
-const label = title === "object" ? `param "${String(fieldName)}"` : `"${title}.${String(fieldName)}"`;
-const val = object[fieldName];
-if (!Object.hasOwn(object, fieldName) && (isOpt ? val !== void 0 : expectedType !== "function")) throw new TypeError(`${label} is invalid: expected own property`);
-if (isOpt && val === void 0) return;
-const current = typeof val;
-if (current !== expectedType || val === null) throw new TypeError(`${label} is invalid: expected ${expectedType}, got ${current}`);
-}
-const iter = (f, isOpt) => Object.entries(f).forEach(([k, v]) => checkField(k, v, isOpt));
-iter(fields, false);
-iter(optFields, true);
-}
-// node_modules/@noble/hashes/_u64.js
-var U32_MASK64 = (() => BigInt(2 ** 32 - 1))();
-var _32n = BigInt(32);
-function fromBig(n, le = false) {
-if (le) return {
-h: Number(n & U32_MASK64),
-l: Number(n >> _32n & U32_MASK64)
-};
-return {
-h: Number(n >> _32n & U32_MASK64) | 0,
-l: Number(n & U32_MASK64) | 0
-};
-}
-function split(lst, le = false) {
-const len = lst.length;
-let Ah = new Uint32Array(len);
-let Al = new Uint32Array(len);
-for (let i = 0; i < len; i++) {
-const { h, l } = fromBig(lst[i], le);
-[Ah[i], Al[i]] = [h, l];
-}
-return [Ah, Al];
-}
-var fromNumH = (n) => n / 2 ** 32 | 0;
-var fromNumL = (n) => n >>> 0;
-function setU64FromNum(view, byteOffset, n, isLE) {
-const h = fromNumH(n);
-const l = fromNumL(n);
-view.setUint32(byteOffset, isLE ? l : h, isLE);
-view.setUint32(byteOffset + 4, isLE ? h : l, isLE);
-}
-var shrSH = (h, _l, s) => h >>> s;
-var shrSL = (h, l, s) => h << 32 - s | l >>> s;
-var rotrSH = (h, l, s) => h >>> s | l << 32 - s;
-var rotrSL = (h, l, s) => h << 32 - s | l >>> s;
-var rotrBH = (h, l, s) => h << 64 - s | l >>> s - 32;
-var rotrBL = (h, l, s) => h >>> s - 32 | l << 64 - s;
-function add(Ah, Al, Bh, Bl) {
-const l = (Al >>> 0) + (Bl >>> 0);
-return {
-h: Ah + Bh + (l / 2 ** 32 | 0) | 0,
-l: l | 0
-};
-}
-var add3L = (Al, Bl, Cl) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0);
-var add3H = (low, Ah, Bh, Ch) => Ah + Bh + Ch + (low / 2 ** 32 | 0) | 0;
-var add4L = (Al, Bl, Cl, Dl) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0);
-var add4H = (low, Ah, Bh, Ch, Dh) => Ah + Bh + Ch + Dh + (low / 2 ** 32 | 0) | 0;
-var add5L = (Al, Bl, Cl, Dl, El) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0) + (El >>> 0);
-var add5H = (low, Ah, Bh, Ch, Dh, Eh) => Ah + Bh + Ch + Dh + Eh + (low / 2 ** 32 | 0) | 0;
-// node_modules/@noble/hashes/sha3.js
-var _0n$4 = BigInt(0);
-var _1n$5 = BigInt(1);
-var _2n$4 = BigInt(2);
-var _7n$1 = BigInt(7);
-var _256n = BigInt(256);
-var _0x71n = BigInt(113);
-var SHA3_PI = [];
-var SHA3_ROTL = [];
-var _SHA3_IOTA = [];
-for (let round = 0, R = _1n$5, x = 1, y = 0; round < 24; round++) {
-[x, y] = [y, (2 * x + 3 * y) % 5];
-SHA3_PI.push(2 * (5 * y + x));
-SHA3_ROTL.push((round + 1) * (round + 2) / 2 % 64);
-let t = _0n$4;
-for (let j = 0; j < 7; j++) {
-R = (R << _1n$5 ^ (R >> _7n$1) * _0x71n) % _256n;
-if (R & _2n$4) t ^= _1n$5 << (_1n$5 << BigInt(j)) - _1n$5;
-}
-_SHA3_IOTA.push(t);
-}
-var IOTAS = split(_SHA3_IOTA, true);
-var SHA3_IOTA_H = IOTAS[0];
-var SHA3_IOTA_L = IOTAS[1];
-var rotlSH = (h, l, s) => h << s | l >>> 32 - s;
-var rotlSL = (h, l, s) => l << s | h >>> 32 - s;
-var rotlBH = (h, l, s) => l << s - 32 | h >>> 64 - s;
-var rotlBL = (h, l, s) => h << s - 32 | l >>> 64 - s;
-var rotlH = (h, l, s) => s > 32 ? rotlBH(h, l, s) : rotlSH(h, l, s);
-var rotlL = (h, l, s) => s > 32 ? rotlBL(h, l, s) : rotlSL(h, l, s);
-var B = new Uint32Array(10);
-function keccakP(s, rounds = 24) {
-if (!(s instanceof Uint32Array)) throw new TypeError("\"s\" expected Uint32Array(50), got type=" + typeof s);
-if (s.length !== 50) throw new RangeError("\"s\" expected Uint32Array(50), got length=" + s.length);
-anumber$1(rounds, "rounds");
-if (rounds < 1 || rounds > 24) throw new Error("\"rounds\" expected integer 1..24");
-for (let round = 24 - rounds; round < 24; round++) {
-for (let x = 0; x < 10; x++) B[x] = s[x] ^ s[x + 10] ^ s[x + 20] ^ s[x + 30] ^ s[x + 40];
-for (let x = 0; x < 10; x += 2) {
-const idx1 = (x + 8) % 10;
-const idx0 = (x + 2) % 10;
-const B0 = B[idx0];
-const B1 = B[idx0 + 1];
-const Th = rotlH(B0, B1, 1) ^ B[idx1];
-const Tl = rotlL(B0, B1, 1) ^ B[idx1 + 1];
-for (let y = 0; y < 50; y += 10) {
-s[x + y] ^= Th;
-s[x + y + 1] ^= Tl;
-}
-}
-let curH = s[2];
-let curL = s[3];
-for (let t = 0; t < 24; t++) {
-const shift = SHA3_ROTL[t];
-const Th = rotlH(curH, curL, shift);
-const Tl = rotlL(curH, curL, shift);
-const PI = SHA3_PI[t];
-curH = s[PI];
-curL = s[PI + 1];
-s[PI] = Th;
-s[PI + 1] = Tl;
-}
-for (let y = 0; y < 50; y += 10) {
-const b0 = s[y], b1 = s[y + 1], b2 = s[y + 2], b3 = s[y + 3];
-s[y] ^= ~s[y + 2] & s[y + 4];
-s[y + 1] ^= ~s[y + 3] & s[y + 5];
-s[y + 2] ^= ~s[y + 4] & s[y + 6];
-s[y + 3] ^= ~s[y + 5] & s[y + 7];
-s[y + 4] ^= ~s[y + 6] & s[y + 8];
-s[y + 5] ^= ~s[y + 7] & s[y + 9];
-s[y + 6] ^= ~s[y + 8] & b0;
-s[y + 7] ^= ~s[y + 9] & b1;
-s[y + 8] ^= ~b0 & b2;
-s[y + 9] ^= ~b1 & b3;
-}
-s[0] ^= SHA3_IOTA_H[round];
-s[1] ^= SHA3_IOTA_L[round];
-}
-clean(B);
-}
-var Keccak = class Keccak {
-state;
-pos = 0;
-posOut = 0;
-finished = false;
-state32;
-destroyed = false;
-blockLen;
-suffix;
-outputLen;
-canXOF;
-enableXOF = false;
-rounds;
-constructor(blockLen, suffix, outputLen, enableXOF = false, rounds = 24) {
-anumber$1(blockLen, "blockLen");
-anumber$1(suffix, "suffix");
-anumber$1(rounds, "rounds");
-abool$1(enableXOF, "enableXOF");
-this.blockLen = blockLen;
-this.suffix = suffix;
-this.outputLen = outputLen;
-this.enableXOF = enableXOF;
-this.canXOF = enableXOF;
-this.rounds = rounds;
-anumber$1(outputLen, "outputLen");
-if (!(0 < blockLen && blockLen < 200)) throw new Error("\"blockLen\" must be 1..199");
-this.state = new Uint8Array(200);
-this.state32 = u32(this.state);
-}
-clone() {
-return this._cloneInto();
-}
-keccak() {
-swap32IfBE(this.state32);
-keccakP(this.state32, this.rounds);
-swap32IfBE(this.state32);
-this.posOut = 0;
-this.pos = 0;
-}
-update(data) {
-aexists(this);
-abytes$1(data);
-const { blockLen, state, state32 } = this;
-const len = data.length;
-const canUseU32 = blockLen % 4 === 0 && data.byteOffset % 4 === 0;
-const blockLen32 = blockLen / 4;
-const data32 = canUseU32 && len >= blockLen ? u32(data) : void 0;
-for (let pos = 0; pos < len;) {
-if (data32 !== void 0 && this.pos === 0 && pos % 4 === 0 && len - pos >= blockLen) {
-for (let i = 0, o = pos / 4; i < blockLen32; i++) state32[i] ^= data32[o + i];
-pos += blockLen;
-this.pos = blockLen;
-this.keccak();
-continue;
-}
-const take = Math.min(blockLen - this.pos, len - pos);
-for (let i = 0; i < take; i++) state[this.pos++] ^= data[pos++];
-if (this.pos === blockLen) this.keccak();
-}
-return this;
-}
-finish() {
-if (this.finished) return;
-this.finished = true;
-const { state, suffix, pos, blockLen } = this;
-state[pos] ^= suffix;
-if ((suffix & 128) !== 0 && pos === blockLen - 1) this.keccak();
-state[blockLen - 1] ^= 128;
-this.keccak();
-}
-writeInto(out) {
-aexists(this, false);
-abytes$1(out);
-this.finish();
-const bufferOut = this.state;
-const { blockLen } = this;
-for (let pos = 0, len = out.length; pos < len;) {
-if (this.posOut >= blockLen) this.keccak();
-const take = Math.min(blockLen - this.posOut, len - pos);
-out.set(bufferOut.subarray(this.posOut, this.posOut + take), pos);
-this.posOut += take;
-pos += take;
-}
-return out;
-}
-xofInto(out) {
-if (!this.enableXOF) throw new Error("XOF is not enabled");
-return this.writeInto(out);
-}
-xof(bytes) {
-anumber$1(bytes);
-return this.xofInto(new Uint8Array(bytes));
-}
-digestInto(out) {
-aoutput(out, this);
-if (this.finished) throw new Error("digest() was already called");
-this.writeInto(out.length === this.outputLen ? out : out.subarray(0, this.outputLen));
-this.destroy();
-}
-digest() {
-const out = new Uint8Array(this.outputLen);
-this.digestInto(out);
-return out;
-}
-destroy() {
-this.destroyed = true;
-clean(this.state);
-}
-_cloneInto(to) {
-const { blockLen, suffix, outputLen, rounds, enableXOF } = this;
-to ||= new Keccak(blockLen, suffix, outputLen, enableXOF, rounds);
-to.blockLen = blockLen;
-to.state32.set(this.state32);
-to.pos = this.pos;
-to.posOut = this.posOut;
-to.finished = this.finished;
-to.rounds = rounds;
-to.suffix = suffix;
-to.outputLen = outputLen;
-to.enableXOF = enableXOF;
-to.canXOF = this.canXOF;
-to.destroyed = this.destroyed;
-return to;
-}
-};
-var genKeccak = (suffix, blockLen, outputLen, info = {}) => createHasher(() => new Keccak(blockLen, suffix, outputLen), info);
-var sha3_256 = genKeccak(6, 136, 32, oidNist(8));
-var genShake = (suffix, blockLen, outputLen, info = {}) => createHasher((opts = {}) => {
-opts = checkOpts({}, opts);
-return new Keccak(blockLen, suffix, opts.dkLen === void 0 ? outputLen : opts.dkLen, true);
-}, info);
-var shake128 = genShake(31, 168, 16, oidNist(11));
-var shake256 = genShake(31, 136, 32, oidNist(12));
-// node_modules/@noble/curves/abstract/modular.js
-var _0n$3 = BigInt(0);
-var _1n$4 = BigInt(1);
-var _2n$3 = BigInt(2);
-var _3n$1 = BigInt(3);
-var _4n$3 = BigInt(4);
-var _5n$1 = BigInt(5);
-var _7n = BigInt(7);
-var _8n$2 = BigInt(8);
-var _9n = BigInt(9);
-var _15n = BigInt(15);
-var _16n = BigInt(16);
-var POW_WINDOWED_MIN = BigInt("0x10000000000000000");
-function mod(a, b) {
-if (b <= _0n$3) throw new Error("mod: expected positive modulus, got " + b);
-const result = a % b;
-return result >= _0n$3 ? result : b + result;
-}
-function pow(num, power, modulo) {
-if (modulo <= _1n$4) throw new Error("pow: expected modulus > 1, got " + modulo);
-if (typeof power !== "bigint") throw new TypeError("invalid exponent: expected bigint, got " + typeof power);
-if (power < _0n$3) throw new Error("invalid exponent, negatives unsupported");
-if (power === _0n$3) return _1n$4;
-if (power === _1n$4) return num;
-let d = num % modulo;
-if (d < _0n$3) d += modulo;
-if (power < POW_WINDOWED_MIN) {
-let p = _1n$4;
-while (power > _0n$3) {
-if (power & _1n$4) p = p * d % modulo;
-d = d * d % modulo;
-power >>= _1n$4;
-}
-return p;
-}
-const digits = [];
-while (power > _0n$3) {
-digits.push(Number(power & _15n));
-power >>= _4n$3;
-}
-const table = new Array(16);
-table[0] = _1n$4;
-table[1] = d;
-for (let i = 2; i < 16; i++) table[i] = table[i - 1] * d % modulo;
-let p = table[digits[digits.length - 1]];
-for (let w = digits.length - 2; w >= 0; w--) {
-p = p * p % modulo;
-p = p * p % modulo;
-p = p * p % modulo;
-p = p * p % modulo;
-const digit = digits[w];
-if (digit !== 0) p = p * table[digit] % modulo;
-}
-return p;
-}
-function pow2(x, power, modulo) {
-if (modulo <= _1n$4) throw new Error("pow2: expected modulus > 1, got " + modulo);
-if (power < _0n$3) throw new Error("pow2: expected non-negative exponent, got " + power);
-let res = x;
-while (power-- > _0n$3) {
-res *= res;
-res %= modulo;
-}
-return res;
-}
-function invert(number, modulo) {
-if (number === _0n$3) throw new Error("invert: expected non-zero number");
-if (modulo <= _1n$4) throw new Error("invert: expected modulus > 1, got " + modulo);
-let a = mod(number, modulo);
-let b = modulo;
-let x = _0n$3, u = _1n$4;
-while (a !== _0n$3) {
-const q = b / a;
-const r = b - a * q;
-const m = x - u * q;
-b = a, a = r, x = u, u = m;
-}
-if (b !== _1n$4) throw new Error("invert: does not exist");
-return mod(x, modulo);
-}
-function assertIsSquare(Fp, root, n) {
-const F = Fp;
-if (!F.eql(F.sqr(root), n)) throw new Error("Cannot find square root");
-}
-function aoddModulus(order, fnName) {
-if ((order & _1n$4) === _0n$3) throw new Error(fnName + ": expected odd modulus, got " + order);
-}
-function sqrt3mod4(Fp, n) {
-const F = Fp;
-const p1div4 = (F.ORDER + _1n$4) / _4n$3;
-const root = F.pow(n, p1div4);
-assertIsSquare(F, root, n);
-return root;
-}
-function sqrt5mod8(Fp, n) {
-const F = Fp;
-const p5div8 = (F.ORDER - _5n$1) / _8n$2;
-const n2 = F.mul(n, _2n$3);
-const v = F.pow(n2, p5div8);
-const nv = F.mul(n, v);
-const i = F.mul(F.mul(nv, _2n$3), v);
-const root = F.mul(nv, F.sub(i, F.ONE));
-assertIsSquare(F, root, n);
-return root;
-}
-function sqrt9mod16(P) {
-const Fp_ = Field(P);
-const tn = tonelliShanks(P);
-const c1 = tn(Fp_, Fp_.neg(Fp_.ONE));
-const c2 = tn(Fp_, c1);
-const c3 = tn(Fp_, Fp_.neg(c1));
-const c4 = (P + _7n) / _16n;
-return ((Fp, n) => {
-const F = Fp;
-let tv1 = F.pow(n, c4);
-let tv2 = F.mul(tv1, c1);
-const tv3 = F.mul(tv1, c2);
-const tv4 = F.mul(tv1, c3);
-const e1 = F.eql(F.sqr(tv2), n);
-const e2 = F.eql(F.sqr(tv3), n);
-tv1 = F.cmov(tv1, tv2, e1);
-tv2 = F.cmov(tv4, tv3, e2);
-const e3 = F.eql(F.sqr(tv2), n);
-const root = F.cmov(tv1, tv2, e3);
-assertIsSquare(F, root, n);
-return root;
-});
-}
-function tonelliShanks(P) {
-if (P < _3n$1) throw new Error("sqrt is not defined for small field");
-aoddModulus(P, "tonelliShanks");
-let Q = P - _1n$4;
-let S = 0;
-while (Q % _2n$3 === _0n$3) {
-Q /= _2n$3;
-S++;
-}
-let Z = _2n$3;
-const _Fp = Field(P);
-while (FpLegendre(_Fp, Z) === 1) if (Z++ > 1e3) throw new Error("Cannot find square root: probably non-prime P");
-if (S === 1) return sqrt3mod4;
-let cc = _Fp.pow(Z, Q);
-const Q1div2 = (Q + _1n$4) / _2n$3;
-return function tonelliSlow(Fp, n) {
-const F = Fp;
-if (F.is0(n)) return n;
-if (FpLegendre(F, n) !== 1) throw new Error("Cannot find square root");
-let M = S;
-let c = F.mul(F.ONE, cc);
-let t = F.pow(n, Q);
-let R = F.pow(n, Q1div2);
-while (!F.eql(t, F.ONE)) {
-if (F.is0(t)) throw new Error("Cannot find square root: probably non-prime P");
-let i = 1;
-let t_tmp = F.sqr(t);
-while (!F.eql(t_tmp, F.ONE)) {
-i++;
-t_tmp = F.sqr(t_tmp);
-if (i === M) throw new Error("Cannot find square root");
-}
-const exponent = _1n$4 << BigInt(M - i - 1);
-const b = F.pow(c, exponent);
-M = i;
-c = F.sqr(b);
-t = F.mul(t, c);
-R = F.mul(R, b);
-}
-return R;
-};
-}
-function FpSqrt(P) {
-aoddModulus(P, "Fp.sqrt");
-if (P % _4n$3 === _3n$1) return sqrt3mod4;
-if (P % _8n$2 === _5n$1) return sqrt5mod8;
-if (P % _16n === _9n) return sqrt9mod16(P);
-return tonelliShanks(P);
-}
-var isNegativeLE = (num, modulo) => (mod(num, modulo) & _1n$4) === _1n$4;
-var FIELD_FIELDS = [
-"create",
-"isValid",
-"is0",
-"neg",
-"inv",
-"sqrt",
-"sqr",
-"eql",
-"add",
-"sub",
-"mul",
-"pow",
-"div",
-"addN",
-"subN",
-"mulN",
-"sqrN"
-];
-function validateField(field) {
-aobject$1(field, "field");
-if (typeof field.ORDER !== "bigint") throw new TypeError("param \"ORDER\" is invalid: expected bigint, got " + typeof field.ORDER);
-asafenumber(field.BYTES, "BYTES");
-asafenumber(field.BITS, "BITS");
-for (const name of FIELD_FIELDS) afunction(field[name], "field." + name);
-if (field.BYTES < 1 || field.BITS < 1) throw new Error("invalid field: expected BYTES/BITS > 0");
-if (field.ORDER <= _1n$4) throw new Error("invalid field: expected ORDER > 1, got " + field.ORDER);
-return field;
-}
-function FpInvertBatch(Fp, nums, passZero = false) {
-validateField(Fp);
-aarray$1(nums, "nums");
-abool(passZero, "passZero");
-const F = Fp;
-const inverted = new Array(nums.length).fill(passZero ? F.ZERO : void 0);
-const multipliedAcc = nums.reduce((acc, num, i) => {
-if (F.is0(num)) return acc;
-inverted[i] = acc;
-return F.mul(acc, num);
-}, F.ONE);
-const invertedAcc = F.inv(multipliedAcc);
-nums.reduceRight((acc, num, i) => {
-if (F.is0(num)) return acc;
-inverted[i] = F.mul(acc, inverted[i]);
-return F.mul(acc, num);
-}, invertedAcc);
-return inverted;
-}
-function FpLegendre(Fp, n) {
-validateField(Fp);
-const F = Fp;
-aoddModulus(F.ORDER, "FpLegendre");
-const p1mod2 = (F.ORDER - _1n$4) / _2n$3;
-const powered = F.pow(n, p1mod2);
-const yes = F.eql(powered, F.ONE);
-const zero = F.eql(powered, F.ZERO);
-const no = F.eql(powered, F.neg(F.ONE));
-if (!yes && !zero && !no) throw new Error("invalid Legendre symbol result");
-return yes ? 1 : zero ? 0 : -1;
-}
-function nLength(n, nBitLength) {
-if (nBitLength !== void 0) anumber(nBitLength);
-if (n <= _0n$3) throw new Error("invalid n length: expected positive n, got " + n);
-if (nBitLength !== void 0 && nBitLength < 1) throw new Error("invalid n length: expected positive bit length, got " + nBitLength);
-const bits = bitLen(n);
-if (nBitLength !== void 0 && nBitLength < bits) throw new Error(`invalid n length: expected nBitLength (${nBitLength}) >= bitLen(n) (${bits})`);
-const _nBitLength = nBitLength !== void 0 ? nBitLength : bits;
-return {
-nBitLength: _nBitLength,
-nByteLength: Math.ceil(_nBitLength / 8)
-};
-}
-var FIELD_SQRT = new WeakMap();
-var _Field = class {
-ORDER;
-BITS;
-BYTES;
-isLE;
-ZERO = _0n$3;
-ONE = _1n$4;
-_lengths;
-_mod;
-constructor(ORDER, opts = {}) {
-if (ORDER <= _1n$4) throw new Error("invalid field: expected ORDER > 1, got " + ORDER);
-let _nbitLength = void 0;
-this.isLE = false;
-if (opts != null && typeof opts === "object") {
-if (typeof opts.BITS === "number") _nbitLength = opts.BITS;
-if (typeof opts.sqrt === "function") Object.defineProperty(this, "sqrt", {
-value: opts.sqrt,
-enumerable: true
-});
-if (typeof opts.isLE === "boolean") this.isLE = opts.isLE;
-if (opts.allowedLengths) this._lengths = Object.freeze(opts.allowedLengths.slice());
-if (typeof opts.modFromBytes === "boolean") this._mod = opts.modFromBytes;
-}
-const { nBitLength, nByteLength } = nLength(ORDER, _nbitLength);
-if (nByteLength > 2048) throw new Error("invalid field: expected ORDER of <= 2048 bytes");
-this.ORDER = ORDER;
-this.BITS = nBitLength;
-this.BYTES = nByteLength;
-Object.freeze(this);
-}
-create(num) {
-return mod(num, this.ORDER);
-}
-isValid(num) {
-if (typeof num !== "bigint") throw new TypeError("invalid field element: expected bigint, got " + typeof num);
-return _0n$3 <= num && num < this.ORDER;
-}
-is0(num) {
-return num === _0n$3;
-}
-isValidNot0(num) {
-return !this.is0(num) && this.isValid(num);
-}
-isOdd(num) {
-return (num & _1n$4) === _1n$4;
-}
-neg(num) {
-return mod(-num, this.ORDER);
-}
-eql(lhs, rhs) {
-return lhs === rhs;
-}
-sqr(num) {
-return mod(num * num, this.ORDER);
-}
-add(lhs, rhs) {
-return mod(lhs + rhs, this.ORDER);
-}
-sub(lhs, rhs) {
-return mod(lhs - rhs, this.ORDER);
-}
-mul(lhs, rhs) {
-return mod(lhs * rhs, this.ORDER);
-}
-pow(num, power) {
-return pow(num, power, this.ORDER);
-}
-div(lhs, rhs) {
-return mod(lhs * invert(rhs, this.ORDER), this.ORDER);
-}
-sqrN(num) {
-return num * num;
-}
-addN(lhs, rhs) {
-return lhs + rhs;
-}
-subN(lhs, rhs) {
-return lhs - rhs;
-}
-mulN(lhs, rhs) {
-return lhs * rhs;
-}
-inv(num) {
-return invert(num, this.ORDER);
-}
-sqrt(num) {
-let sqrt = FIELD_SQRT.get(this);
-if (!sqrt) FIELD_SQRT.set(this, sqrt = FpSqrt(this.ORDER));
-return sqrt(this, num);
-}
-toBytes(num) {
-return this.isLE ? numberToBytesLE(num, this.BYTES) : numberToBytesBE(num, this.BYTES);
-}
-fromBytes(bytes, skipValidation = false) {
-abytes(bytes);
-const { _lengths: allowedLengths, BYTES, isLE, ORDER, _mod: modFromBytes } = this;
-if (allowedLengths) {
-if (bytes.length < 1 || !allowedLengths.includes(bytes.length) || bytes.length > BYTES) throw new Error("Field.fromBytes: expected " + allowedLengths + " bytes, got " + bytes.length);
-const padded = new Uint8Array(BYTES);
-padded.set(bytes, isLE ? 0 : padded.length - bytes.length);
-bytes = padded;
-}
-if (bytes.length !== BYTES) throw new Error("Field.fromBytes: expected " + BYTES + " bytes, got " + bytes.length);
-let scalar = isLE ? bytesToNumberLE(bytes) : bytesToNumberBE(bytes);
-if (modFromBytes) scalar = mod(scalar, ORDER);
-if (!skipValidation) {
-if (!this.isValid(scalar)) throw new Error("invalid field element: outside of range 0..ORDER");
-}
-return scalar;
-}
-invertBatch(lst) {
-return FpInvertBatch(this, lst, true);
-}
-cmov(a, b, condition) {
-abool(condition, "condition");
-return condition ? b : a;
-}
-};
-function Field(ORDER, opts = {}) {
-Object.freeze(_Field.prototype);
-return new _Field(ORDER, opts);
-}
-// node_modules/@noble/curves/abstract/fft.js
-function checkU32(n, title = "n") {
-if (typeof n !== "number") throw new TypeError(`wrong u32 integer "${title}": expected number, got type=${typeof n}`);
-if (!Number.isSafeInteger(n) || n < 0 || n > 4294967295) throw new RangeError(`wrong u32 integer "${title}": expected 0..4294967295, got ${n}`);
-return n;
-}
-function isPowerOfTwo(x) {
-checkU32(x, "x");
-return (x & x - 1) === 0 && x !== 0;
-}
-function reverseBits(n, bits) {
-checkU32(n);
-if (typeof bits !== "number") throw new TypeError("\"bits\" expected number, got type=" + typeof bits);
-if (!Number.isSafeInteger(bits) || bits < 0 || bits > 32) throw new Error(`expected integer 0 <= bits <= 32, got ${bits}`);
-let reversed = 0;
-for (let i = 0; i < bits; i++, n >>>= 1) reversed = reversed << 1 | n & 1;
-return reversed >>> 0;
-}
-function log2(n) {
-checkU32(n);
-return 31 - Math.clz32(n);
-}
-function bitReversalInplace(values) {
-if (!values || typeof values !== "object" || typeof values.length !== "number") throw new TypeError("\"values\" expected array-like, got type=" + typeof values);
-const n = values.length;
-if (!isPowerOfTwo(n)) throw new Error("expected positive power-of-two length, got " + n);
-const bits = log2(n);
-for (let i = 0; i < n; i++) {
-const j = reverseBits(i, bits);
-if (i < j) {
-const tmp = values[i];
-values[i] = values[j];
-values[j] = tmp;
-}
-}
-return values;
-}
-var FFTCore = (F, coreOpts) => {
-validateObject(coreOpts, {
-N: "number",
-roots: "object",
-dit: "boolean"
-}, {
-invertButterflies: "boolean",
-skipStages: "number",
-brp: "boolean"
-}, "coreOpts");
-const { N, roots, dit, invertButterflies = false, skipStages = 0, brp = true } = coreOpts;
-checkU32(N, "coreOpts.N");
-const bits = log2(N);
-if (!isPowerOfTwo(N)) throw new Error("FFT: Polynomial size should be power of two");
-checkU32(skipStages, "coreOpts.skipStages");
-const maxSkipStages = bits === 0 ? 0 : bits - 1;
-if (skipStages > maxSkipStages) throw new Error(`FFT: wrong skipStages: expected 0 <= skipStages <= ${maxSkipStages}`);
-if (roots.length !== N) throw new Error(`FFT: wrong roots length: expected ${N}, got ${roots.length}`);
-const isDit = dit !== invertButterflies;
-return (values) => {
-if (values.length !== N) throw new Error("FFT: wrong Polynomial length");
-if (dit && brp) bitReversalInplace(values);
-for (let i = 0, g = 1; i < bits - skipStages; i++) {
-const s = dit ? i + 1 + skipStages : bits - i;
-const m = 1 << s;
-const m2 = m >> 1;
-const stride = N >> s;
-for (let k = 0; k < N; k += m) for (let j = 0, grp = g++; j < m2; j++) {
-const rootPos = invertButterflies ? dit ? N - grp : grp : j * stride;
-const i0 = k + j;
-const i1 = k + j + m2;
-const omega = roots[rootPos];
-const b = values[i1];
-const a = values[i0];
-if (isDit) {
-const t = F.mul(b, omega);
-values[i0] = F.add(a, t);
-values[i1] = F.sub(a, t);
-} else if (invertButterflies) {
-values[i0] = F.add(b, a);
-values[i1] = F.mul(F.sub(b, a), omega);
-} else {
-values[i0] = F.add(a, b);
-values[i1] = F.mul(F.sub(a, b), omega);
-}
-}
-}
-if (!dit && brp) bitReversalInplace(values);
-return values;
-};
-};
 // node_modules/@noble/post-quantum/utils.js
 var abytesDoc = abytes$1;
 var randomBytes = randomBytes$2;
@@ -2949,8 +3956,7 @@ function splitCoder(label, ...lengths) {
 const getLength = (c) => typeof c === "number" ? c : c.bytesLen;
 const bytesLen = lengths.reduce((sum, a) => sum + getLength(a), 0);
 return {
-bytesLen,
-encode: (bufs) => {
+bytesLen, encode: (bufs) => {
 const res = new Uint8Array(bytesLen);
 for (let i = 0, pos = 0; i < lengths.length; i++) {
 const c = lengths[i];
@@ -2962,8 +3968,7 @@ if (typeof c !== "number") b.fill(0);
 pos += l;
 }
 return res;
-},
-decode: (buf) => {
+}, decode: (buf) => {
 abytes$1(buf, bytesLen, label);
 const res = [];
 for (const c of lengths) {
@@ -2980,8 +3985,7 @@ function vecCoder(c, vecLen) {
 const coder = c;
 const bytesLen = vecLen * coder.bytesLen;
 return {
-bytesLen,
-encode: (u) => {
+bytesLen, encode: (u) => {
 const uArr = aarray(u, "u");
 if (uArr.length !== vecLen) throw new RangeError(`vecCoder.encode: wrong length=${uArr.length}. Expected: ${vecLen}`);
 const res = new Uint8Array(bytesLen);
@@ -2992,8 +3996,7 @@ b.fill(0);
 pos += b.length;
 }
 return res;
-},
-decode: (a) => {
+}, decode: (a) => {
 abytes$1(a, bytesLen);
 const r = [];
 for (let i = 0; i < a.length; i += coder.bytesLen) r.push(coder.decode(a.subarray(i, i + coder.bytesLen)));
@@ -3017,21 +4020,9 @@ abytes$1(ctx, void 0, "ctx");
 if (ctx.length > 255) throw new RangeError("context should be 255 bytes or less");
 return concatBytes$1(new Uint8Array([0, ctx.length]), ctx, msg);
 }
-var oidNistP = Uint8Array.from([
-6,
-9,
-96,
-134,
-72,
-1,
-101,
-3,
-4,
-2
-]);
+var oidNistP = Uint8Array.from([6, 9, 96, 134, 72, 1, 101, 3, 4, 2]);
 var XOF_OID_OUTPUT_LEN = (() => ({
-"060960864801650304020b": 32,
-"060960864801650304020c": 64
+"060960864801650304020b": 32, "060960864801650304020c": 64
 }))();
 function checkHash(hash, requiredStrength = 0) {
 if (typeof hash !== "function" || typeof hash.create !== "function") throw new TypeError("\"hash\" expected hash function, got type=" + typeof hash);
@@ -3081,39 +4072,26 @@ const field = isKyber ? {
 add: (a, b) => {
 const r = a + b | 0;
 return r >= Q ? r - Q | 0 : r;
-},
-sub: (a, b) => {
+}, sub: (a, b) => {
 const r = a - b | 0;
 return r < 0 ? r + Q | 0 : r;
-},
-mul: (a, b) => mod((a | 0) * (b | 0)) | 0,
-inv
+}, mul: (a, b) => mod((a | 0) * (b | 0)) | 0, inv
 } : {
-add: (a, b) => mod((a | 0) + (b | 0)) | 0,
-sub: (a, b) => mod((a | 0) - (b | 0)) | 0,
-mul: (a, b) => mod((a | 0) * (b | 0)) | 0,
-inv
+add: (a, b) => mod((a | 0) + (b | 0)) | 0, sub: (a, b) => mod((a | 0) - (b | 0)) | 0, mul: (a, b) => mod((a | 0) * (b | 0)) | 0, inv
 };
 const nttOpts = {
-N,
-roots: nttZetas,
-invertButterflies: true,
-skipStages: isKyber ? 1 : 0,
-brp: false
+N, roots: nttZetas, invertButterflies: true, skipStages: isKyber ? 1 : 0, brp: false
 };
 const dif = FFTCore(field, {
-dit: false,
-...nttOpts
+dit: false, ...nttOpts
 });
 const dit = FFTCore(field, {
-dit: true,
-...nttOpts
+dit: true, ...nttOpts
 });
 const NTT = {
 encode: (r) => {
 return dif(r);
-},
-decode: (r) => {
+}, decode: (r) => {
 dit(r);
 for (let i = 0; i < r.length; i++) r[i] = mod(F * r[i]);
 return r;
@@ -3128,8 +4106,7 @@ bufLen %= 8;
 const mask = getMask(d);
 const bytesLen = d * (N / 8);
 return {
-bytesLen,
-encode: (poly_) => {
+bytesLen, encode: (poly_) => {
 const poly = poly_;
 const r = new Uint8Array(bytesLen);
 for (let i = 0, buf = 0, bufLen = 0, pos = 0; i < poly.length; i++) {
@@ -3138,8 +4115,7 @@ bufLen += d;
 for (; bufLen >= 8; bufLen -= 8, buf >>= 8) r[pos++] = buf & 255;
 }
 return r;
-},
-decode: (bytes) => {
+}, decode: (bytes) => {
 const r = newPoly(N);
 for (let i = 0, buf = 0, bufLen = 0, pos = 0; i < bytes.length; i++) {
 buf |= bytes[i] << bufLen;
@@ -3151,14 +4127,9 @@ return r;
 };
 };
 return {
-mod,
-smod,
-nttZetas,
-NTT: {
-encode: (r) => NTT.encode(r),
-decode: (r) => NTT.decode(r)
-},
-bitsCoder
+mod, smod, nttZetas, NTT: {
+encode: (r) => NTT.encode(r), decode: (r) => NTT.decode(r)
+}, bitsCoder
 };
 };
 var createXofShake = (shake) => (seed, blockLen) => {
@@ -3172,10 +4143,8 @@ let calls = 0;
 let xofs = 0;
 return {
 stats: () => ({
-calls,
-xofs
-}),
-get: (x, y) => {
+calls, xofs
+}), get: (x, y) => {
 _seed[seedLen + 0] = x;
 _seed[seedLen + 1] = y;
 h.destroy();
@@ -3185,8 +4154,7 @@ return () => {
 xofs++;
 return h.xofInto(buf);
 };
-},
-clean: () => {
+}, clean: () => {
 h.destroy();
 cleanBytes(buf, _seed);
 }
@@ -3211,50 +4179,20 @@ var GAMMA2_1 = Math.floor(95232) | 0;
 var GAMMA2_2 = Math.floor(261888) | 0;
 var PARAMS = (() => Object.freeze({
 2: Object.freeze({
-K: 4,
-L: 4,
-D,
-GAMMA1: 2 ** 17,
-GAMMA2: GAMMA2_1,
-TAU: 39,
-ETA: 2,
-OMEGA: 80
-}),
-3: Object.freeze({
-K: 6,
-L: 5,
-D,
-GAMMA1: 2 ** 19,
-GAMMA2: GAMMA2_2,
-TAU: 49,
-ETA: 4,
-OMEGA: 55
-}),
-5: Object.freeze({
-K: 8,
-L: 7,
-D,
-GAMMA1: 2 ** 19,
-GAMMA2: GAMMA2_2,
-TAU: 60,
-ETA: 2,
-OMEGA: 75
+K: 4, L: 4, D, GAMMA1: 2 ** 17, GAMMA2: GAMMA2_1, TAU: 39, ETA: 2, OMEGA: 80
+}), 3: Object.freeze({
+K: 6, L: 5, D, GAMMA1: 2 ** 19, GAMMA2: GAMMA2_2, TAU: 49, ETA: 4, OMEGA: 55
+}), 5: Object.freeze({
+K: 8, L: 7, D, GAMMA1: 2 ** 19, GAMMA2: GAMMA2_2, TAU: 60, ETA: 2, OMEGA: 75
 })
 }))();
 var newPoly = (n) => new Int32Array(n);
 var crystals = genCrystals({
-N,
-Q,
-F,
-ROOT_OF_UNITY,
-newPoly,
-isKyber: false,
-brvBits: 8
+N, Q, F, ROOT_OF_UNITY, newPoly, isKyber: false, brvBits: 8
 });
 var id = (n) => n;
 var polyCoder = (d, compress = id, verify = id) => crystals.bitsCoder(d, {
-encode: (i) => compress(verify(i)),
-decode: (i) => verify(compress(i))
+encode: (i) => compress(verify(i)), decode: (i) => verify(compress(i))
 });
 var polyAdd = (a_, b_) => {
 const a = a_;
@@ -3310,12 +4248,10 @@ const decompose = (r) => {
 const rPlus = crystals.mod(r);
 const r0 = crystals.smod(rPlus, 2 * GAMMA2) | 0;
 if (rPlus - r0 === 8380416) return {
-r1: 0,
-r0: r0 - 1 | 0
+r1: 0, r0: r0 - 1 | 0
 };
 return {
-r1: Math.floor((rPlus - r0) / (2 * GAMMA2)) | 0,
-r0
+r1: Math.floor((rPlus - r0) / (2 * GAMMA2)) | 0, r0
 };
 };
 const HighBits = (r) => decompose(r).r1;
@@ -3333,13 +4269,11 @@ const Power2Round = (r) => {
 const rPlus = crystals.mod(r);
 const r0 = crystals.smod(rPlus, 2 ** D) | 0;
 return {
-r1: Math.floor((rPlus - r0) / 2 ** D) | 0,
-r0
+r1: Math.floor((rPlus - r0) / 2 ** D) | 0, r0
 };
 };
 const hintCoder = {
-bytesLen: OMEGA + K,
-encode: (h_) => {
+bytesLen: OMEGA + K, encode: (h_) => {
 const h = h_;
 if (h === false) throw new Error("hint.encode: hint is false");
 const res = new Uint8Array(OMEGA + K);
@@ -3348,8 +4282,7 @@ for (let j = 0; j < N; j++) if (h[i][j] !== 0) res[k++] = j;
 res[OMEGA + i] = k;
 }
 return res;
-},
-decode: (buf) => {
+}, decode: (buf) => {
 const h = [];
 let k = 0;
 for (let i = 0; i < K; i++) {
@@ -3425,8 +4358,7 @@ res0[i] = r0;
 res1[i] = r1;
 }
 return {
-r0: res0,
-r1: res1
+r0: res0, r1: res1
 };
 };
 const polyUseHint = (u_, h_) => {
@@ -3446,22 +4378,15 @@ v[i] = h;
 cnt += h;
 }
 return {
-v,
-cnt
+v, cnt
 };
 };
 const signRandBytes = 32;
 const seedCoder = splitCoder("seed", 32, 64, 32);
 const internal = Object.freeze({
-info: Object.freeze({ type: "internal-ml-dsa" }),
-lengths: Object.freeze({
-secretKey: secretCoder.bytesLen,
-publicKey: publicCoder.bytesLen,
-seed: 32,
-signature: sigCoder.bytesLen,
-signRand: signRandBytes
-}),
-keygen: (seed) => {
+info: Object.freeze({ type: "internal-ml-dsa" }), lengths: Object.freeze({
+secretKey: secretCoder.bytesLen, publicKey: publicCoder.bytesLen, seed: 32, signature: sigCoder.bytesLen, signRand: signRandBytes
+}), keygen: (seed) => {
 const seedDst = new Uint8Array(34);
 const randSeed = seed === void 0;
 if (randSeed) seed = randomBytes(32);
@@ -3491,23 +4416,14 @@ t1.push(r1);
 }
 const publicKey = publicCoder.encode([rho, t1]);
 const tr = shake256(publicKey, { dkLen: TR_BYTES });
-const secretKey = secretCoder.encode([
-rho,
-K_,
-tr,
-s1,
-s2,
-t0
-]);
+const secretKey = secretCoder.encode([rho, K_, tr, s1, s2, t0]);
 xof.clean();
 xofPrime.clean();
 cleanBytes(rho, rhoPrime, K_, s1, s2, s1Hat, t, t0, t1, tr, seedDst);
 return {
-publicKey,
-secretKey
+publicKey, secretKey
 };
-},
-getPublicKey: (secretKey) => {
+}, getPublicKey: (secretKey) => {
 const [rho, _K, _tr, s1, s2, _t0] = secretCoder.decode(secretKey);
 const xof = XOF128(rho);
 const s1Hat = s1.map((p) => crystals.NTT.encode(p.slice()));
@@ -3524,8 +4440,7 @@ t1.push(r1);
 xof.clean();
 cleanBytes(tmp, s1Hat, _t0, s1, s2);
 return publicCoder.encode([rho, t1]);
-},
-sign: (msg, secretKey, opts = {}) => {
+}, sign: (msg, secretKey, opts = {}) => {
 opts = validateSigOpts(opts, INTERNAL_SIG_OPT_KEYS);
 opts = validateInternalOpts(opts, INTERNAL_SIG_OPT_KEYS);
 const { extraEntropy: random, externalMu = false } = opts;
@@ -3605,18 +4520,13 @@ cleanBytes(cTilde, cs1, cHat, w1, w, z, y, h);
 continue;
 }
 x256.clean();
-const res = sigCoder.encode([
-cTilde,
-cs1,
-h
-]);
+const res = sigCoder.encode([cTilde, cs1, h]);
 cleanBytes(cTilde, cs1, h, cHat, w1, w, z, y, rhoprime, s1, s2, t0, ...A);
 if (!externalMu) cleanBytes(mu);
 return res;
 }
 throw new Error("Unreachable code path reached, report this error");
-},
-verify: (sig, msg, publicKey, opts = {}) => {
+}, verify: (sig, msg, publicKey, opts = {}) => {
 opts = validateInternalOpts(opts, INTERNAL_VER_OPT_KEYS);
 const { externalMu = false } = opts;
 if (externalMu) abytesDoc(msg, CRH_BYTES, "mu");
@@ -3647,47 +4557,31 @@ return equalBytes(cTilde, c2);
 }
 });
 return Object.freeze({
-info: Object.freeze({ type: "ml-dsa" }),
-internal,
-securityLevel,
-keygen: internal.keygen,
-lengths: internal.lengths,
-getPublicKey: internal.getPublicKey,
-sign: (msg, secretKey, opts = {}) => {
+info: Object.freeze({ type: "ml-dsa" }), internal, securityLevel, keygen: internal.keygen, lengths: internal.lengths, getPublicKey: internal.getPublicKey, sign: (msg, secretKey, opts = {}) => {
 opts = validateSigOpts(opts);
 const M = getMessage(msg, opts.context);
 const res = internal.sign(M, secretKey, {
-extraEntropy: opts.extraEntropy,
-externalMu: false
+extraEntropy: opts.extraEntropy, externalMu: false
 });
 cleanBytes(M);
 return res;
-},
-verify: (sig, msg, publicKey, opts = {}) => {
+}, verify: (sig, msg, publicKey, opts = {}) => {
 opts = validateVerOpts(opts);
 abytesDoc(sig, void 0, "signature");
 return internal.verify(sig, getMessage(msg, opts.context), publicKey, { externalMu: false });
-},
-prehash: (hash) => {
+}, prehash: (hash) => {
 checkHash(hash, securityLevel);
 const rawHash = hash;
 return Object.freeze({
-info: Object.freeze({ type: "hashml-dsa" }),
-securityLevel,
-lengths: internal.lengths,
-keygen: internal.keygen,
-getPublicKey: internal.getPublicKey,
-sign: (msg, secretKey, opts = {}) => {
+info: Object.freeze({ type: "hashml-dsa" }), securityLevel, lengths: internal.lengths, keygen: internal.keygen, getPublicKey: internal.getPublicKey, sign: (msg, secretKey, opts = {}) => {
 opts = validateSigOpts(opts);
 const M = getMessagePrehash(rawHash, msg, opts.context);
 const res = internal.sign(M, secretKey, {
-extraEntropy: opts.extraEntropy,
-externalMu: false
+extraEntropy: opts.extraEntropy, externalMu: false
 });
 cleanBytes(M);
 return res;
-},
-verify: (sig, msg, publicKey, opts = {}) => {
+}, verify: (sig, msg, publicKey, opts = {}) => {
 opts = validateVerOpts(opts);
 abytesDoc(sig, void 0, "signature");
 return internal.verify(sig, getMessagePrehash(rawHash, msg, opts.context), publicKey, { externalMu: false });
@@ -3697,581 +4591,16 @@ return internal.verify(sig, getMessagePrehash(rawHash, msg, opts.context), publi
 });
 }
 var ml_dsa65 = (() => getDilithium({
-...PARAMS[3],
-CRH_BYTES: 64,
-TR_BYTES: 64,
-C_TILDE_BYTES: 48,
-XOF128,
-XOF256,
-securityLevel: 192
+...PARAMS[3], CRH_BYTES: 64, TR_BYTES: 64, C_TILDE_BYTES: 48, XOF128, XOF256, securityLevel: 192
 }))();
-// node_modules/@noble/hashes/_md.js
-function Chi(a, b, c) {
-return a & b ^ ~a & c;
-}
-function Maj(a, b, c) {
-return a & b ^ a & c ^ b & c;
-}
-var HashMD = class {
-blockLen;
-outputLen;
-canXOF = false;
-padOffset;
-isLE;
-buffer;
-view;
-finished = false;
-length = 0;
-pos = 0;
-destroyed = false;
-constructor(blockLen, outputLen, padOffset, isLE) {
-this.blockLen = blockLen;
-this.outputLen = outputLen;
-this.padOffset = padOffset;
-this.isLE = isLE;
-this.buffer = new Uint8Array(blockLen);
-this.view = createView(this.buffer);
-}
-update(data) {
-aexists(this);
-abytes$1(data);
-const { view, buffer, blockLen } = this;
-const len = data.length;
-let processed = false;
-for (let pos = 0; pos < len;) {
-const take = Math.min(blockLen - this.pos, len - pos);
-if (take === blockLen) {
-const dataView = createView(data);
-for (; blockLen <= len - pos; pos += blockLen) this.process(dataView, pos);
-processed = true;
-continue;
-}
-buffer.set(pos === 0 && take === len ? data : data.subarray(pos, pos + take), this.pos);
-this.pos += take;
-pos += take;
-if (this.pos === blockLen) {
-this.process(view, 0);
-this.pos = 0;
-processed = true;
-}
-}
-this.length += data.length;
-if (processed) this.roundClean();
-return this;
-}
-digestInto(out) {
-aexists(this);
-aoutput(out, this);
-this.finished = true;
-const { buffer, view, blockLen, isLE } = this;
-let { pos } = this;
-buffer[pos++] = 128;
-buffer.fill(0, pos);
-if (this.padOffset > blockLen - pos) {
-this.process(view, 0);
-buffer.fill(0);
-}
-setU64FromNum(view, blockLen - 8, this.length * 8, isLE);
-this.process(view, 0);
-this.roundClean();
-const oview = out === buffer ? view : createView(out);
-const len = this.outputLen;
-const outLen = len / 4;
-const state = this.get();
-if (len % 4 || outLen > state.length) throw new Error("invalid outputLen");
-for (let i = 0; i < outLen; i++) oview.setUint32(4 * i, state[i], isLE);
-}
-digest() {
-const { buffer, outputLen } = this;
-this.digestInto(buffer);
-const res = buffer.slice(0, outputLen);
-this.destroy();
-return res;
-}
-_cloneIntoMeta(to) {
-const { buffer, length, finished, destroyed, pos } = this;
-to.destroyed = destroyed;
-to.finished = finished;
-to.length = length;
-to.pos = pos;
-if (pos) to.buffer.set(buffer);
-return to;
-}
-clone() {
-return this._cloneInto();
-}
-};
-var SHA256_IV = Uint32Array.from([
-1779033703,
-3144134277,
-1013904242,
-2773480762,
-1359893119,
-2600822924,
-528734635,
-1541459225
-]);
-var SHA512_IV = Uint32Array.from([
-1779033703,
-4089235720,
-3144134277,
-2227873595,
-1013904242,
-4271175723,
-2773480762,
-1595750129,
-1359893119,
-2917565137,
-2600822924,
-725511199,
-528734635,
-4215389547,
-1541459225,
-327033209
-]);
-// node_modules/@noble/hashes/sha2.js
-var SHA256_K = Uint32Array.from([
-1116352408,
-1899447441,
-3049323471,
-3921009573,
-961987163,
-1508970993,
-2453635748,
-2870763221,
-3624381080,
-310598401,
-607225278,
-1426881987,
-1925078388,
-2162078206,
-2614888103,
-3248222580,
-3835390401,
-4022224774,
-264347078,
-604807628,
-770255983,
-1249150122,
-1555081692,
-1996064986,
-2554220882,
-2821834349,
-2952996808,
-3210313671,
-3336571891,
-3584528711,
-113926993,
-338241895,
-666307205,
-773529912,
-1294757372,
-1396182291,
-1695183700,
-1986661051,
-2177026350,
-2456956037,
-2730485921,
-2820302411,
-3259730800,
-3345764771,
-3516065817,
-3600352804,
-4094571909,
-275423344,
-430227734,
-506948616,
-659060556,
-883997877,
-958139571,
-1322822218,
-1537002063,
-1747873779,
-1955562222,
-2024104815,
-2227730452,
-2361852424,
-2428436474,
-2756734187,
-3204031479,
-3329325298
-]);
-var SHA256_W = new Uint32Array(64);
-var SHA2_32B = class extends HashMD {
-A = 0;
-B = 0;
-C = 0;
-D = 0;
-E = 0;
-F = 0;
-G = 0;
-H = 0;
-constructor(outputLen, IV) {
-super(64, outputLen, 8, false);
-this.A = IV[0] | 0;
-this.B = IV[1] | 0;
-this.C = IV[2] | 0;
-this.D = IV[3] | 0;
-this.E = IV[4] | 0;
-this.F = IV[5] | 0;
-this.G = IV[6] | 0;
-this.H = IV[7] | 0;
-}
-get() {
-const { A, B, C, D, E, F, G, H } = this;
-return [
-A,
-B,
-C,
-D,
-E,
-F,
-G,
-H
-];
-}
-set(A, B, C, D, E, F, G, H) {
-this.A = A | 0;
-this.B = B | 0;
-this.C = C | 0;
-this.D = D | 0;
-this.E = E | 0;
-this.F = F | 0;
-this.G = G | 0;
-this.H = H | 0;
-}
-_cloneInto(to) {
-(to ||= new this.constructor()).set(...this.get());
-return this._cloneIntoMeta(to);
-}
-process(view, offset) {
-for (let i = 0; i < 16; i++, offset += 4) SHA256_W[i] = view.getUint32(offset, false);
-for (let i = 16; i < 64; i++) {
-const W15 = SHA256_W[i - 15];
-const W2 = SHA256_W[i - 2];
-const s0 = rotr(W15, 7) ^ rotr(W15, 18) ^ W15 >>> 3;
-const s1 = rotr(W2, 17) ^ rotr(W2, 19) ^ W2 >>> 10;
-SHA256_W[i] = s1 + SHA256_W[i - 7] + s0 + SHA256_W[i - 16] | 0;
-}
-let { A, B, C, D, E, F, G, H } = this;
-for (let i = 0; i < 64; i++) {
-const sigma1 = rotr(E, 6) ^ rotr(E, 11) ^ rotr(E, 25);
-const T1 = H + sigma1 + Chi(E, F, G) + SHA256_K[i] + SHA256_W[i] | 0;
-const T2 = (rotr(A, 2) ^ rotr(A, 13) ^ rotr(A, 22)) + Maj(A, B, C) | 0;
-H = G;
-G = F;
-F = E;
-E = D + T1 | 0;
-D = C;
-C = B;
-B = A;
-A = T1 + T2 | 0;
-}
-A = A + this.A | 0;
-B = B + this.B | 0;
-C = C + this.C | 0;
-D = D + this.D | 0;
-E = E + this.E | 0;
-F = F + this.F | 0;
-G = G + this.G | 0;
-H = H + this.H | 0;
-this.set(A, B, C, D, E, F, G, H);
-}
-roundClean() {
-clean(SHA256_W);
-}
-destroy() {
-this.destroyed = true;
-this.set(0, 0, 0, 0, 0, 0, 0, 0);
-clean(this.buffer);
-}
-};
-var _SHA256 = class extends SHA2_32B {
-constructor() {
-super(32, SHA256_IV);
-}
-};
-var K512 = (() => split([
-"0x428a2f98d728ae22",
-"0x7137449123ef65cd",
-"0xb5c0fbcfec4d3b2f",
-"0xe9b5dba58189dbbc",
-"0x3956c25bf348b538",
-"0x59f111f1b605d019",
-"0x923f82a4af194f9b",
-"0xab1c5ed5da6d8118",
-"0xd807aa98a3030242",
-"0x12835b0145706fbe",
-"0x243185be4ee4b28c",
-"0x550c7dc3d5ffb4e2",
-"0x72be5d74f27b896f",
-"0x80deb1fe3b1696b1",
-"0x9bdc06a725c71235",
-"0xc19bf174cf692694",
-"0xe49b69c19ef14ad2",
-"0xefbe4786384f25e3",
-"0x0fc19dc68b8cd5b5",
-"0x240ca1cc77ac9c65",
-"0x2de92c6f592b0275",
-"0x4a7484aa6ea6e483",
-"0x5cb0a9dcbd41fbd4",
-"0x76f988da831153b5",
-"0x983e5152ee66dfab",
-"0xa831c66d2db43210",
-"0xb00327c898fb213f",
-"0xbf597fc7beef0ee4",
-"0xc6e00bf33da88fc2",
-"0xd5a79147930aa725",
-"0x06ca6351e003826f",
-"0x142929670a0e6e70",
-"0x27b70a8546d22ffc",
-"0x2e1b21385c26c926",
-"0x4d2c6dfc5ac42aed",
-"0x53380d139d95b3df",
-"0x650a73548baf63de",
-"0x766a0abb3c77b2a8",
-"0x81c2c92e47edaee6",
-"0x92722c851482353b",
-"0xa2bfe8a14cf10364",
-"0xa81a664bbc423001",
-"0xc24b8b70d0f89791",
-"0xc76c51a30654be30",
-"0xd192e819d6ef5218",
-"0xd69906245565a910",
-"0xf40e35855771202a",
-"0x106aa07032bbd1b8",
-"0x19a4c116b8d2d0c8",
-"0x1e376c085141ab53",
-"0x2748774cdf8eeb99",
-"0x34b0bcb5e19b48a8",
-"0x391c0cb3c5c95a63",
-"0x4ed8aa4ae3418acb",
-"0x5b9cca4f7763e373",
-"0x682e6ff3d6b2b8a3",
-"0x748f82ee5defb2fc",
-"0x78a5636f43172f60",
-"0x84c87814a1f0ab72",
-"0x8cc702081a6439ec",
-"0x90befffa23631e28",
-"0xa4506cebde82bde9",
-"0xbef9a3f7b2c67915",
-"0xc67178f2e372532b",
-"0xca273eceea26619c",
-"0xd186b8c721c0c207",
-"0xeada7dd6cde0eb1e",
-"0xf57d4f7fee6ed178",
-"0x06f067aa72176fba",
-"0x0a637dc5a2c898a6",
-"0x113f9804bef90dae",
-"0x1b710b35131c471b",
-"0x28db77f523047d84",
-"0x32caab7b40c72493",
-"0x3c9ebe0a15c9bebc",
-"0x431d67c49c100d4c",
-"0x4cc5d4becb3e42b6",
-"0x597f299cfc657e2a",
-"0x5fcb6fab3ad6faec",
-"0x6c44198c4a475817"
-].map((n) => BigInt(n))))();
-var SHA512_Kh = (() => K512[0])();
-var SHA512_Kl = (() => K512[1])();
-var SHA512_W_H = new Uint32Array(80);
-var SHA512_W_L = new Uint32Array(80);
-var SHA2_64B = class extends HashMD {
-Ah = 0;
-Al = 0;
-Bh = 0;
-Bl = 0;
-Ch = 0;
-Cl = 0;
-Dh = 0;
-Dl = 0;
-Eh = 0;
-El = 0;
-Fh = 0;
-Fl = 0;
-Gh = 0;
-Gl = 0;
-Hh = 0;
-Hl = 0;
-constructor(outputLen, IV) {
-super(128, outputLen, 16, false);
-this.Ah = IV[0] | 0;
-this.Al = IV[1] | 0;
-this.Bh = IV[2] | 0;
-this.Bl = IV[3] | 0;
-this.Ch = IV[4] | 0;
-this.Cl = IV[5] | 0;
-this.Dh = IV[6] | 0;
-this.Dl = IV[7] | 0;
-this.Eh = IV[8] | 0;
-this.El = IV[9] | 0;
-this.Fh = IV[10] | 0;
-this.Fl = IV[11] | 0;
-this.Gh = IV[12] | 0;
-this.Gl = IV[13] | 0;
-this.Hh = IV[14] | 0;
-this.Hl = IV[15] | 0;
-}
-get() {
-const { Ah, Al, Bh, Bl, Ch, Cl, Dh, Dl, Eh, El, Fh, Fl, Gh, Gl, Hh, Hl } = this;
-return [
-Ah,
-Al,
-Bh,
-Bl,
-Ch,
-Cl,
-Dh,
-Dl,
-Eh,
-El,
-Fh,
-Fl,
-Gh,
-Gl,
-Hh,
-Hl
-];
-}
-set(Ah, Al, Bh, Bl, Ch, Cl, Dh, Dl, Eh, El, Fh, Fl, Gh, Gl, Hh, Hl) {
-this.Ah = Ah | 0;
-this.Al = Al | 0;
-this.Bh = Bh | 0;
-this.Bl = Bl | 0;
-this.Ch = Ch | 0;
-this.Cl = Cl | 0;
-this.Dh = Dh | 0;
-this.Dl = Dl | 0;
-this.Eh = Eh | 0;
-this.El = El | 0;
-this.Fh = Fh | 0;
-this.Fl = Fl | 0;
-this.Gh = Gh | 0;
-this.Gl = Gl | 0;
-this.Hh = Hh | 0;
-this.Hl = Hl | 0;
-}
-_cloneInto(to) {
-(to ||= new this.constructor()).set(...this.get());
-return this._cloneIntoMeta(to);
-}
-process(view, offset) {
-for (let i = 0; i < 16; i++, offset += 4) {
-SHA512_W_H[i] = view.getUint32(offset);
-SHA512_W_L[i] = view.getUint32(offset += 4);
-}
-for (let i = 16; i < 80; i++) {
-const W15h = SHA512_W_H[i - 15] | 0;
-const W15l = SHA512_W_L[i - 15] | 0;
-const s0h = rotrSH(W15h, W15l, 1) ^ rotrSH(W15h, W15l, 8) ^ shrSH(W15h, W15l, 7);
-const s0l = rotrSL(W15h, W15l, 1) ^ rotrSL(W15h, W15l, 8) ^ shrSL(W15h, W15l, 7);
-const W2h = SHA512_W_H[i - 2] | 0;
-const W2l = SHA512_W_L[i - 2] | 0;
-const s1h = rotrSH(W2h, W2l, 19) ^ rotrBH(W2h, W2l, 61) ^ shrSH(W2h, W2l, 6);
-const SUMl = add4L(s0l, rotrSL(W2h, W2l, 19) ^ rotrBL(W2h, W2l, 61) ^ shrSL(W2h, W2l, 6), SHA512_W_L[i - 7], SHA512_W_L[i - 16]);
-const SUMh = add4H(SUMl, s0h, s1h, SHA512_W_H[i - 7], SHA512_W_H[i - 16]);
-SHA512_W_H[i] = SUMh | 0;
-SHA512_W_L[i] = SUMl | 0;
-}
-let { Ah, Al, Bh, Bl, Ch, Cl, Dh, Dl, Eh, El, Fh, Fl, Gh, Gl, Hh, Hl } = this;
-for (let i = 0; i < 80; i++) {
-const sigma1h = rotrSH(Eh, El, 14) ^ rotrSH(Eh, El, 18) ^ rotrBH(Eh, El, 41);
-const sigma1l = rotrSL(Eh, El, 14) ^ rotrSL(Eh, El, 18) ^ rotrBL(Eh, El, 41);
-const CHIh = Eh & Fh ^ ~Eh & Gh;
-const CHIl = El & Fl ^ ~El & Gl;
-const T1ll = add5L(Hl, sigma1l, CHIl, SHA512_Kl[i], SHA512_W_L[i]);
-const T1h = add5H(T1ll, Hh, sigma1h, CHIh, SHA512_Kh[i], SHA512_W_H[i]);
-const T1l = T1ll | 0;
-const sigma0h = rotrSH(Ah, Al, 28) ^ rotrBH(Ah, Al, 34) ^ rotrBH(Ah, Al, 39);
-const sigma0l = rotrSL(Ah, Al, 28) ^ rotrBL(Ah, Al, 34) ^ rotrBL(Ah, Al, 39);
-const MAJh = Ah & Bh ^ Ah & Ch ^ Bh & Ch;
-const MAJl = Al & Bl ^ Al & Cl ^ Bl & Cl;
-Hh = Gh | 0;
-Hl = Gl | 0;
-Gh = Fh | 0;
-Gl = Fl | 0;
-Fh = Eh | 0;
-Fl = El | 0;
-({h: Eh, l: El} = add(Dh | 0, Dl | 0, T1h | 0, T1l | 0));
-Dh = Ch | 0;
-Dl = Cl | 0;
-Ch = Bh | 0;
-Cl = Bl | 0;
-Bh = Ah | 0;
-Bl = Al | 0;
-const All = add3L(T1l, sigma0l, MAJl);
-Ah = add3H(All, T1h, sigma0h, MAJh);
-Al = All | 0;
-}
-({h: Ah, l: Al} = add(this.Ah | 0, this.Al | 0, Ah | 0, Al | 0));
-({h: Bh, l: Bl} = add(this.Bh | 0, this.Bl | 0, Bh | 0, Bl | 0));
-({h: Ch, l: Cl} = add(this.Ch | 0, this.Cl | 0, Ch | 0, Cl | 0));
-({h: Dh, l: Dl} = add(this.Dh | 0, this.Dl | 0, Dh | 0, Dl | 0));
-({h: Eh, l: El} = add(this.Eh | 0, this.El | 0, Eh | 0, El | 0));
-({h: Fh, l: Fl} = add(this.Fh | 0, this.Fl | 0, Fh | 0, Fl | 0));
-({h: Gh, l: Gl} = add(this.Gh | 0, this.Gl | 0, Gh | 0, Gl | 0));
-({h: Hh, l: Hl} = add(this.Hh | 0, this.Hl | 0, Hh | 0, Hl | 0));
-this.set(Ah, Al, Bh, Bl, Ch, Cl, Dh, Dl, Eh, El, Fh, Fl, Gh, Gl, Hh, Hl);
-}
-roundClean() {
-clean(SHA512_W_H, SHA512_W_L);
-}
-destroy() {
-this.destroyed = true;
-clean(this.buffer);
-this.set(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-}
-};
-var _SHA512 = class extends SHA2_64B {
-constructor() {
-super(64, SHA512_IV);
-}
-};
-var sha256 = createHasher(() => new _SHA256(), oidNist(1));
-var sha512 = createHasher(() => new _SHA512(), oidNist(3));
-// src/verify/digest.ts
-var HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
-function toHex$1(bytes) {
-let out = "";
-for (const byte of bytes) out += HEX[byte];
-return out;
-}
-function fromHex(text) {
-const bytes = new Uint8Array(text.length / 2);
-for (let at = 0; at < bytes.length; at++) bytes[at] = Number.parseInt(text.slice(2 * at, 2 * at + 2), 16);
-return bytes;
-}
-function sha3Hex(data) {
-return toHex$1(sha3_256(data));
-}
-function sha256Bytes(data) {
-return sha256(data);
-}
-function sha256Hex(data) {
-return toHex$1(sha256(typeof data === "string" ? encoder.encode(data) : data));
-}
-function startSha256() {
-const hash = sha256.create();
-return {
-update: (data) => void hash.update(data),
-hex: () => toHex$1(hash.digest())
-};
-}
-function decodeBase64(text) {
-const digits = text.endsWith("==") ? text.slice(0, -2) : text.endsWith("=") ? text.slice(0, -1) : text;
-if (text.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(digits)) return null;
-return Uint8Array.from(atob(text), (unit) => unit.charCodeAt(0));
-}
-var HEX64 = /^[0-9a-f]{64}$/;
 // src/verify/ml_dsa.ts
-var SIGNATURE$1 = /^[0-9a-f]{6618}$/;
-var PUBLIC$1 = /^[0-9a-f]{3904}$/;
+var SIGNATURE = /^[0-9a-f]{6618}$/;
+var PUBLIC = /^[0-9a-f]{3904}$/;
 function isMlDsaSignatureHex(signature) {
-return SIGNATURE$1.test(signature);
+return SIGNATURE.test(signature);
 }
 function verifyMlDsa(publicHex, message, signature) {
-if (!PUBLIC$1.test(publicHex) || !SIGNATURE$1.test(signature)) return false;
+if (!PUBLIC.test(publicHex) || !SIGNATURE.test(signature)) return false;
 try {
 return ml_dsa65.verify(fromHex(signature), message, fromHex(publicHex));
 } catch {
@@ -4307,12 +4636,7 @@ rpId;
 credential;
 fingerprint;
 constructor(data, where) {
-const object = checkObject(data, `${where}.passkey`, [
-"alg",
-"public_key",
-"rp_id",
-"credential"
-]);
+const object = checkObject(data, `${where}.passkey`, ["alg", "public_key", "rp_id", "credential"]);
 const alg = object.get("alg");
 if (alg !== "ES256" && alg !== "EdDSA") throw new BadInput(`${where}: passkey.alg must be one of ${ES256}, ${EDDSA}`);
 this.alg = alg;
@@ -4324,28 +4648,17 @@ decodeBase64url(this.credential);
 this.fingerprint = toHex$1(sha256Bytes(fromHex(this.publicKey))).slice(0, 16);
 }
 fields() {
-return new Map([
-["alg", this.alg],
-["public_key", this.publicKey],
-["rp_id", this.rpId],
-["credential", this.credential]
-]);
+return new Map([["alg", this.alg], ["public_key", this.publicKey], ["rp_id", this.rpId], ["credential", this.credential]]);
 }
 equals(other) {
 return other instanceof Passkey && other.alg === this.alg && other.publicKey === this.publicKey && other.rpId === this.rpId && other.credential === this.credential;
 }
 };
 function readPasskeySignature(data, where) {
-const object = checkObject(data, where, [
-"authenticator_data",
-"client_data",
-"signature"
-]);
+const object = checkObject(data, where, ["authenticator_data", "client_data", "signature"]);
 const part = (name) => textField(object.get(name), `${where}.${name}`, BASE64URL);
 const signed = {
-authenticator_data: part("authenticator_data"),
-client_data: part("client_data"),
-signature: part("signature")
+authenticator_data: part("authenticator_data"), client_data: part("client_data"), signature: part("signature")
 };
 if (Object.values(signed).reduce((sum, text) => sum + text.length, 0) > SIGNATURE_MAX) throw new BadInput(`${where} has more than ${SIGNATURE_MAX} characters`);
 return signed;
@@ -4368,8 +4681,7 @@ if (bytes[0] !== 48 || bytes[1] !== bytes.length - 2) return null;
 const r = readInteger();
 const s = r === null ? null : readInteger();
 return r === null || s === null || place !== bytes.length ? null : {
-r,
-s
+r, s
 };
 }
 function normaliseEs256(bytes) {
@@ -4437,20 +4749,14 @@ return JSON.stringify(String(value)).slice(0, most);
 var SIGNATURES_MAX = 64;
 var STATEMENT_MAX$1 = 262144;
 var CHECKPOINT_MAX = 12582912;
-var PASSKEY_PURPOSES = [
-"approval",
-"enrolment",
-"withdrawal"
-];
+var PASSKEY_PURPOSES = ["approval", "enrolment", "withdrawal"];
 var PURPOSE$1 = /^[a-z][a-z0-9-]{0,31}$/;
 var FINGERPRINT = /^[0-9a-f]{16}$/;
 var ED25519$1 = /^[0-9a-f]{128}$/;
 var ML_DSA_65$1 = /^[0-9a-f]{6618}$/;
 function signatureFields({ by, ed25519, ml_dsa_65, passkey }) {
 if (passkey === null) return new Map(Object.entries({
-by,
-ed25519,
-ml_dsa_65
+by, ed25519, ml_dsa_65
 }));
 return new Map([["by", by], ["passkey", new Map(Object.entries(passkey))]]);
 }
@@ -4475,29 +4781,11 @@ return text;
 }
 function isCalendarTime(text) {
 const [year, month, day, hour, minute, second] = text.slice(0, 19).split(/[-T:]/).map(Number);
-const days = [
-31,
-year % 4 === 0 && year % 100 !== 0 || year % 400 === 0 ? 29 : 28,
-31,
-30,
-31,
-30,
-31,
-31,
-30,
-31,
-30,
-31
-][month - 1] ?? 0;
+const days = [31, year % 4 === 0 && year % 100 !== 0 || year % 400 === 0 ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1] ?? 0;
 return year >= 1 && day >= 1 && day <= days && hour <= 23 && minute <= 59 && second <= 59;
 }
 function readStatement(data, where = "statement") {
-const object = checkObject(data, where, [
-"v",
-"purpose",
-"content",
-"signatures"
-]);
+const object = checkObject(data, where, ["v", "purpose", "content", "signatures"]);
 checkVersion(object.get("v"), where);
 const purpose = textField(object.get("purpose"), `${where}.purpose`, PURPOSE$1);
 const signatures = object.get("signatures");
@@ -4505,32 +4793,20 @@ if (!Array.isArray(signatures) || signatures.length > SIGNATURES_MAX) throw new 
 const content = object.get("content");
 statementBytes(purpose, content);
 return {
-purpose,
-content,
-signatures: signatures.map((item, at) => readSignature(item, `${where}.signatures[${at}]`, purpose))
+purpose, content, signatures: signatures.map((item, at) => readSignature(item, `${where}.signatures[${at}]`, purpose))
 };
 }
 function readSignature(item, where, purpose) {
 if (PASSKEY_PURPOSES.includes(purpose) && isObject(item) && item.has("passkey")) {
 const object = checkObject(item, where, ["by", "passkey"]);
 return {
-by: textField(object.get("by"), `${where}.by`, FINGERPRINT),
-ed25519: "",
-ml_dsa_65: "",
-passkey: readPasskeySignature(object.get("passkey"), `${where}.passkey`)
+by: textField(object.get("by"), `${where}.by`, FINGERPRINT), ed25519: "", ml_dsa_65: "", passkey: readPasskeySignature(object.get("passkey"), `${where}.passkey`)
 };
 }
-const object = checkObject(item, where, [
-"by",
-"ed25519",
-"ml_dsa_65"
-]);
+const object = checkObject(item, where, ["by", "ed25519", "ml_dsa_65"]);
 const second = object.get("ml_dsa_65");
 return {
-by: textField(object.get("by"), `${where}.by`, FINGERPRINT),
-ed25519: textField(object.get("ed25519"), `${where}.ed25519`, ED25519$1),
-ml_dsa_65: second === "" ? "" : textField(second, `${where}.ml_dsa_65`, ML_DSA_65$1),
-passkey: null
+by: textField(object.get("by"), `${where}.by`, FINGERPRINT), ed25519: textField(object.get("ed25519"), `${where}.ed25519`, ED25519$1), ml_dsa_65: second === "" ? "" : textField(second, `${where}.ml_dsa_65`, ML_DSA_65$1), passkey: null
 };
 }
 function statementBytes(purpose, content) {
@@ -4549,22 +4825,16 @@ const message = statementBytes(statement.purpose, statement.content);
 return statement.signatures.map((signature) => {
 const candidates = ring.lookup(signature.by);
 if (candidates.length === 0) return {
-by: signature.by,
-outcome: ring.isClosed ? "invalid" : "unknown",
-key: null
+by: signature.by, outcome: ring.isClosed ? "invalid" : "unknown", key: null
 };
 for (const key of candidates) {
 if (!ed25519.verify(key.ed25519, message, signature.ed25519)) continue;
 if (key.mlDsa === "" || verifyMlDsa(key.mlDsa, message, signature.ml_dsa_65)) return {
-by: signature.by,
-outcome: "valid",
-key
+by: signature.by, outcome: "valid", key
 };
 }
 return {
-by: signature.by,
-outcome: "invalid",
-key: null
+by: signature.by, outcome: "invalid", key: null
 };
 });
 }
@@ -4572,12 +4842,7 @@ key: null
 var ED25519 = /^[0-9a-f]{64}$/;
 var ML_DSA_65 = /^[0-9a-f]{3904}$/;
 var IDENTITY = /^(?:ledger|(?:agent|person|policy):[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})$/;
-var PURPOSES = [
-"seal",
-"approve",
-"policy",
-"checkpoint"
-];
+var PURPOSES = ["seal", "approve", "policy", "checkpoint"];
 var EPOCH_MAX = 1e6;
 var CLASSIC = "ed25519";
 var HYBRID = "ed25519+ml-dsa-65";
@@ -4619,45 +4884,19 @@ toString() {
 return `${this.identity}, purpose ${this.purpose}`;
 }
 };
-var ENTRY_KEYS = [...[
-"identity",
-"purpose",
-"epoch",
-"created_at",
-"retired_at",
-"statement"
-], ...[
-"public_key",
-"public_key_pq",
-"algorithm",
-"fingerprint",
-"status"
-]];
+var ENTRY_KEYS = [...["identity", "purpose", "epoch", "created_at", "retired_at", "statement"], ...["public_key", "public_key_pq", "algorithm", "fingerprint", "status"]];
 function readRingEntry(data, where = "entry") {
 const object = checkObject(data, where, ENTRY_KEYS);
 const get = (name) => object.get(name);
-const [identity, purpose, epoch, statement] = [
-get("identity"),
-get("purpose"),
-get("epoch"),
-get("statement")
-];
+const [identity, purpose, epoch, statement] = [get("identity"), get("purpose"), get("epoch"), get("statement")];
 if (typeof identity !== "string" || !IDENTITY.test(identity)) throw new BadInput(`${where} names no identity`);
 if (typeof purpose !== "string" || !PURPOSES.includes(purpose)) throw new BadInput(`${where} names no purpose`);
 if (!isInteger(epoch) || !(epoch.value >= 0 && epoch.value <= EPOCH_MAX)) throw new BadInput(`${where} has a bad epoch`);
 const entry = {
-identity,
-purpose,
-epoch: epoch.value,
-key: new PublicKey(get("public_key"), get("public_key_pq")),
-createdAt: timeField(get("created_at"), `${where}.created_at`),
-retiredAt: get("retired_at") === null ? null : timeField(get("retired_at"), `${where}.retired_at`),
-statement: statement === null ? null : readStatement(statement, `${where}.statement`)
+identity, purpose, epoch: epoch.value, key: new PublicKey(get("public_key"), get("public_key_pq")), createdAt: timeField(get("created_at"), `${where}.created_at`), retiredAt: get("retired_at") === null ? null : timeField(get("retired_at"), `${where}.retired_at`), statement: statement === null ? null : readStatement(statement, `${where}.statement`)
 };
 const derived = {
-algorithm: entry.key.algorithm,
-fingerprint: entry.key.fingerprint,
-status: entry.retiredAt === null ? "active" : "retired"
+algorithm: entry.key.algorithm, fingerprint: entry.key.fingerprint, status: entry.retiredAt === null ? "active" : "retired"
 };
 for (const [name, value] of Object.entries(derived)) if (get(name) !== value) throw new BadInput(`${where}.${name} contradicts the rest of the entry`);
 return entry;
@@ -4724,10 +4963,7 @@ if (statement.purpose !== "rotation" || typeof identity !== "string" || old.ed25
 const results = checkStatement(statement, new Ring([old, next], { isClosed: true }), ed25519);
 const signed = (key) => results.some((one) => one.outcome === "valid" && one.key?.equals(key));
 return signed(old) && signed(next) ? {
-identity,
-old,
-new: next,
-at
+identity, old, new: next, at
 } : null;
 } catch (error) {
 if (error instanceof BadInput) return null;
@@ -4772,15 +5008,11 @@ pins.value = await settle((await openStore()).transaction("pins").objectStore("p
 function pinKey(key, origin) {
 if (pins.value.some((pin) => pin.publicKey === key.ed25519 && (pin.publicKeyPq || !key.mlDsa))) return;
 const pin = {
-publicKey: key.ed25519,
-publicKeyPq: key.mlDsa,
-origin,
-at: new Date().toISOString()
+publicKey: key.ed25519, publicKeyPq: key.mlDsa, origin, at: new Date().toISOString()
 };
 pins.value = [...pins.value.filter((one) => one.publicKey !== pin.publicKey), pin];
 change((store) => store.put({
-scope,
-...pin
+scope, ...pin
 }));
 }
 function unpinKey(publicKey) {
@@ -4807,17 +5039,28 @@ const all = new Map(await recallHeads(ledger));
 for (const [chain, head] of heads) if ((all.get(chain)?.count ?? 0) < head.count) all.set(chain, head);
 try {
 (await openStore()).transaction("heads", "readwrite").objectStore("heads").put({
-scope: ledger,
-heads: [...all].slice(0, HEADS_MAX$1)
+scope: ledger, heads: [...all].slice(0, HEADS_MAX$1)
 });
 } catch {}
+}
+var NO_KEY = "This is no key. Give 64 hex digits, or the file that aver keys export writes.";
+function checkUsable(key) {
+if (!isPrimeOrderPoint(key.ed25519)) throw new Error(`${key.fingerprint} is not a usable Ed25519 public key: nobody can sign with it. Copy the key again.`);
+return key;
 }
 function readKeys(text) {
 const plain = text.trim();
 if (/^[0-9a-f]{16}$/.test(plain)) throw new Error("These 16 digits are only a fingerprint. Ask for the whole key: 64 digits.");
-if (/^[0-9A-Fa-f]{64}$/.test(plain)) return [new PublicKey(plain.toLowerCase())];
-const found = readKeyList(plain);
-if (!found.length) throw new Error("There is no key in it. Give 64 hex digits, or the file that aver keys export writes.");
+if (/^[0-9A-Fa-f]{64}$/.test(plain)) return [checkUsable(new PublicKey(plain.toLowerCase()))];
+if (!/^[[{]/.test(plain)) throw new Error(NO_KEY);
+let found;
+try {
+found = readKeyList(plain);
+} catch (error) {
+if (error instanceof BadInput) throw new Error(`${NO_KEY} It looks like a file, but cannot be read: ${error.message}.`);
+throw error;
+}
+if (!found.length) throw new Error(NO_KEY);
 return found;
 }
 function readKeyList(text) {
@@ -4833,7 +5076,7 @@ else for (const item of value.values()) look(item);
 } else if (typeof value === "string" && /^[0-9a-f]{64}$/.test(value)) found.push(new PublicKey(value));
 };
 look(data);
-return found;
+return found.map(checkUsable);
 }
 // src/source/trusted.ts
 var DATA_FILE = /^explorer\/data\/(?:names|[0-9]{1,7})\.js$/;
@@ -4878,13 +5121,10 @@ const worker = this.start(isOpening);
 const id = this.nextId++;
 return new Promise((resolve, reject) => {
 this.waiting.set(id, {
-resolve,
-reject,
-...progress ? { progress } : {}
+resolve, reject, ...progress ? { progress } : {}
 });
 worker.postMessage({
-...request,
-id
+...request, id
 });
 });
 }
@@ -4905,22 +5145,16 @@ const ports = Array.from({ length: this.crewWanted }, () => {
 const { port1, port2 } = new MessageChannel();
 const helper = this.startOne();
 helper.postMessage({
-id: 0,
-type: "assist",
-port: port2
+id: 0, type: "assist", port: port2
 }, [port2]);
 this.crew.push(helper);
 return port1;
 });
 if (ports.length) worker.postMessage({
-id: 0,
-type: "crew",
-ports
+id: 0, type: "crew", ports
 }, ports);
 if (!isOpening && this.opened !== null) worker.postMessage({
-id: 0,
-type: "open",
-thing: this.opened
+id: 0, type: "open", thing: this.opened
 });
 this.looks = 0;
 this.watch = setInterval(() => this.look(), LOOK_EVERY$1);
@@ -4960,19 +5194,16 @@ return "";
 }
 function takeSecrets() {
 if (location.protocol === "file:") return {
-token: "",
-keys: ""
+token: "", keys: ""
 };
 const fragment = location.hash.slice(1);
 if (!fragment.startsWith("token=")) return {
-token: recall$1(TOKEN),
-keys: recall$1(KEYS$1)
+token: recall$1(TOKEN), keys: recall$1(KEYS$1)
 };
 const given = new URLSearchParams(fragment);
 history.replaceState(null, "", `${location.pathname}${location.search}#/`);
 const found = {
-token: given.get("token") ?? "",
-keys: given.get("keys") ?? ""
+token: given.get("token") ?? "", keys: given.get("keys") ?? ""
 };
 try {
 sessionStorage.setItem(TOKEN, found.token);
@@ -5037,19 +5268,15 @@ var doorServer = y$1(null);
 var server = O(() => thing.value?.live ? doorServer.value : null);
 var home$1 = y$1(null);
 var liveState = y$1({
-isLive: false,
-since: "",
-words: ""
+isLive: false, since: "", words: ""
 });
 var news = y$1({
-heads: 0,
-approvals: 0,
-index: 0
+heads: 0, approvals: 0, index: 0
 });
 var unjudged = y$1(0);
 var original = null;
 var retryLive = () => {};
-O(() => judgement.value.state === "done" ? judgement.value.verdict : null);
+var verdict = O(() => judgement.value.state === "done" ? judgement.value.verdict : null);
 var totalRecords = O(() => (contents.value?.chains ?? []).reduce((sum, chain) => sum + (chain.length ?? 0), 0));
 function judgementOf(chain) {
 const own = chainJudgements.value.get(chain);
@@ -5058,17 +5285,12 @@ return own !== void 0 && judgement.value.state !== "done" ? own : judgement.valu
 function findingsOf(chain) {
 const found = judgementOf(chain);
 if (found.state !== "done") return [];
-const isAlone = ![
-"bundle",
-"ledger",
-"report"
-].includes(contents.value?.format ?? "");
+const isAlone = !["bundle", "ledger", "report"].includes(contents.value?.format ?? "");
 return found.verdict.findings.filter((finding) => finding.place.chain === chain || isAlone && finding.place.chain === null);
 }
 function pinnedKeys() {
 return pins.value.map(({ publicKey, publicKeyPq }) => ({
-publicKey,
-publicKeyPq
+publicKey, publicKeyPq
 }));
 }
 function scopeOf(found, { ledger, tenant }) {
@@ -5089,8 +5311,7 @@ problem.value = "";
 opening.value = `Reading ${found.name}`;
 try {
 const listed = await connection.ask({
-type: "open",
-thing: found
+type: "open", thing: found
 });
 if (!change) await enterScope(scopeOf(found, listed));
 contents.value = listed;
@@ -5108,8 +5329,7 @@ const [found, listed] = [thing.value, contents.value];
 if (found === null || listed === null || judgement.value.state === "working") return;
 const [keys, records] = [pins.value, totalRecords.value];
 judgement.value = {
-state: "working",
-progress: null
+state: "working", progress: null
 };
 spoken.value = "Verifying";
 const done = await judge(found, listed, null, (next) => {
@@ -5130,8 +5350,7 @@ const set = (next) => {
 chainJudgements.value = new Map(chainJudgements.value).set(chain, next);
 };
 set({
-state: "working",
-progress: null
+state: "working", progress: null
 });
 const done = await judge(found, listed, [chain], set);
 if (thing.value !== found) return;
@@ -5144,31 +5363,23 @@ const scope = scopeOf(found, listed);
 try {
 const remembered = changed.value ? copyHeads : scope === "files" ? [] : await recallHeads(scope);
 await judges.ask({
-type: "open",
-thing: found
+type: "open", thing: found
 });
 const { heads, ...result } = await judges.ask({
-type: "verify",
-keys: pinnedKeys(),
-remembered,
-chains
+type: "verify", keys: pinnedKeys(), remembered, chains
 }, (progress) => {
 if (thing.value === found) report({
-state: "working",
-progress
+state: "working", progress
 });
 });
 if (scope !== "files" && !changed.value && isSignedByPins(result.verdict)) await rememberHeads(scope, heads);
 if (!changed.value) copyHeads = heads;
 return {
-state: "done",
-...result,
-at: new Date()
+state: "done", ...result, at: new Date()
 };
 } catch (error) {
 return {
-state: "not judged",
-words: error instanceof NotJudgedHere ? error.message : `the verifier broke down: ${error.message}`
+state: "not judged", words: error instanceof NotJudgedHere ? error.message : `the verifier broke down: ${error.message}`
 };
 }
 }
@@ -5192,21 +5403,17 @@ async function tryChange(chain, place, change, words) {
 const found = thing.value;
 if (found === null) return;
 const { files } = await connection.ask({
-type: "change",
-chain,
-place,
-change
+type: "change", chain, place, change
 });
 const replaced = new Map(files);
 original ??= found;
 location.hash = "#/";
 await openThing({
-...found,
-files: found.files.flatMap(([path, blob]) => {
+...found, files: found.files.flatMap(([path, blob]) => {
 const other = replaced.has(path) ? replaced.get(path) : blob;
 return other ? [[path, other]] : [];
 })
-}, words);
+}, changed.value ? `${changed.value}; then ${words}` : words);
 }
 async function undoChange() {
 const found = original;
@@ -5220,43 +5427,15 @@ function reconnect() {
 retryLive();
 }
 // src/verify/verdict.ts
-var CHECKS = [...[
-"schema",
-"canonical",
-"content",
-"signature",
-"signature_pq",
-"links",
-"genesis",
-"identity",
-"columns"
-], ...[
-"store",
-"keys",
-"blobs",
-"meta",
-"profile"
-]];
-var RUN_CHECKS = [
-"receipts",
-"parents",
-"sealed",
-"gates",
-"proof"
-];
-var ACT_CHECKS = [
-"evidence",
-"effects",
-"delegation"
-];
+var CHECKS = [...["schema", "canonical", "content", "signature", "signature_pq", "links", "genesis", "identity", "columns"], ...["store", "keys", "blobs", "meta", "profile"]];
+var RUN_CHECKS = ["receipts", "parents", "sealed", "gates", "proof"];
+var ACT_CHECKS = ["evidence", "effects", "delegation"];
 var FINDINGS_KEPT$1 = 100;
 var NOTE_MAX = 400;
 var DOES_NOT_APPLY = "does not apply here";
 function place(chain = null, sequence = null, source = null) {
 return {
-chain,
-sequence: sequence !== null && (typeof sequence !== "bigint" || sequence <= Number.MAX_SAFE_INTEGER && sequence >= 0n) ? Number(sequence) : sequence,
-source
+chain, sequence: sequence !== null && (typeof sequence !== "bigint" || sequence <= Number.MAX_SAFE_INTEGER && sequence >= 0n) ? Number(sequence) : sequence, source
 };
 }
 function unrecordedKey(key, trace) {
@@ -5284,30 +5463,18 @@ countOf({ check, status, code }) {
 const name = `${check}\n${status}\n${code}`;
 let counted = this.counts.get(name);
 if (counted === void 0) this.counts.set(name, counted = {
-check,
-status,
-code,
-count: 0
+check, status, code, count: 0
 });
 return counted;
 }
 fail(check, code, words, where = place(), proof) {
 this.add({
-check,
-status: "failed",
-code,
-words,
-place: where,
-...proof === void 0 ? {} : { proof }
+check, status: "failed", code, words, place: where, ...proof === void 0 ? {} : { proof }
 });
 }
 warn(check, code, words, where = place()) {
 this.add({
-check,
-status: "warning",
-code,
-words,
-place: where
+check, status: "warning", code, words, place: where
 });
 }
 countDone(check, times = 1) {
@@ -5316,8 +5483,7 @@ this.done.set(check, (this.done.get(check) ?? 0) + times);
 skip(check, reason, { matters }) {
 const before = this.skipped.get(check);
 if (before === void 0 || matters && !before.matters) this.skipped.set(check, {
-reason,
-matters
+reason, matters
 });
 }
 hasFailed() {
@@ -5348,22 +5514,9 @@ for (const [profile, count] of other.profiles) this.profiles.set(profile, (this.
 }
 };
 function conclude(subject, tally, level = "signature", expected = CHECKS) {
-const checks = [...new Set([
-...expected,
-...tally.done.keys(),
-...tally.skipped.keys(),
-...tally.findings.map((one) => one.check)
-])].map((name) => buildCheck(name, tally));
+const checks = [...new Set([...expected, ...tally.done.keys(), ...tally.skipped.keys(), ...tally.findings.map((one) => one.check)])].map((name) => buildCheck(name, tally));
 return {
-subject,
-status: statusOf(checks, tally.findings, tally.records),
-level,
-records: tally.records,
-earlier: 0,
-chains: tally.chains,
-first_bad: tally.findings.find((finding) => finding.status === "failed") ?? null,
-checks,
-findings: tally.findings
+subject, status: statusOf(checks, tally.findings, tally.records), level, records: tally.records, earlier: 0, chains: tally.chains, first_bad: tally.findings.find((finding) => finding.status === "failed") ?? null, checks, findings: tally.findings
 };
 }
 function statusOf(checks, findings, records) {
@@ -5373,11 +5526,7 @@ return checks.some((check) => check.status === "warning" || check.status === "no
 }
 function buildCheck(name, tally) {
 const skipped = tally.skipped.get(name);
-for (const status of [
-"failed",
-"not_checked",
-"warning"
-]) {
+for (const status of ["failed", "not_checked", "warning"]) {
 const first = tally.findings.find((finding) => finding.check === name && finding.status === status);
 if (first === void 0) continue;
 let count = 0;
@@ -5385,200 +5534,96 @@ for (const counted of tally.counts.values()) if (counted.check === name && count
 let more = count > 1 ? ` (${count} in all)` : "";
 if (skipped?.matters && status !== "failed") more = `${more}; not all: ${skipped.reason}`;
 return {
-name,
-status,
-reason: first.words + more,
-code: first.code,
-place: first.place,
-count,
-matters: true
+name, status, reason: first.words + more, code: first.code, place: first.place, count, matters: true
 };
 }
 const plain = {
-name,
-code: null,
-place: null
+name, code: null, place: null
 };
 if (name === "profile" && tally.profiles.size) {
 const parts = [...tally.profiles].sort(([one], [other]) => one < other ? -1 : 1);
 const count = parts.reduce((sum, [, times]) => sum + times, 0);
 const reason = parts.map(([profile, times]) => `${profile}: ${times}`).join(", ");
 return {
-...plain,
-status: "passed",
-reason,
-count,
-matters: false
+...plain, status: "passed", reason, count, matters: false
 };
 }
 const times = tally.done.get(name);
 if (times !== void 0) {
 if (skipped?.matters) return {
-...plain,
-status: "not_checked",
-reason: `not all: ${skipped.reason}`,
-count: times,
-matters: true
+...plain, status: "not_checked", reason: `not all: ${skipped.reason}`, count: times, matters: true
 };
 return {
-...plain,
-status: "passed",
-reason: tally.notes.get(name) ?? `${times} checked`,
-count: times,
-matters: false
+...plain, status: "passed", reason: tally.notes.get(name) ?? `${times} checked`, count: times, matters: false
 };
 }
 const { reason, matters } = skipped ?? {
-reason: "does not apply here",
-matters: false
+reason: "does not apply here", matters: false
 };
 return {
-...plain,
-status: "not_checked",
-reason,
-count: 0,
-matters
+...plain, status: "not_checked", reason, count: 0, matters
 };
 }
 function verdictDocument(verdict) {
 return {
-subject: verdict.subject,
-status: verdict.status,
-level: verdict.level,
-records: verdict.records,
-earlier: verdict.earlier,
-chains: verdict.chains,
-first_bad: verdict.first_bad,
-checks: verdict.checks.map(({ name, status, reason, code, place: where, count }) => {
+subject: verdict.subject, status: verdict.status, level: verdict.level, records: verdict.records, earlier: verdict.earlier, chains: verdict.chains, first_bad: verdict.first_bad, checks: verdict.checks.map(({ name, status, reason, code, place: where, count }) => {
 return {
-name,
-status,
-reason,
-code,
-place: where,
-count
+name, status, reason, code, place: where, count
 };
-}),
-findings: verdict.findings
+}), findings: verdict.findings
 };
 }
 // src/parts/check_words.ts
-var WORDS = {
-schema: "each record is whole and has the form of a capsule",
-canonical: "each is written in the one exact form that is hashed",
-content: "each has the hash that it was sealed with: nothing in it was changed",
-signature: "each was signed by a key that you pinned",
-signature_pq: "each post-quantum signature is right, too",
-links: "each names the record before it: none was removed or moved",
-genesis: "each chain has its beginning",
-identity: "each chain belongs to this ledger under this name",
-keys: "each key was in use when it signed",
-blobs: "large texts and files beside the records are unchanged",
-meta: "no chain is shorter than the ledger noted",
-profile: "the form of the records",
-index: "the list of chains says what the records say",
-head: "exactly these chains and records were exported",
-page: "the page shows the bytes of the bundle's own files",
-rollback: "nothing is older than this browser saw before",
-approvals: "each answer was signed by its person, in time, for this request",
-report: "the report is the one that was signed, and its records bear it out",
-archive: "the file holds what it says, and nothing else",
-receipts: "each action has a receipt, in order",
-parents: "each action names the one before it",
-sealed: "the run was sealed as a whole",
-gates: "each action passed its gate",
-proof: "the action is part of the run",
-trace: "the trace is the one that was sealed"
+var WORDS$1 = {
+schema: "each record is whole and has the form of a capsule", canonical: "each is written in the one exact form that is hashed", content: "each has the hash that it was sealed with: nothing in it was changed", signature: "each was signed by a key that you pinned", signature_pq: "each post-quantum signature is right, too", links: "each names the record before it: none was removed or moved", genesis: "each chain has its beginning", identity: "each chain belongs to this ledger under this name", keys: "each key was in use when it signed", blobs: "large texts and files beside the records are unchanged", meta: "no chain is shorter than the ledger noted", profile: "the form of the records", index: "the list of chains says what the records say", head: "exactly these chains and records were exported", page: "the page shows the bytes of the bundle's own files", rollback: "nothing is older than this browser saw before", approvals: "each answer was signed by its person, in time, for this request", report: "the report is the one that was signed, and its records bear it out", archive: "the file holds what it says, and nothing else", receipts: "each action has a receipt, in order", parents: "each action names the one before it", sealed: "the run was sealed as a whole", gates: "each action passed its gate", proof: "the action is part of the run", trace: "the trace is the one that was sealed"
 };
 function describeCheck$1(name) {
-return WORDS[name] ?? "";
+return WORDS$1[name] ?? "";
 }
 // src/parts/verdict.tsx
 var PATHS$1 = {
 verified: a($, { children: [a("circle", {
-cx: "10",
-cy: "10",
-r: "9",
-fill: "currentColor"
+cx: "10", cy: "10", r: "9", fill: "currentColor"
 }), a("path", {
-d: "M5.5 10.5l3 3 6-7",
-class: "ink"
-})] }),
-qualified: a($, { children: [a("circle", {
-cx: "10",
-cy: "10",
-r: "8",
-class: "line"
+d: "M5.5 10.5l3 3 6-7", class: "ink"
+})] }), qualified: a($, { children: [a("circle", {
+cx: "10", cy: "10", r: "8", class: "line"
 }), a("path", {
-d: "M10 2a8 8 0 0 1 0 16z",
-fill: "currentColor"
-})] }),
-failed: a($, { children: [a("path", {
-d: "M6.3 1h7.4L19 6.3v7.4L13.7 19H6.3L1 13.7V6.3z",
-fill: "currentColor"
+d: "M10 2a8 8 0 0 1 0 16z", fill: "currentColor"
+})] }), failed: a($, { children: [a("path", {
+d: "M6.3 1h7.4L19 6.3v7.4L13.7 19H6.3L1 13.7V6.3z", fill: "currentColor"
 }), a("path", {
-d: "M6.5 6.5l7 7m0-7l-7 7",
-class: "ink"
-})] }),
-empty: a("circle", {
-cx: "10",
-cy: "10",
-r: "8",
-class: "line"
-}),
-"not judged": a("circle", {
-cx: "10",
-cy: "10",
-r: "8",
-class: "line dashed"
-}),
-working: a("circle", {
-cx: "10",
-cy: "10",
-r: "8",
-class: "line faint"
+d: "M6.5 6.5l7 7m0-7l-7 7", class: "ink"
+})] }), empty: a("circle", {
+cx: "10", cy: "10", r: "8", class: "line"
+}), "not judged": a("circle", {
+cx: "10", cy: "10", r: "8", class: "line dashed"
+}), working: a("circle", {
+cx: "10", cy: "10", r: "8", class: "line faint"
 })
 };
 function Mark({ name, share = 0 }) {
 return a("svg", {
-class: `mark ${name.replace(" ", "-")}`,
-viewBox: "0 0 20 20",
-width: "20",
-height: "20",
-"aria-hidden": "true",
-children: [PATHS$1[name], name === "working" ? a("circle", {
-cx: "10",
-cy: "10",
-r: "8",
-class: "line",
-pathLength: "100",
-"stroke-dasharray": `${share} 100`,
-transform: "rotate(-90 10 10)"
+class: `mark ${name.replace(" ", "-")}`, viewBox: "0 0 20 20", width: "20", height: "20", "aria-hidden": "true", children: [PATHS$1[name], name === "working" ? a("circle", {
+cx: "10", cy: "10", r: "8", class: "line", pathLength: "100", "stroke-dasharray": `${share} 100`, transform: "rotate(-90 10 10)"
 }) : null]
 });
 }
 var ADVICE = codes_default$1;
+function adviceOn(code) {
+return Object.hasOwn(ADVICE, code) ? ADVICE[code] : void 0;
+}
 function isOnlyOfCommand({ name }) {
-return [
-"decisions",
-"changes",
-"evidence",
-"effects",
-"delegation",
-"protocol"
-].includes(name);
+return ["decisions", "changes", "evidence", "effects", "delegation", "protocol"].includes(name);
 }
 function remedy(check) {
-const name = thing.value?.live ? "" : contents.value?.name ?? "FILE";
-if (check.code === "UNKNOWN_SIGNER" || check.name === "signature" || check.name === "signature_pq") return a($, { children: [
-"Pin the signer's key on ",
-a("a", {
-href: link("keys"),
-children: "Keys"
-}),
-", after you compared it with its owner."
-] });
-if (isOnlyOfCommand(check)) return a(Command, { children: `aver verify ${name}`.trim() });
+if (check.code === "UNKNOWN_SIGNER" || check.name === "signature" || check.name === "signature_pq") return a($, { children: ["Pin the signer's key on ", a("a", {
+href: link("keys"), children: "Keys"
+}), ", after you compared it with its owner."] });
+if (check.name === "page") return a($, { children: ["Choose this folder under ", a("a", {
+href: link("open"), children: "Verify a file"
+}), ", or: ", a(Command, { children: verifyCommand() })] });
+if (isOnlyOfCommand(check)) return a(Command, { children: verifyCommand() });
 if (check.name === "columns" || check.name === "store") return "These belong to a ledger's file, and no copy has them.";
 if (check.name === "head") return thing.value?.live ? a($, { children: ["Compare with a checkpoint that you keep: ", a(Command, { children: "aver verify --checkpoint FILE" })] }) : a($, { children: ["Export it again with the ledger's key at hand: ", a(Command, { children: "aver export --out DIR" })] });
 if (check.name === "meta") return a($, { children: ["Open the whole ledger: ", a(Command, { children: "aver export --out DIR" })] });
@@ -5586,13 +5631,11 @@ return "";
 }
 function dayOf(at) {
 return new Date(at).toLocaleDateString("en-GB", {
-day: "numeric",
-month: "short",
-timeZone: "UTC"
+day: "numeric", month: "short", timeZone: "UTC"
 });
 }
 function sentence(verdict) {
-const extent = `${plural$1(verdict.records, "record")}${verdict.chains ? ` in ${plural$1(verdict.chains, "chain")}` : ""}`;
+const extent = `${thing.value?.areCopies ? "the copies of " : ""}${plural$1(verdict.records, "record")}${verdict.chains ? ` in ${plural$1(verdict.chains, "chain")}` : ""}`;
 if (verdict.status === "verified") {
 const signers = new Set((contents.value?.chains ?? []).flatMap((chain) => chain.signers));
 const used = pins.value.filter((pin) => !signers.size || signers.has(pin.publicKey.slice(0, 16)));
@@ -5603,43 +5646,23 @@ if (verdict.status === "empty") return "There is nothing to verify: no record wa
 return `It does not hold: ${verdict.first_bad?.words ?? "a check failed"}.`;
 }
 function describePlace({ chain, sequence, source }) {
-return [
-source ?? "",
-chain === null ? "" : `chain ${chain}`,
-sequence === null ? "" : `sequence ${sequence}`
-].filter(Boolean).join(", ") || "the whole";
+return [source ?? "", chain === null ? "" : `chain ${chain}`, sequence === null ? "" : `sequence ${sequence}`].filter(Boolean).join(", ") || "the whole";
 }
 function placeLink({ chain, sequence }) {
 const only = contents.value?.chains[0]?.id;
-const name = chain ?? ([
-"bundle",
-"ledger",
-"report"
-].includes(contents.value?.format ?? "") ? null : only);
+const name = chain ?? (["bundle", "ledger", "report"].includes(contents.value?.format ?? "") ? null : only);
 return name ? sequence === null ? link("chain", name) : link("chain", name, `at-${sequence}`) : null;
 }
 function FindingCard({ finding, isFirst = false }) {
-const explained = ADVICE[finding.code];
+const explained = adviceOn(finding.code);
 const target = placeLink(finding.place);
 return a("div", {
-class: `finding ${finding.status}`,
-children: [a("p", { children: [
-a("strong", { children: finding.code }),
-" at ",
-a(Text, { children: describePlace(finding.place) }),
-": ",
-a(Text, { children: finding.words }),
-isFirst && target !== null ? a($, { children: [" ", a("a", {
-href: target,
-children: "Go there"
-})] }) : null
-] }), explained === void 0 ? null : a("p", {
-class: "beside",
-children: [
-explained.meaning,
-" ",
-explained.advice
-]
+class: `finding ${finding.status}`, children: [a("p", { children: [a("strong", { children: finding.code }), " at ", a(Text, { children: describePlace(finding.place) }), ": ", a(Text, { children: finding.words }), isFirst && target !== null ? a($, { children: [" ", a("a", {
+href: target, children: "Go there"
+}), " ", a("kbd", {
+"aria-hidden": "true", children: "b"
+})] }) : null] }), explained === void 0 ? null : a("p", {
+class: "beside", children: [explained.meaning, " ", explained.advice]
 })]
 });
 }
@@ -5647,31 +5670,15 @@ var ONLY_COUNTS = /^[\d,]+ checked$/;
 function CheckRow({ check }) {
 const said = ONLY_COUNTS.test(check.reason) ? "" : check.reason;
 const meaning = check.status === "passed" ? describeCheck$1(check.name) : "";
-return a("tr", { children: [
-a("th", {
-scope: "row",
-children: [
-a("span", {
-class: `check ${check.status}`,
-children: check.status === "passed" ? "✓" : check.status === "failed" ? "✕" : "!"
-}),
-" ",
-check.name.replace("_", " ")
-]
-}),
-a("td", {
-class: "number",
-children: check.status === "passed" ? count$1(check.count) : check.status
-}),
-a("td", { children: [
-meaning,
-meaning && said ? a("br", {}) : null,
-said ? a("span", {
-class: meaning ? "soft" : "",
-children: a(Text, { children: said })
-}) : null
-] })
-] });
+return a("tr", { children: [a("th", {
+scope: "row", children: [a("span", {
+class: `check ${check.status}`, children: check.status === "passed" ? "✓" : check.status === "failed" ? "✕" : "!"
+}), " ", check.name.replace("_", " ")]
+}), a("td", {
+class: "number", children: check.status === "passed" ? count$1(check.count) : check.status
+}), a("td", { children: [meaning, meaning && said ? a("br", {}) : null, said ? a("span", {
+class: meaning ? "soft" : "", children: a(Text, { children: said })
+}) : null] })] });
 }
 function groupUnmade(checks) {
 const groups = new Map();
@@ -5684,38 +5691,23 @@ return [...groups.values()];
 function UnmadeRow({ checks }) {
 const [first] = checks;
 return a("tr", {
-class: first.matters ? "matters" : "",
-children: [
-a("th", {
-scope: "row",
-children: checks.map((check) => a("span", {
-class: "unmade-name",
-children: check.name.replace("_", " ")
+class: first.matters ? "matters" : "", children: [a("th", {
+scope: "row", children: checks.map((check) => a("span", {
+class: "unmade-name", children: check.name.replace("_", " ")
 }, check.name))
-}),
-a("td", { children: a(Text, { children: isOnlyOfCommand(first) ? first.reason.replace(/; run: aver verify$/, "") : first.reason }) }),
-a("td", { children: remedy(first) })
-]
+}), a("td", { children: a(Text, { children: isOnlyOfCommand(first) ? first.reason.replace(/; run: aver verify$/, "") : first.reason }) }), a("td", { children: remedy(first) })]
 });
 }
 function VerdictBand() {
 const now = judgement.value;
 if (now.state === "none") {
 if (contents.value === null || totalRecords.value <= 2e4) return a("div", {
-class: "band placeholder tall",
-"aria-hidden": "true"
+class: "band placeholder tall", "aria-hidden": "true"
 });
 return a("section", {
-class: "band not-judged",
-children: [
-a("h2", { children: [a(Mark, { name: "not judged" }), " Not judged yet"] }),
-a("p", { children: [plural$1(totalRecords.value, "record"), " take a while. A chain is verified when you open it; all of them when you ask for it."] }),
-a("p", { children: a("button", {
-type: "button",
-onClick: () => void verifyThing(),
-children: "Verify everything (v)"
-}) })
-]
+class: "band not-judged", children: [a("h2", { children: [a(Mark, { name: "not judged" }), " Not judged yet"] }), a("p", { children: [plural$1(totalRecords.value, "record"), " take a while. A chain is verified when you open it; all of them when you ask for it."] }), a("p", { children: a("button", {
+type: "button", onClick: () => void verifyThing(), children: "Verify everything (v)"
+}) })]
 });
 }
 return a(Band, { now });
@@ -5726,64 +5718,40 @@ const { records = 0, bytes = 0, totalBytes = 0 } = now.progress ?? {};
 const share = totalBytes ? Math.floor(100 * bytes / totalBytes) : 0;
 const of = total >= records && total > 0 ? ` of ${plural$1(total, "record")}` : "";
 return a("section", {
-class: "band working",
-children: [
-a("h2", { children: [a(Mark, {
-name: "working",
-share
-}), " Verifying"] }),
-a("p", {
-class: "figure",
-children: [
-of ? `${count$1(records)}${of}` : plural$1(records, "record"),
-" judged so far, ",
-share,
-" % of the bytes."
-]
-}),
-a("progress", {
-max: 100,
-value: share,
-"aria-label": "Verification"
-}),
-a("p", { children: a("button", {
-type: "button",
-onClick: () => stopVerifying(),
-children: "Stop"
-}) }),
-a("table", {
-class: "checks pending",
-"aria-hidden": "true",
-children: a("tbody", { children: CHECKS.filter((name) => !["columns", "store"].includes(name)).map((name) => a("tr", { children: [a("th", { children: name.replace("_", " ") }), a("td", { children: "…" })] }, name)) })
-})
-]
+class: "band working", children: [a("h2", { children: [a(Mark, {
+name: "working", share
+}), " Verifying"] }), a("p", {
+class: "figure", children: [of ? `${count$1(records)}${of}` : plural$1(records, "record"), " judged so far, ", share, " % of the bytes."]
+}), a("progress", {
+max: 100, value: share, "aria-label": "Verification"
+}), a("p", { children: a("button", {
+type: "button", onClick: () => stopVerifying(), children: "Stop"
+}) }), a("table", {
+class: "checks pending", "aria-hidden": "true", children: a("tbody", { children: CHECKS.filter((name) => !["columns", "store"].includes(name)).map((name) => a("tr", { children: [a("th", { children: name.replace("_", " ") }), a("td", { children: "…" })] }, name)) })
+})]
 });
 }
 if (now.state === "not judged") return a("section", {
-class: "band not-judged",
-children: [
-a("h2", { children: [a(Mark, { name: "not judged" }), " Not judged"] }),
-a("p", { children: a(Text, { children: now.words }) }),
-a("p", { children: a("button", {
-type: "button",
-onClick: () => void again(),
-children: "Try again"
-}) })
-]
+class: "band not-judged", children: [a("h2", { children: [a(Mark, { name: "not judged" }), " Not judged"] }), a("p", { children: a(Text, { children: now.words }) }), a("p", { children: a("button", {
+type: "button", onClick: () => void again(), children: "Try again"
+}) })]
 });
 return a(Judged, {
-verdict: now.verdict,
-usesPlatform: now.usesPlatform,
-at: now.at
+verdict: now.verdict, usesPlatform: now.usesPlatform, at: now.at
 });
 }
 function origin() {
 const door = document.documentElement.dataset["door"];
 return thing.value?.live ? "from the server of this ledger" : door === "site" ? "with these records" : "from where you opened it";
 }
+function verifyCommand() {
+return thing.value?.live ? "aver verify" : `aver verify ${quoteName(contents.value?.name ?? "FILE")}`;
+}
+function quoteName(name) {
+return /^[A-Za-z0-9_@%+=:,./][A-Za-z0-9_@%+=:,./-]*$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
+}
 function command() {
-if (thing.value?.live) return "aver verify";
-return `aver verify ${contents.value?.name ?? "FILE"}${pins.value.map((pin) => ` --key ${pin.publicKey}`).join("")}`;
+return thing.value?.live ? verifyCommand() : `${verifyCommand()}${pins.value.map((pin) => ` --key ${pin.publicKey}`).join("")}`;
 }
 function Judged({ verdict, usesPlatform, at }) {
 const made = verdict.checks.filter((check) => check.status !== "not_checked");
@@ -5793,97 +5761,37 @@ const foreign = unmade.filter((check) => check.reason === DOES_NOT_APPLY).map((c
 const word = verdict.status;
 const [first, ...rest] = verdict.first_bad ? [verdict.first_bad, ...verdict.findings.filter((one) => one !== verdict.first_bad)] : [void 0, ...verdict.findings];
 return a("section", {
-class: `band ${word}`,
-"aria-labelledby": "verdict",
-children: [
-a("h2", {
-id: "verdict",
-children: [
-a(Mark, { name: word }),
-" ",
-word[0]?.toUpperCase(),
-word.slice(1)
-]
-}),
-a("p", {
-class: "sentence",
-children: a(Text, { children: sentence(verdict) })
-}),
-unjudged.value ? a("p", {
-class: "strip",
-children: [
-plural$1(unjudged.value, "record"),
-" came after this verdict. ",
-a("button", {
-type: "button",
-class: "small",
-onClick: () => void verifyThing(),
-children: "Verify again (v)"
-})
-]
-}) : null,
-first === void 0 ? null : a(FindingCard, {
-finding: first,
-isFirst: true
-}),
-a("div", {
-class: "columns",
-children: [a("div", { children: [
-a("h3", { children: "Checked" }),
-a("table", {
-class: "checks",
-children: a("tbody", { children: made.map((check) => a(CheckRow, { check }, check.name)) })
-}),
-made.length ? null : a("p", { children: "No check was made." })
-] }), a("div", { children: [
-a("h3", { children: "Not checked" }),
-a("table", {
-class: "checks",
-children: a("tbody", { children: groupUnmade(others).map((checks) => a(UnmadeRow, { checks }, checks[0]?.name)) })
-}),
-others.length ? null : a("p", { children: "Every check that applies was made." }),
-foreign.length ? a("p", {
-class: "beside",
-children: [
-"Does not apply here: ",
-foreign.join(", "),
-"."
-]
-}) : null
-] })]
-}),
-rest.length ? a("details", {
-open: rest.length <= 8,
-children: [a("summary", { children: plural$1(rest.length, first === void 0 ? "finding" : "more finding") }), rest.slice(0, 100).map((finding, at) => a(FindingCard, { finding }, at))]
-}) : null,
-a("p", {
-class: "beside judged-by",
-children: [
-"This page judged it at ",
-a(Time, {
-short: true,
-children: at.toISOString()
-}),
-", and came ",
-origin(),
-". Ed25519 by ",
-usesPlatform ? "the browser, after checks of our own" : "JavaScript",
-"."
-]
-}),
-a("p", {
-class: "beside without-page",
-children: [
-"The same without this page: ",
-a(Command, { children: command() }),
-" ",
-a(Copy, {
-text: JSON.stringify(verdictDocument(verdict), (_, value) => typeof value === "bigint" ? String(value) : value, 2),
-label: "copy as JSON"
-})
-]
-})
-]
+class: `band ${word}`, "aria-labelledby": "verdict", children: [a("h2", {
+id: "verdict", children: [a(Mark, { name: word }), " ", word[0]?.toUpperCase(), word.slice(1)]
+}), a("p", {
+class: "sentence", children: a(Text, { children: sentence(verdict) })
+}), thing.value?.areCopies ? a("p", {
+class: "strip copies", children: "This page judged its own copies of the records, in explorer/data, and not the bundle's files: a browser lets no page that was opened by a double click read them. Someone may have changed the files and left the copies."
+}) : null, unjudged.value ? a("p", {
+class: "strip", children: [plural$1(unjudged.value, "record"), " came after this verdict. ", a("button", {
+type: "button", class: "small", onClick: () => void verifyThing(), children: "Verify again (v)"
+})]
+}) : null, first === void 0 ? null : a(FindingCard, {
+finding: first, isFirst: true
+}), a("div", {
+class: "columns", children: [a("div", { children: [a("h3", { children: "Checked" }), a("table", {
+class: "checks", children: a("tbody", { children: made.map((check) => a(CheckRow, { check }, check.name)) })
+}), made.length ? null : a("p", { children: "No check was made." })] }), a("div", { children: [a("h3", { children: "Not checked" }), a("table", {
+class: "checks", children: a("tbody", { children: groupUnmade(others).map((checks) => a(UnmadeRow, { checks }, checks[0]?.name)) })
+}), others.length ? null : a("p", { children: "Every check that applies was made." }), foreign.length ? a("p", {
+class: "beside", children: ["Does not apply here: ", foreign.join(", "), "."]
+}) : null] })]
+}), rest.length ? a("details", {
+open: rest.length <= 8, children: [a("summary", { children: plural$1(rest.length, first === void 0 ? "finding" : "more finding") }), rest.slice(0, 100).map((finding, at) => a(FindingCard, { finding }, at))]
+}) : null, a("p", {
+class: "beside judged-by", children: ["This page judged it at ", a(Time, {
+short: true, children: at.toISOString()
+}), ", and came ", origin(), ". Ed25519 by ", usesPlatform ? "the browser, after checks of our own" : "JavaScript", "."]
+}), a("p", {
+class: "beside without-page", children: [changed.value ? "No command judges this changed copy: it is in this page's memory alone." : a($, { children: [thing.value?.areCopies ? "The bundle's own files, without this page: " : "The same without this page: ", a(Command, { children: command() })] }), " ", a(Copy, {
+text: JSON.stringify(verdictDocument(verdict), (_, value) => typeof value === "bigint" ? String(value) : value, 2), label: "copy as JSON"
+})]
+})]
 });
 }
 function VerdictChip() {
@@ -5892,20 +5800,13 @@ if (contents.value === null) return a("span", { class: "chip" });
 const name = now.state === "done" ? now.verdict.status : now.state === "working" ? "working" : "not judged";
 const { bytes = 0, totalBytes = 0 } = now.state === "working" && now.progress || {};
 return a("a", {
-class: `chip ${name.replace(" ", "-")}`,
-href: link(),
-children: [
-a(Mark, {
-name,
-share: totalBytes ? Math.floor(100 * bytes / totalBytes) : 0
-}),
-" ",
-a("span", { children: name === "working" ? "verifying" : name })
-]
+class: `chip ${name.replace(" ", "-")}`, href: link(), children: [a(Mark, {
+name, share: totalBytes ? Math.floor(100 * bytes / totalBytes) : 0
+}), " ", a("span", { children: name === "working" ? "verifying" : name })]
 });
 }
 // ../src/aver/gateway/codes.json
-var codes_default = JSON.parse("{\"codes\":{\"ALLOW\":{\"meaning\":\"Every check passed, and what was asked for was done.\",\"advice\":\"Nothing is left to do.\"},\"ALLOW_INSECURE\":{\"meaning\":\"The executor runs with EXECUTOR_INSECURE_ALLOW=1 and did the act without checking its evidence.\",\"advice\":\"Unset EXECUTOR_INSECURE_ALLOW and start the executor again. This mode is outside of every guarantee.\"},\"REQUIRE_CONFIRM\":{\"meaning\":\"The policy wants a person to approve this request, and no approval of it was found.\",\"advice\":\"Have the request approved (aver approvals), then send the same act again.\"},\"POLICY_DENY\":{\"meaning\":\"The policy does not allow this request, or wants a change of it that cannot be made.\",\"advice\":\"Change the request, or ask the person who keeps the rules. aver policy explain shows which rule decided.\"},\"RECIPIENT_NOT_ALLOWED\":{\"meaning\":\"A rule of the policy refuses this recipient.\",\"advice\":\"Use a recipient that the rules allow, or have the recipient added to them.\"},\"DOMAIN_NOT_ALLOWED\":{\"meaning\":\"A rule of the policy refuses this domain, or the domain leads to a private network or redirects to another one.\",\"advice\":\"Use a domain that the rules allow, or have the domain added to them. A host of a private network must be in [gateway] private_hosts.\"},\"IOC_BLOCKED\":{\"meaning\":\"The skill names a host that is listed as an indicator of compromise.\",\"advice\":\"Do not install this skill. Report where it came from.\"},\"BAD_REQUEST\":{\"meaning\":\"The request does not have the required form: a field is missing, unknown, of another type, too long, given twice, or has no canonical form.\",\"advice\":\"Correct the place that the summary names, then send the request again.\"},\"UNKNOWN_INTENT\":{\"meaning\":\"No intent has this name.\",\"advice\":\"Use a name from the table of intents in docs/gateway/evidence.md.\"},\"ARTIFACTS_NOT_ALLOWED\":{\"meaning\":\"The inputs have artifacts, which an act never forwards.\",\"advice\":\"Leave artifacts out, or send an empty list.\"},\"CAPABILITY_DENY\":{\"meaning\":\"The capabilities of this caller do not have this intent.\",\"advice\":\"Ask the operator to add the intent to [gateway.capabilities.callers].\"},\"PRINCIPAL_CAPABILITY_DENY\":{\"meaning\":\"The capabilities of the external principal do not have this intent.\",\"advice\":\"Ask the operator to add the intent to [gateway.capabilities.principals].\"},\"WORKLOAD_TOKEN_INVALID\":{\"meaning\":\"The workload token is malformed, expired, for another session, or not signed by this ledger's key.\",\"advice\":\"Install the skill again to get a new token.\"},\"EXTERNAL_PRINCIPAL_MISMATCH\":{\"meaning\":\"The external principal of the request is not the one for whom the delegation token was issued.\",\"advice\":\"Send the principal that the first token of the chain names as iss, or leave it out.\"},\"DELEGATION_REQUIRED\":{\"meaning\":\"The request names an external principal and carries no delegation token.\",\"advice\":\"Ask the principal for a token (aver gateway delegate) and send it in constraints.delegation_token.\"},\"DELEGATION_TOKEN_MALFORMED\":{\"meaning\":\"The delegation token cannot be read, or its chain of parents is broken.\",\"advice\":\"Send the token exactly as it was issued.\"},\"DELEGATION_TOKEN_BAD_SIGNATURE\":{\"meaning\":\"A token of the chain is not signed by the key of its issuer, or the issuer has no key under [gateway.principals].\",\"advice\":\"Have the token issued again, and check the issuer's key in the settings.\"},\"DELEGATION_SESSION_MISMATCH\":{\"meaning\":\"The delegation token was issued for another session.\",\"advice\":\"Ask for a token for this session.\"},\"DELEGATION_SUBJECT_MISMATCH\":{\"meaning\":\"The delegation token was issued to another caller.\",\"advice\":\"Ask for a token for this caller.\"},\"DELEGATION_SCOPE_DENY\":{\"meaning\":\"The scope of the delegation token does not contain this intent.\",\"advice\":\"Ask for a token whose scope contains the intent.\"},\"DELEGATION_TOKEN_EXPIRED\":{\"meaning\":\"The delegation token, or a parent of it, is past its time.\",\"advice\":\"Ask for a new token.\"},\"DELEGATION_REVOKED\":{\"meaning\":\"The delegation token, or a parent of it, was revoked.\",\"advice\":\"Ask the issuer. A revoked token never becomes good again.\"},\"INGRESS_SIGNATURE_REQUIRED\":{\"meaning\":\"The call names a principal in its headers and lacks a header that the signature needs.\",\"advice\":\"Send all of Aver-Principal, Aver-Session, Aver-Time, Aver-Nonce and Aver-Signature.\"},\"INGRESS_SIGNATURE_INVALID\":{\"meaning\":\"A header is malformed, or the signature is not by the principal's key over this method, path, session, time, nonce and body.\",\"advice\":\"Sign the exact bytes of the body, and check the principal's key in the settings.\"},\"INGRESS_EXPIRED\":{\"meaning\":\"The time in the headers is more than 60 seconds from the gateway's clock.\",\"advice\":\"Set the clock of the machine that signs, then sign the call again.\"},\"INGRESS_REPLAY\":{\"meaning\":\"The principal has used this nonce before.\",\"advice\":\"Use a new nonce for each call.\"},\"INGRESS_CONFLICT\":{\"meaning\":\"The door does not let this client name that session or caller, or a signed call is for the gateway of another ledger, or its body names another principal or delegation token than its headers.\",\"advice\":\"Use a session and a caller that [gateway.clients] allows. Sign a call for this gateway's ledger, and leave principal and token out of its body.\"},\"HANDLE_INVALID\":{\"meaning\":\"The handle does not exist, has expired, or belongs to another session or caller.\",\"advice\":\"Read the value again to get a new handle.\"},\"HIGH_HANDLE_BLOCKED\":{\"meaning\":\"The request would send a value of high sensitivity out.\",\"advice\":\"Leave the handle out, or have the value declassified first.\"},\"DECLASSIFY_BLOCKED\":{\"meaning\":\"The value behind this handle must not be declassified.\",\"advice\":\"Ask the person who keeps the rules.\"},\"TX_INVALID\":{\"meaning\":\"No PREVIEW has this tx_id, or it is past its time, was refused, or is for another intent. A clock that was set back ends a PREVIEW, too.\",\"advice\":\"Send the act again without tx_id.\"},\"TX_SESSION_MISMATCH\":{\"meaning\":\"The PREVIEW was made in another session.\",\"advice\":\"COMMIT in the session of the PREVIEW.\"},\"TX_CALLER_MISMATCH\":{\"meaning\":\"The PREVIEW was made by another caller.\",\"advice\":\"COMMIT as the caller of the PREVIEW.\"},\"TX_AUTH_CONTEXT_MISMATCH\":{\"meaning\":\"The external principal or the delegation differs from that of the PREVIEW. Unset differs from set.\",\"advice\":\"COMMIT with the same principal and token as the PREVIEW.\"},\"POLICY_UNAVAILABLE\":{\"meaning\":\"A policy server did not answer in time, answered garbage, runs another program, or disagrees with the other one.\",\"advice\":\"Look at aver gateway status, and at the detail. Nothing was done; the act can be sent again.\"},\"EXECUTOR_UNAVAILABLE\":{\"meaning\":\"The executor did not answer, or has no effect for this intent.\",\"advice\":\"Look at aver gateway status. If the COMMIT had begun, aver show says what became of it.\"},\"BAD_COMMIT_PROOF\":{\"meaning\":\"The evidence of the two policy servers does not hold. The detail says where.\",\"advice\":\"Make a new PREVIEW. If it happens again, look up the detail.\"},\"MISSING_EVIDENCE\":{\"meaning\":\"The COMMIT carries no evidence at all.\",\"advice\":\"Make a PREVIEW, and COMMIT through the gateway.\"},\"REPLAY_DENY\":{\"meaning\":\"The executor has begun an act with this action_id before.\",\"advice\":\"Look at the outcome of the first one. To do it again, make a new PREVIEW.\"},\"WORKSPACE_PATH_BLOCKED\":{\"meaning\":\"The path leads out of the workspace.\",\"advice\":\"Use a path relative to the workspace, without .. and without links that leave it.\"},\"WORKSPACE_CHANGED\":{\"meaning\":\"The file is not what it was when the change was shown.\",\"advice\":\"Read the file and make a new PREVIEW.\"},\"EFFECT_FAILED\":{\"meaning\":\"The act was allowed and begun, and its effect failed.\",\"advice\":\"The outcome's record says how. To try again, make a new PREVIEW.\"},\"OUTCOME_UNKNOWN\":{\"meaning\":\"The executor ended between the mark of the act and its outcome, or sent something and got no answer. Nobody knows whether the effect happened.\",\"advice\":\"Look whether it did. The act is not tried again; to do it again, make a new PREVIEW.\"},\"TOOL_CHANGED\":{\"meaning\":\"The definition of the tool differs from the one that was first seen.\",\"advice\":\"Compare both definitions, then accept the new one.\"},\"CAPSULE_REQUIRED\":{\"meaning\":\"The settings, or the PREVIEW of this act, want an agent in a verified confinement, and this door has no fresh verdict that passes. Or this door has one, and the PREVIEW was made without.\",\"advice\":\"Start the agent with aver gateway run -- COMMAND. If it runs there, aver gateway smoke and verify-contract show what no longer holds. A PREVIEW that was made outside is no use inside: send the act again without tx_id.\"}},\"details\":{\"missing_commit\":{\"meaning\":\"The share of a policy server is missing.\",\"advice\":\"Send both shares, as policy0 and policy1.\"},\"bad_proof\":{\"meaning\":\"A share is not an object with exactly the required fields.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_proof_version\":{\"meaning\":\"A share has another major version than 1.\",\"advice\":\"Run parts of the same major version.\"},\"bad_proof_kind\":{\"meaning\":\"A share is not of the kind commit.\",\"advice\":\"Send the shares of a PREVIEW.\"},\"bad_server_id\":{\"meaning\":\"A share's server_id is neither 0 nor 1.\",\"advice\":\"Send the share as the policy server made it.\"},\"server_id_mismatch\":{\"meaning\":\"A share stands in the other server's place, or both are by one server.\",\"advice\":\"Put the share of server 0 into policy0, and that of server 1 into policy1.\"},\"unknown_kid\":{\"meaning\":\"The executor has no MAC key with the share's kid, or the kid is malformed.\",\"advice\":\"Give the executor the server's new MAC key.\"},\"bad_mac\":{\"meaning\":\"A share's MAC is malformed, or was not made over this share by the server's key.\",\"advice\":\"Treat the share as changed on its way, or compare the MAC keys of both parts.\"},\"bad_ts\":{\"meaning\":\"A share's ts is not a whole number of seconds.\",\"advice\":\"Send the share as the policy server made it.\"},\"expired_proof\":{\"meaning\":\"A share is older than POLICY_MAC_TTL_S seconds, or as far in the future.\",\"advice\":\"COMMIT again: the gateway gets fresh shares. If it happens again, compare the clocks.\"},\"bad_action_id\":{\"meaning\":\"A share is about another action_id.\",\"advice\":\"Send the shares of this PREVIEW.\"},\"bad_program_id\":{\"meaning\":\"A share was made by another policy program.\",\"advice\":\"Compare the rules of the parts: aver gateway pin shows the changes.\"},\"bad_commit_tag_b64\":{\"meaning\":\"A share's commit tag is not canonical base64.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_commit_tag_len\":{\"meaning\":\"A share's commit tag does not have the required length.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_outputs\":{\"meaning\":\"A share's outputs are not an object of bits, or the two shares have different names.\",\"advice\":\"Send the share as the policy server made it.\"},\"missing_output_key\":{\"meaning\":\"A required output is missing in at least one of the shares.\",\"advice\":\"Run parts of the same major version.\"},\"bad_request_sha256\":{\"meaning\":\"A share is about another request: inputs, caller, session or context differ.\",\"advice\":\"COMMIT exactly what was previewed, or make a new PREVIEW.\"},\"bad_attestation\":{\"meaning\":\"An attestation is missing, malformed, about other evidence, or not signed by that server's own key.\",\"advice\":\"Compare the keys of policy:0 and policy:1. If they are right, treat the evidence as forged.\"},\"servers_disagree\":{\"meaning\":\"A server attests another decision than the two shares give together.\",\"advice\":\"At least one server is faulty or dishonest: compare the records of both.\"},\"facts_differ\":{\"meaning\":\"The servers attest different facts.\",\"advice\":\"They were not asked the same question: look at the gateway between them.\"}}}");
+var codes_default = JSON.parse("{\"codes\":{\"ALLOW\":{\"meaning\":\"Every check passed, and what was asked for was done.\",\"advice\":\"Nothing is left to do.\"},\"ALLOW_INSECURE\":{\"meaning\":\"The executor runs with EXECUTOR_INSECURE_ALLOW=1 and did the act without checking its evidence.\",\"advice\":\"Unset EXECUTOR_INSECURE_ALLOW and start the executor again. This mode is outside of every guarantee.\"},\"REQUIRE_CONFIRM\":{\"meaning\":\"The policy wants a person to approve this request, and no approval of it was found.\",\"advice\":\"Have the request approved (aver approvals), then send the same act again.\"},\"POLICY_DENY\":{\"meaning\":\"The policy does not allow this request, or wants a change of it that cannot be made.\",\"advice\":\"Change the request, or ask the person who keeps the rules. aver policy explain shows which rule decided.\"},\"RECIPIENT_NOT_ALLOWED\":{\"meaning\":\"A rule of the policy refuses this recipient.\",\"advice\":\"Use a recipient that the rules allow, or have the recipient added to them.\"},\"DOMAIN_NOT_ALLOWED\":{\"meaning\":\"A rule of the policy refuses this domain, or the domain leads to a private network or redirects to another one.\",\"advice\":\"Use a domain that the rules allow, or have the domain added to them. A host of a private network must be in [gateway] private_hosts.\"},\"IOC_BLOCKED\":{\"meaning\":\"The skill names a host that is listed as an indicator of compromise.\",\"advice\":\"Do not install this skill. Report where it came from.\"},\"BAD_REQUEST\":{\"meaning\":\"The request does not have the required form: a field is missing, unknown, of another type, too long, given twice, or has no canonical form.\",\"advice\":\"Correct the place that the summary names, then send the request again.\"},\"UNKNOWN_INTENT\":{\"meaning\":\"No intent has this name.\",\"advice\":\"Use a name from the table of intents in docs/gateway/evidence.md.\"},\"ARTIFACTS_NOT_ALLOWED\":{\"meaning\":\"The inputs have artifacts, which an act never forwards.\",\"advice\":\"Leave artifacts out, or send an empty list.\"},\"CAPABILITY_DENY\":{\"meaning\":\"The capabilities of this caller do not have this intent, or the list of commands does not have this command.\",\"advice\":\"Ask the operator to add the intent to [gateway.capabilities.callers], or the first words of the command to [gateway.commands] allow.\"},\"PRINCIPAL_CAPABILITY_DENY\":{\"meaning\":\"The capabilities of the external principal do not have this intent.\",\"advice\":\"Ask the operator to add the intent to [gateway.capabilities.principals].\"},\"WORKLOAD_TOKEN_INVALID\":{\"meaning\":\"The workload token is malformed, expired, for another session, or not signed by this ledger's key.\",\"advice\":\"Install the skill again to get a new token.\"},\"EXTERNAL_PRINCIPAL_MISMATCH\":{\"meaning\":\"The external principal of the request is not the one for whom the delegation token was issued.\",\"advice\":\"Send the principal that the first token of the chain names as iss, or leave it out.\"},\"DELEGATION_REQUIRED\":{\"meaning\":\"The request names an external principal and carries no delegation token.\",\"advice\":\"Ask the principal for a token (aver gateway delegate) and send it in constraints.delegation_token.\"},\"DELEGATION_TOKEN_MALFORMED\":{\"meaning\":\"The delegation token cannot be read, or its chain of parents is broken.\",\"advice\":\"Send the token exactly as it was issued.\"},\"DELEGATION_TOKEN_BAD_SIGNATURE\":{\"meaning\":\"A token of the chain is not signed by the key of its issuer, or the issuer has no key under [gateway.principals].\",\"advice\":\"Have the token issued again, and check the issuer's key in the settings.\"},\"DELEGATION_SESSION_MISMATCH\":{\"meaning\":\"The delegation token was issued for another session.\",\"advice\":\"Ask for a token for this session.\"},\"DELEGATION_SUBJECT_MISMATCH\":{\"meaning\":\"The delegation token was issued to another caller.\",\"advice\":\"Ask for a token for this caller.\"},\"DELEGATION_SCOPE_DENY\":{\"meaning\":\"The scope of the delegation token does not contain this intent.\",\"advice\":\"Ask for a token whose scope contains the intent.\"},\"DELEGATION_TOKEN_EXPIRED\":{\"meaning\":\"The delegation token, or a parent of it, is past its time.\",\"advice\":\"Ask for a new token.\"},\"DELEGATION_REVOKED\":{\"meaning\":\"The delegation token, or a parent of it, was revoked.\",\"advice\":\"Ask the issuer. A revoked token never becomes good again.\"},\"INGRESS_SIGNATURE_REQUIRED\":{\"meaning\":\"The call names a principal in its headers and lacks a header that the signature needs.\",\"advice\":\"Send all of Aver-Principal, Aver-Session, Aver-Time, Aver-Nonce and Aver-Signature.\"},\"INGRESS_SIGNATURE_INVALID\":{\"meaning\":\"A header is malformed, or the signature is not by the principal's key over this method, path, session, time, nonce and body.\",\"advice\":\"Sign the exact bytes of the body, and check the principal's key in the settings.\"},\"INGRESS_EXPIRED\":{\"meaning\":\"The time in the headers is more than 60 seconds from the gateway's clock.\",\"advice\":\"Set the clock of the machine that signs, then sign the call again.\"},\"INGRESS_REPLAY\":{\"meaning\":\"The principal has used this nonce before.\",\"advice\":\"Use a new nonce for each call.\"},\"INGRESS_CONFLICT\":{\"meaning\":\"The door does not let this client name that session or caller, or a signed call is for the gateway of another ledger, or its body names another principal or delegation token than its headers.\",\"advice\":\"Use a session and a caller that [gateway.clients] allows. Sign a call for this gateway's ledger, and leave principal and token out of its body.\"},\"HANDLE_INVALID\":{\"meaning\":\"The handle does not exist, has expired, or belongs to another session or caller.\",\"advice\":\"Read the value again to get a new handle.\"},\"HIGH_HANDLE_BLOCKED\":{\"meaning\":\"The request would send a value of high sensitivity out.\",\"advice\":\"Leave the handle out, or have the value declassified first.\"},\"DECLASSIFY_BLOCKED\":{\"meaning\":\"The value behind this handle must not be declassified.\",\"advice\":\"Ask the person who keeps the rules.\"},\"TX_INVALID\":{\"meaning\":\"No PREVIEW has this tx_id, or it is past its time, was refused, or is for another intent. A clock that was set back ends a PREVIEW, too.\",\"advice\":\"Send the act again without tx_id.\"},\"TX_SESSION_MISMATCH\":{\"meaning\":\"The PREVIEW was made in another session.\",\"advice\":\"COMMIT in the session of the PREVIEW.\"},\"TX_CALLER_MISMATCH\":{\"meaning\":\"The PREVIEW was made by another caller.\",\"advice\":\"COMMIT as the caller of the PREVIEW.\"},\"TX_AUTH_CONTEXT_MISMATCH\":{\"meaning\":\"The external principal or the delegation differs from that of the PREVIEW. Unset differs from set.\",\"advice\":\"COMMIT with the same principal and token as the PREVIEW.\"},\"POLICY_UNAVAILABLE\":{\"meaning\":\"A policy server did not answer in time, answered garbage, runs another program, or disagrees with the other one.\",\"advice\":\"Look at aver gateway status, and at the detail. Nothing was done; the act can be sent again.\"},\"EXECUTOR_UNAVAILABLE\":{\"meaning\":\"The executor did not answer, or has no effect for this request: for example, no mail server is set.\",\"advice\":\"Look at aver gateway status, and at the setting that the summary names. If the COMMIT had begun, aver show says what became of it.\"},\"BAD_COMMIT_PROOF\":{\"meaning\":\"The evidence of the two policy servers does not hold. The detail says where.\",\"advice\":\"Make a new PREVIEW. If it happens again, look up the detail.\"},\"MISSING_EVIDENCE\":{\"meaning\":\"The COMMIT carries no evidence at all.\",\"advice\":\"Make a PREVIEW, and COMMIT through the gateway.\"},\"REPLAY_DENY\":{\"meaning\":\"The executor has begun an act with this action_id before.\",\"advice\":\"Look at the outcome of the first one. To do it again, make a new PREVIEW.\"},\"WORKSPACE_PATH_BLOCKED\":{\"meaning\":\"The path leads out of the workspace.\",\"advice\":\"Use a path relative to the workspace, without .. and without links that leave it.\"},\"WORKSPACE_CHANGED\":{\"meaning\":\"The file is not what it was when the change was shown.\",\"advice\":\"Read the file and make a new PREVIEW.\"},\"EFFECT_FAILED\":{\"meaning\":\"The act was allowed and begun, and its effect failed; or it could only fail, because its server is not connected.\",\"advice\":\"The outcome's record says how. To try again, make a new PREVIEW.\"},\"OUTCOME_UNKNOWN\":{\"meaning\":\"The executor ended between the mark of the act and its outcome, or sent something and got no answer. Nobody knows whether the effect happened.\",\"advice\":\"Look whether it did. The act is not tried again; to do it again, make a new PREVIEW.\"},\"TOOL_CHANGED\":{\"meaning\":\"The definition of the tool differs from the one that was first seen.\",\"advice\":\"Compare both definitions, then accept the new one.\"},\"CAPSULE_REQUIRED\":{\"meaning\":\"The settings, or the PREVIEW of this act, want an agent in a verified confinement, and this door has no fresh verdict that passes. Or this door has one, and the PREVIEW was made without.\",\"advice\":\"Start the agent with aver gateway run -- COMMAND. If it runs there, aver gateway smoke and verify-contract show what no longer holds. A PREVIEW that was made outside is no use inside: send the act again without tx_id.\"}},\"details\":{\"missing_commit\":{\"meaning\":\"The share of a policy server is missing.\",\"advice\":\"Send both shares, as policy0 and policy1.\"},\"bad_proof\":{\"meaning\":\"A share is not an object with exactly the required fields.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_proof_version\":{\"meaning\":\"A share has another major version than 1.\",\"advice\":\"Run parts of the same major version.\"},\"bad_proof_kind\":{\"meaning\":\"A share is not of the kind commit.\",\"advice\":\"Send the shares of a PREVIEW.\"},\"bad_server_id\":{\"meaning\":\"A share's server_id is neither 0 nor 1.\",\"advice\":\"Send the share as the policy server made it.\"},\"server_id_mismatch\":{\"meaning\":\"A share stands in the other server's place, or both are by one server.\",\"advice\":\"Put the share of server 0 into policy0, and that of server 1 into policy1.\"},\"unknown_kid\":{\"meaning\":\"The executor has no MAC key with the share's kid, or the kid is malformed.\",\"advice\":\"Give the executor the server's new MAC key.\"},\"bad_mac\":{\"meaning\":\"A share's MAC is malformed, or was not made over this share by the server's key.\",\"advice\":\"Treat the share as changed on its way, or compare the MAC keys of both parts.\"},\"bad_ts\":{\"meaning\":\"A share's ts is not a whole number of seconds.\",\"advice\":\"Send the share as the policy server made it.\"},\"expired_proof\":{\"meaning\":\"A share is older than POLICY_MAC_TTL_S seconds, or as far in the future.\",\"advice\":\"COMMIT again: the gateway gets fresh shares. If it happens again, compare the clocks.\"},\"bad_action_id\":{\"meaning\":\"A share is about another action_id.\",\"advice\":\"Send the shares of this PREVIEW.\"},\"bad_program_id\":{\"meaning\":\"A share was made by another policy program.\",\"advice\":\"Compare the rules of the parts: aver gateway pin shows the changes.\"},\"bad_commit_tag_b64\":{\"meaning\":\"A share's commit tag is not canonical base64.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_commit_tag_len\":{\"meaning\":\"A share's commit tag does not have the required length.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_outputs\":{\"meaning\":\"A share's outputs are not an object of bits, or the two shares have different names.\",\"advice\":\"Send the share as the policy server made it.\"},\"missing_output_key\":{\"meaning\":\"A required output is missing in at least one of the shares.\",\"advice\":\"Run parts of the same major version.\"},\"bad_request_sha256\":{\"meaning\":\"A share is about another request: inputs, caller, session or context differ.\",\"advice\":\"COMMIT exactly what was previewed, or make a new PREVIEW.\"},\"bad_attestation\":{\"meaning\":\"An attestation is missing, malformed, about other evidence, or not signed by that server's own key.\",\"advice\":\"Compare the keys of policy:0 and policy:1. If they are right, treat the evidence as forged.\"},\"servers_disagree\":{\"meaning\":\"A server attests another decision than the two shares give together.\",\"advice\":\"At least one server is faulty or dishonest: compare the records of both.\"},\"facts_differ\":{\"meaning\":\"The servers attest different facts.\",\"advice\":\"They were not asked the same question: look at the gateway between them.\"}}}");
 // src/parts/json.tsx
 var ITEMS_MAX = 200;
 var TEXT_MAX$1 = 2e4;
@@ -5913,63 +5814,42 @@ var LINE_MAX$1 = 96;
 var DIGEST = /^[0-9a-f]{40,128}$/;
 function Value({ value, depth = 0 }) {
 if (value === null) return a("span", {
-class: "soft",
-children: "none"
+class: "soft", children: "none"
 });
 if (typeof value === "boolean") return a("span", { children: value ? "yes" : "no" });
 if (value instanceof JsonNumber) return a("span", {
-class: "figure",
-children: value.text
+class: "figure", children: value.text
 });
 if (typeof value === "string") return a(LongText, { text: value });
 if (Array.isArray(value)) {
 if (!value.length) return a("span", {
-class: "soft",
-children: "none"
+class: "soft", children: "none"
 });
 const line = oneLine(value);
 if (line) return a(Text, { children: line });
 return a("ol", {
-class: "list",
-children: [value.slice(0, ITEMS_MAX).map((item, at) => a("li", { children: a(Value, {
-value: item,
-depth: depth + 1
+class: "list", children: [value.slice(0, ITEMS_MAX).map((item, at) => a("li", { children: a(Value, {
+value: item, depth: depth + 1
 }) }, at)), value.length > ITEMS_MAX ? a("li", {
-class: "soft",
-children: [value.length - ITEMS_MAX, " more, in the exact bytes below"]
+class: "soft", children: [value.length - ITEMS_MAX, " more, in the exact bytes below"]
 }) : null]
 });
 }
 if (!value.size) return a("span", {
-class: "soft",
-children: "none"
+class: "soft", children: "none"
 });
 const blob = readBlobReference(value);
-if (blob !== null) return a("span", { children: [
-blob.media,
-", ",
-blob.size,
-" bytes, kept beside the record: ",
-a(WholeHex, { children: blob.digest })
-] });
+if (blob !== null) return a("span", { children: [blob.media, ", ", blob.size, " bytes, kept beside the record: ", a(WholeHex, { children: blob.digest })] });
 const given = [...value].filter(([, item]) => !isEmpty$1(item));
 const others = [...value.keys()].filter((key) => isEmpty$1(value.get(key)));
 return a("div", {
-class: "members",
-children: [
-a("dl", { children: given.slice(0, ITEMS_MAX).map(([key, item]) => a("div", { children: [a("dt", { children: a(Text, { children: key }) }), a("dd", { children: a(Value, {
-value: item,
-depth: depth + 1
-}) })] }, key)) }),
-given.length > ITEMS_MAX ? a("p", {
-class: "beside",
-children: [given.length - ITEMS_MAX, " more, in the exact bytes below"]
-}) : null,
-others.length ? a("p", {
-class: "beside",
-children: ["Empty: ", a(Text, { children: others.slice(0, ITEMS_MAX).join(", ") })]
-}) : null
-]
+class: "members", children: [a("dl", { children: given.slice(0, ITEMS_MAX).map(([key, item]) => a("div", { children: [a("dt", { children: a(Text, { children: key }) }), a("dd", { children: a(Value, {
+value: item, depth: depth + 1
+}) })] }, key)) }), given.length > ITEMS_MAX ? a("p", {
+class: "beside", children: [given.length - ITEMS_MAX, " more, in the exact bytes below"]
+}) : null, others.length ? a("p", {
+class: "beside", children: ["Empty: ", a(Text, { children: others.slice(0, ITEMS_MAX).join(", ") })]
+}) : null]
 });
 }
 function oneLine(values) {
@@ -5981,16 +5861,10 @@ return isPlain && line.length <= LINE_MAX$1 ? line : "";
 function readBlobReference(value) {
 const inner = value.size === 1 ? value.get("blob") : value;
 if (!isObject(inner) || inner.size !== 4) return null;
-const [digest, media, size] = [
-inner.get("digest"),
-inner.get("media"),
-inner.get("size")
-];
+const [digest, media, size] = [inner.get("digest"), inner.get("media"), inner.get("size")];
 if (typeof digest !== "string" || !DIGEST.test(digest) || typeof media !== "string" || !(size instanceof JsonNumber) || inner.get("alg") !== "sha256") return null;
 return {
-digest,
-media: visible(media),
-size: size.text
+digest, media: visible(media), size: size.text
 };
 }
 function isEmpty$1(value) {
@@ -5998,54 +5872,42 @@ return value === null || value === "" || Array.isArray(value) && !value.length |
 }
 function LongText({ text }) {
 if (text === "") return a("span", {
-class: "soft",
-children: "empty"
+class: "soft", children: "empty"
 });
 if (DIGEST.test(text)) return a("code", {
-class: "hex",
-children: text
+class: "hex", children: text
 });
 if (!text.includes("\n") && text.length <= 160) return a(Text, { children: text });
 const isDiff = /^(?:diff --git|--- |@@ )/m.test(text) && /^[+-]/m.test(text);
 const shown = visible(text.slice(0, TEXT_MAX$1));
 return a("div", {
-class: "long",
-children: [a("pre", {
-class: isDiff ? "diff" : "",
-children: isDiff ? shown.split("\n").map((line, at) => a(DiffLine, { line }, at)) : shown
+class: "long", children: [a("pre", {
+class: isDiff ? "diff" : "", children: isDiff ? shown.split("\n").map((line, at) => a(DiffLine, { line }, at)) : shown
 }), text.length > TEXT_MAX$1 ? a("p", {
-class: "beside",
-children: [text.length - TEXT_MAX$1, " more characters, in the exact bytes below"]
+class: "beside", children: [text.length - TEXT_MAX$1, " more characters, in the exact bytes below"]
 }) : null]
 });
 }
 function DiffLine({ line }) {
 return a("span", {
-class: /^(?:\+\+\+|---|diff |index )/.test(line) ? "head" : line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : line.startsWith("@@") ? "hunk" : "",
-children: `${line}\n`
+class: /^(?:\+\+\+|---|diff |index )/.test(line) ? "head" : line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : line.startsWith("@@") ? "hunk" : "", children: `${line}\n`
 });
 }
 // src/parts/states.tsx
 function useAnswer(ask, reasons) {
 const [answer, setAnswer] = d$2({
-state: "loading",
-value: null,
-words: ""
+state: "loading", value: null, words: ""
 });
 const [tried, setTried] = d$2(0);
 A$1(() => {
 let isCurrent = true;
 ask().then((value) => {
 if (isCurrent) setAnswer({
-state: "done",
-value,
-words: ""
+state: "done", value, words: ""
 });
 }, (error) => {
 if (isCurrent) setAnswer((before) => ({
-state: "failed",
-value: before.value,
-words: error.message
+state: "failed", value: before.value, words: error.message
 }));
 });
 return () => {
@@ -6053,37 +5915,31 @@ isCurrent = false;
 };
 }, [...reasons, tried]);
 return {
-...answer,
-retry: () => setTried(tried + 1)
+...answer, retry: () => setTried(tried + 1)
 };
 }
 function Loading({ rows, words }) {
 return a("div", {
-class: "placeholders",
-"aria-busy": "true",
-children: [a("p", {
-class: "hidden",
-role: "status",
-children: [words, " …"]
+class: "placeholders", "aria-busy": "true", children: [a("p", {
+class: "hidden", role: "status", children: [words, " …"]
 }), Array.from({ length: rows }, (_, at) => a("div", { class: "placeholder row-height" }, at))]
 });
 }
 function Empty({ children, command }) {
 return a("div", {
-class: "nothing",
-children: [a("p", { children }), command ? a("p", { children: a(Command, { children: command }) }) : null]
+class: "nothing", children: [a("p", { children }), command ? a("p", { children: a(Command, { children: command }) }) : null]
 });
 }
 function Problem({ words, retry }) {
 return a("div", {
-class: "finding failed",
-role: "alert",
-children: [a("p", { children: a(Text, { children: words }) }), retry ? a("p", { children: a("button", {
-type: "button",
-class: "small",
-onClick: retry,
-children: "Try again"
+class: "finding failed", role: "alert", children: [a("p", { children: a(Text, { children: words }) }), retry ? a("p", { children: a("button", {
+type: "button", class: "small", onClick: retry, children: "Try again"
 }) }) : null]
+});
+}
+function NotHere({ what, name }) {
+return a("div", {
+class: "finding warning", role: "alert", children: a("p", { children: ["There is no ", what, " ", a("code", { children: a(Text, { children: name }) }), " in ", a(Text, { children: contents.value?.name ?? "these records" }), ". The link is for other records, or for a longer copy of these."] })
 });
 }
 // src/verify/block.ts
@@ -6123,28 +5979,14 @@ return DOMAIN.test(domain) ? `${domain}.${id}` : null;
 }
 // src/verify/heads.ts
 function readHead(data) {
-const keys = [
-"ledger",
-"tenant",
-"chain",
-"count",
-"hash"
-];
+const keys = ["ledger", "tenant", "chain", "count", "hash"];
 if (!isObject(data) || data.size !== keys.length || !keys.every((key) => data.has(key))) throw new BadInput("a head has exactly the keys ledger, tenant, chain, count and hash");
 const [ledger, tenant, chain, count, hash] = keys.map((key) => data.get(key));
-for (const name of [
-ledger,
-tenant,
-chain
-]) if (typeof name !== "string" || !name.isWellFormed()) throw new BadInput("a head's ledger, tenant and chain are strings");
+for (const name of [ledger, tenant, chain]) if (typeof name !== "string" || !name.isWellFormed()) throw new BadInput("a head's ledger, tenant and chain are strings");
 if (!isPlace(count)) throw new BadInput("a head's count is a number of records");
 if (count.value === 0 !== (hash === null) || hash !== null && !(typeof hash === "string" && HEX64.test(hash))) throw new BadInput("a head's hash is 64 lower-case hex digits, or null when there are no records");
 return {
-ledger,
-tenant,
-chain,
-count: count.value,
-hash
+ledger, tenant, chain, count: count.value, hash
 };
 }
 function equalHeads(one, other) {
@@ -6159,8 +6001,7 @@ tally.fail(check, "CHAIN_MISSING", words, place(head.chain), { ...head });
 return false;
 }
 const proof = {
-remembered: { ...head },
-actual: { ...actual }
+remembered: { ...head }, actual: { ...actual }
 };
 if (actual.count < head.count) {
 const words = `${remembered} has ${head.count} records of this chain; ${actual.count} are here`;
@@ -6184,8 +6025,7 @@ const digest = reference.get("digest");
 const size = reference.get("size");
 if (typeof digest === "string" && HEX64.test(digest) && isInteger(size)) {
 yield {
-digest,
-size: size.text === "-0" ? "0" : size.text
+digest, size: size.text === "-0" ? "0" : size.text
 };
 continue;
 }
@@ -6194,955 +6034,11 @@ for (const member of item.values()) stack.push(member);
 } else if (Array.isArray(item)) for (const member of item) stack.push(member);
 }
 }
-// node_modules/@noble/curves/abstract/curve.js
-var _0n$2 = BigInt(0);
-var _1n$3 = BigInt(1);
-var _4n$2 = BigInt(4);
-var BLIND_BYTES = 16;
-var BLIND_BITS = 128;
-var FW_WINDOW = 5;
-var TABLE_BYTES_MAX = (() => 2 ** 31)();
-function validatePointCons(Point) {
-const pc = Point;
-if (typeof pc !== "function") throw new TypeError("\"Point\" expected constructor, got type=" + typeof Point);
-afunction(pc.fromAffine, "Point.fromAffine");
-afunction(pc.fromBytes, "Point.fromBytes");
-afunction(pc.fromHex, "Point.fromHex");
-aobject$1(pc.BASE, "Point.BASE");
-aobject$1(pc.ZERO, "Point.ZERO");
-validateField(pc.Fp);
-validateField(pc.Fn);
-}
-function normalizeZ(c, points) {
-validatePointCons(c);
-validateMSMPoints(points, c);
-const invertedZs = FpInvertBatch(c.Fp, points.map((p) => p.Z));
-return points.map((p, i) => c.fromAffine(p.toAffine(invertedZs[i])));
-}
-function validateW(W, bits, min = 1) {
-if (!Number.isSafeInteger(W) || W < min || W > bits) throw new Error("invalid window size, expected [" + min + ".." + bits + "], got W=" + W);
-}
-function validateTableBytes(numPoints, fpBytes) {
-const bytes = numPoints * (4 * fpBytes + 128);
-if (bytes > TABLE_BYTES_MAX) throw new Error("invalid window size: table would need ~" + Math.ceil(bytes / 2 ** 20) + " MiB, max " + TABLE_BYTES_MAX / 2 ** 20 + " MiB");
-}
-function probeRandomBytes(randomBytes, length) {
-if (randomBytes === void 0) return void 0;
-afunction(randomBytes, "randomBytes");
-try {
-const probe = randomBytes(length);
-if (!isBytes(probe) || probe.length !== length) return void 0;
-} catch {
-return;
-}
-return randomBytes;
-}
-function validateMSMPoints(points, c) {
-aarray$1(points, "points");
-points.forEach((p, i) => {
-if (!(p instanceof c)) throw new Error("invalid point at index " + i);
-});
-}
-function validateMSMScalars(scalars, field, maxScalar) {
-if (!Array.isArray(scalars)) throw new Error("array of scalars expected");
-scalars.forEach((s, i) => {
-if (!(maxScalar === void 0 ? field.isValid(s) : isPosBig(s) && s < maxScalar)) throw new Error("invalid scalar at index " + i);
-});
-}
-var pointWindowSizes = new WeakMap();
-function getWindowSize(P) {
-return pointWindowSizes.get(P) || 1;
-}
-function oddMultiples(p, size) {
-const dbl = p.double();
-const t = [p];
-for (let j = 1; j < size; j++) t.push(t[j - 1].add(dbl));
-return t;
-}
-function wnafDigits(n, W) {
-const size = 2 ** W;
-const half = size / 2;
-const mask = BigInt(size - 1);
-const d = [];
-while (n > _0n$2) {
-let w = 0;
-if (n & _1n$3) {
-w = Number(n & mask);
-if (w >= half) w -= size;
-n -= BigInt(w);
-}
-d.push(w);
-n >>= _1n$3;
-}
-return d;
-}
-function signedWindowDigits(n, W, windows) {
-const size = 2 ** W;
-const half = size / 2;
-const mask = BigInt(size - 1);
-const shiftBy = BigInt(W);
-const d = [];
-for (let w = 0; w < windows; w++) {
-let v = Number(n & mask);
-n >>= shiftBy;
-if (v > half) {
-v -= size;
-n += _1n$3;
-}
-d.push(v);
-}
-if (n !== _0n$2) throw new Error("invalid wnaf");
-return d;
-}
-function wnafWalk(zero, tables, digits) {
-let max = 0;
-for (const d of digits) max = Math.max(max, d.length);
-let acc = zero;
-for (let bit = max - 1; bit >= 0; bit--) {
-if (bit !== max - 1) acc = acc.double();
-for (let i = 0; i < digits.length; i++) {
-const w = digits[i][bit];
-if (w) {
-const item = tables[i][Math.abs(w) - 1 >> 1];
-acc = acc.add(w < 0 ? item.negate() : item);
-}
-}
-}
-return acc;
-}
-var ScalarMultiplier = class {
-Point;
-BASE;
-ZERO;
-randomBytes;
-wnafPrecomputes = new WeakMap();
-baseCanBeBlinded;
-bits;
-constructor(Point, randomBytes) {
-validatePointCons(Point);
-this.randomBytes = probeRandomBytes(randomBytes, BLIND_BYTES);
-this.Point = Point;
-this.BASE = Point.BASE;
-this.ZERO = Point.ZERO;
-this.bits = Point.Fn.BITS;
-}
-buildWnafTable(point, W, bits) {
-const windows = Math.ceil(bits / W) + 1;
-const half = 2 ** (W - 1);
-const comp = [];
-let base = point;
-for (let w = 0; w < windows; w++) {
-let acc = base;
-for (let i = 0; i < half; i++) {
-comp.push(acc);
-acc = acc.add(base);
-}
-base = comp[comp.length - 1].double();
-}
-return {
-W,
-bits,
-windows,
-comp
-};
-}
-wnafCachedCT(precomputes, n) {
-const { W, windows, comp } = precomputes;
-const half = 2 ** (W - 1);
-const digits = signedWindowDigits(n, W, windows);
-let p = this.ZERO;
-let f = this.BASE;
-for (let w = 0; w < windows; w++) {
-const digit = digits[w];
-const start = w * half;
-const idx = Math.abs(digit) - 1;
-let sel = comp[start];
-for (let i = 1; i < half; i++) sel = i === idx ? comp[start + i] : sel;
-const neg = sel.negate();
-if (digit === 0) f = f.add(comp[start]);
-else p = p.add(digit < 0 ? neg : sel);
-}
-return {
-p,
-f
-};
-}
-getWnafPrecomputes(W, point, bits, transform) {
-let entries = this.wnafPrecomputes.get(point);
-let comp = entries?.find((entry) => entry.W === W && entry.bits === bits);
-if (!comp) {
-comp = this.buildWnafTable(point, W, bits);
-if (typeof transform === "function") comp = {
-...comp,
-comp: transform(comp.comp)
-};
-if (!entries) {
-entries = [];
-this.wnafPrecomputes.set(point, entries);
-}
-entries.push(comp);
-}
-return comp;
-}
-assertPoint(point) {
-if (!(point instanceof this.Point)) throw new TypeError("\"point\" expected Point instance, got type=" + typeof point);
-}
-validateMulInput(point, scalar) {
-this.assertPoint(point);
-if (!inRange(scalar, _1n$3, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
-}
-runCT(point, n, bits, transform) {
-const W = getWindowSize(point);
-if (W === 1) return this.fixedWindowCT(point, n, bits);
-return this.wnafCachedCT(this.getWnafPrecomputes(W, point, bits, transform), n);
-}
-mulCT(point, scalar, transform) {
-this.validateMulInput(point, scalar);
-return this.runCT(point, scalar, this.bits, transform);
-}
-mulCTBlinded(point, scalar, transform) {
-this.validateMulInput(point, scalar);
-if (this.randomBytes === void 0) throw new Error("randomBytes is required for scalar blinding");
-const bits = this.Point.Fn.BITS + BLIND_BITS;
-const blind = this.randomBytes(BLIND_BYTES);
-if (!isBytes(blind) || blind.length !== BLIND_BYTES) throw new Error("randomBytes returned invalid byte array");
-blind[0] = blind[0] & 63 | 128;
-const n = scalar + bytesToNumberBE(blind) * this.Point.Fn.ORDER;
-return this.runCT(point, n, bits, transform);
-}
-fixedWindowCT(point, n, bits) {
-const W = FW_WINDOW;
-const size = 32;
-const mask = bitMask(W);
-const table = new Array(size);
-table[0] = this.ZERO;
-for (let i = 1; i < size; i++) table[i] = table[i - 1].add(point);
-const windows = Math.ceil(bits / W);
-let acc = this.ZERO;
-for (let window = windows - 1; window >= 0; window--) {
-if (window !== windows - 1) for (let d = 0; d < W; d++) acc = acc.double();
-const digit = Number(n >> BigInt(window * W) & mask);
-let sel = table[0];
-for (let i = 1; i < size; i++) sel = i === digit ? table[i] : sel;
-acc = acc.add(sel);
-}
-return {
-p: acc,
-f: acc
-};
-}
-shouldBlind(point, cofactor) {
-if (this.randomBytes === void 0) return false;
-if (cofactor === _1n$3) return true;
-if (point !== this.BASE) return false;
-if (this.baseCanBeBlinded === void 0) this.baseCanBeBlinded = this.mulUnsafe(this.BASE, this.Point.Fn.ORDER).is0();
-return this.baseCanBeBlinded;
-}
-mulSecret(point, scalar, cofactor, transform) {
-return this.shouldBlind(point, cofactor) ? this.mulCTBlinded(point, scalar, transform) : this.mulCT(point, scalar, transform);
-}
-mulUnsafe(point, scalar, transform) {
-this.assertPoint(point);
-if (!isPosBig(scalar)) throw new Error("invalid scalar");
-const W = getWindowSize(point);
-if (W === 1 || scalar >= this.Point.Fn.ORDER) return mulAddUnsafe(this.Point, [point], [scalar], true);
-const precomputes = this.getWnafPrecomputes(W, point, this.bits, transform);
-return this.wnafCachedCT(precomputes, scalar).p;
-}
-setWindowSize(point, W) {
-this.assertPoint(point);
-validateW(W, this.bits);
-validateTableBytes((Math.ceil((this.bits + BLIND_BITS) / W) + 1) * 2 ** (W - 1), this.Point.Fp.BYTES);
-pointWindowSizes.set(point, W);
-this.wnafPrecomputes.delete(point);
-}
-hasWindowSize(point) {
-return getWindowSize(point) !== 1;
-}
-};
-function mulAddUnsafe(c, points, scalars, allowOversized = false) {
-validatePointCons(c);
-validateMSMPoints(points, c);
-abool(allowOversized, "allowOversized");
-validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$2 : void 0);
-if (points.length !== scalars.length) throw new Error("arrays of points and scalars must have equal length");
-const tables = points.map((p) => oddMultiples(p, 4));
-const digits = scalars.map((n) => wnafDigits(n, 4));
-return wnafWalk(c.ZERO, tables, digits);
-}
-function createField(order, field, isLE) {
-if (field) {
-if (field.ORDER !== order) throw new Error("Field.ORDER must match order: Fp == p, Fn == n");
-validateField(field);
-return field;
-} else return Field(order, { isLE });
-}
-function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
-if (type !== "weierstrass" && type !== "edwards") throw new Error("expected curve type \"weierstrass\" or \"edwards\"");
-if (FpFnLE === void 0) FpFnLE = type === "edwards";
-if (!CURVE || typeof CURVE !== "object") throw new Error(`expected valid ${type} CURVE object`);
-validateObject(curveOpts);
-for (const p of [
-"p",
-"n",
-"h"
-]) {
-const val = CURVE[p];
-if (!(isPosBig(val) && val !== _0n$2)) throw new Error(`CURVE.${p} must be positive bigint`);
-}
-const Fp = createField(CURVE.p, curveOpts.Fp, FpFnLE);
-const Fn = createField(CURVE.n, curveOpts.Fn, FpFnLE);
-const params = [
-"Gx",
-"Gy",
-"a",
-type === "weierstrass" ? "b" : "d"
-];
-for (const p of params) if (!Fp.isValid(CURVE[p])) throw new Error(`CURVE.${p} must be valid field element of CURVE.Fp`);
-CURVE = Object.freeze(Object.assign({}, CURVE));
-return {
-CURVE,
-Fp,
-Fn
-};
-}
-function createKeygen(randomSecretKey, getPublicKey) {
-return function keygen(seed) {
-const secretKey = randomSecretKey(seed);
-return {
-secretKey,
-publicKey: getPublicKey(secretKey)
-};
-};
-}
-// node_modules/@noble/curves/abstract/edwards.js
-var _0n$1 = BigInt(0);
-var _1n$2 = BigInt(1);
-var _2n$2 = BigInt(2);
-var _4n$1 = BigInt(4);
-var _8n$1 = BigInt(8);
-function isEdValidXY(Fp, CURVE, x, y) {
-const x2 = Fp.sqr(x);
-const y2 = Fp.sqr(y);
-const left = Fp.add(Fp.mul(CURVE.a, x2), y2);
-const right = Fp.add(Fp.ONE, Fp.mul(CURVE.d, Fp.mul(x2, y2)));
-return Fp.eql(left, right);
-}
-function edwards(params, extraOpts = {}) {
-validateObject(extraOpts, {}, {}, "extraOpts");
-const opts = extraOpts;
-const validated = createCurveFields("edwards", params, opts, opts.FpFnLE);
-const { Fp, Fn } = validated;
-let CURVE = validated.CURVE;
-const { h: cofactor } = CURVE;
-if (FpLegendre(Fp, CURVE.a) !== 1) throw new Error("edwards: CURVE.a must be a square in Fp for complete addition formulas");
-if (FpLegendre(Fp, CURVE.d) !== -1) throw new Error("edwards: CURVE.d must be a non-square in Fp for complete addition formulas");
-validateObject(opts, {}, {
-uvRatio: "function",
-randomBytes: "function"
-});
-const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
-const MASK = _2n$2 << BigInt(Fp.BYTES * 8) - _1n$2;
-function isOdd(n) {
-if (!Fp.isOdd) throw new Error("Field does not have .isOdd()");
-return Fp.isOdd(n);
-}
-const uvRatio = opts.uvRatio === void 0 ? (u, v) => {
-try {
-return {
-isValid: true,
-value: Fp.sqrt(Fp.div(u, v))
-};
-} catch (e) {
-return {
-isValid: false,
-value: _0n$1
-};
-}
-} : opts.uvRatio;
-if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
-const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);
-function acoord(title, n, banZero = false) {
-const min = banZero ? _1n$2 : _0n$1;
-aInRange("coordinate " + title, n, min, MASK);
-return n;
-}
-function aedpoint(other) {
-if (!(other instanceof Point)) throw new Error("EdwardsPoint expected");
-}
-class Point {
-static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE, Fp.mul(CURVE.Gx, CURVE.Gy));
-static ZERO = new Point(Fp.ZERO, Fp.ONE, Fp.ONE, Fp.ZERO);
-static Fp = Fp;
-static Fn = Fn;
-X;
-Y;
-Z;
-T;
-constructor(X, Y, Z, T) {
-this.X = acoord("x", X);
-this.Y = acoord("y", Y);
-this.Z = acoord("z", Z, true);
-this.T = acoord("t", T);
-Object.freeze(this);
-}
-static CURVE() {
-return CURVE;
-}
-static fromAffine(p) {
-if (p instanceof Point) throw new Error("extended point not allowed");
-const { x, y } = p || {};
-acoord("x", x);
-acoord("y", y);
-return new Point(x, y, Fp.ONE, Fp.mul(x, y));
-}
-static fromBytes(bytes, zip215 = false) {
-const len = Fp.BYTES;
-const { a, d } = CURVE;
-bytes = copyBytes(abytes(bytes, len, "point"));
-abool(zip215, "zip215");
-const normed = copyBytes(bytes);
-const lastByte = bytes[len - 1];
-normed[len - 1] = lastByte & -129;
-const y = bytesToNumberLE(normed);
-aInRange("point.y", y, _0n$1, zip215 ? MASK : Fp.ORDER);
-const y2 = Fp.sqr(y);
-const u = Fp.sub(y2, Fp.ONE);
-const v = Fp.sub(Fp.mulN(d, y2), a);
-let { isValid, value: x } = uvRatio(u, v);
-if (!isValid) throw new Error("bad point: invalid y coordinate");
-const isXOdd = isOdd(x);
-const isLastByteOdd = (lastByte & 128) !== 0;
-if (!zip215 && Fp.is0(x) && isLastByteOdd) throw new Error("bad point: x=0 and x_0=1");
-if (isLastByteOdd !== isXOdd) x = Fp.neg(x);
-return Point.fromAffine({
-x,
-y
-});
-}
-static fromHex(hex, zip215 = false) {
-return Point.fromBytes(hexToBytes(hex), zip215);
-}
-get x() {
-return this.toAffine().x;
-}
-get y() {
-return this.toAffine().y;
-}
-precompute(windowSize = 6, isLazy = true) {
-wnaf.setWindowSize(this, windowSize);
-if (!isLazy) this.multiply(_2n$2);
-return this;
-}
-assertValidity() {
-const p = this;
-const { a, d } = CURVE;
-if (p.is0()) throw new Error("bad point: ZERO");
-const { X, Y, Z, T } = p;
-const X2 = Fp.sqr(X);
-const Y2 = Fp.sqr(Y);
-const Z2 = Fp.sqr(Z);
-const Z4 = Fp.sqr(Z2);
-const aX2 = Fp.mul(X2, a);
-const left = Fp.mul(Fp.add(aX2, Y2), Z2);
-const right = Fp.add(Z4, Fp.mul(d, Fp.mul(X2, Y2)));
-if (!Fp.eql(left, right)) throw new Error("bad point: equation left != right (1)");
-const XY = Fp.mul(X, Y);
-const ZT = Fp.mul(Z, T);
-if (!Fp.eql(XY, ZT)) throw new Error("bad point: equation left != right (2)");
-}
-equals(other) {
-aedpoint(other);
-const { X: X1, Y: Y1, Z: Z1 } = this;
-const { X: X2, Y: Y2, Z: Z2 } = other;
-const X1Z2 = Fp.mul(X1, Z2);
-const X2Z1 = Fp.mul(X2, Z1);
-const Y1Z2 = Fp.mul(Y1, Z2);
-const Y2Z1 = Fp.mul(Y2, Z1);
-return Fp.eql(X1Z2, X2Z1) && Fp.eql(Y1Z2, Y2Z1);
-}
-is0() {
-return this.equals(Point.ZERO);
-}
-negate() {
-return new Point(Fp.neg(this.X), this.Y, this.Z, Fp.neg(this.T));
-}
-double() {
-const { X: X1, Y: Y1, Z: Z1 } = this;
-const A = Fp.sqr(X1);
-const B = Fp.sqr(Y1);
-const C = Fp.mul(Fp.sqr(Z1), _2n$2);
-const D = mulA(A);
-const x1y1 = Fp.addN(X1, Y1);
-const E = Fp.sub(Fp.subN(Fp.sqr(x1y1), A), B);
-const G = Fp.addN(D, B);
-const F = Fp.subN(G, C);
-const H = Fp.subN(D, B);
-const X3 = Fp.mul(E, F);
-const Y3 = Fp.mul(G, H);
-const T3 = Fp.mul(E, H);
-const Z3 = Fp.mul(F, G);
-return new Point(X3, Y3, Z3, T3);
-}
-add(other) {
-aedpoint(other);
-const { d } = CURVE;
-const { X: X1, Y: Y1, Z: Z1, T: T1 } = this;
-const { X: X2, Y: Y2, Z: Z2, T: T2 } = other;
-const A = Fp.mul(X1, X2);
-const B = Fp.mul(Y1, Y2);
-const C = Fp.mul(Fp.mulN(T1, d), T2);
-const D = Fp.mul(Z1, Z2);
-const E = Fp.sub(Fp.subN(Fp.mulN(Fp.addN(X1, Y1), Fp.addN(X2, Y2)), A), B);
-const F = Fp.subN(D, C);
-const G = Fp.addN(D, C);
-const H = Fp.sub(B, mulA(A));
-const X3 = Fp.mul(E, F);
-const Y3 = Fp.mul(G, H);
-const T3 = Fp.mul(E, H);
-const Z3 = Fp.mul(F, G);
-return new Point(X3, Y3, Z3, T3);
-}
-subtract(other) {
-aedpoint(other);
-return this.add(other.negate());
-}
-multiply(scalar) {
-if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: expected 1 <= sc < curve.n");
-const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
-return normalize([p, f])[0];
-}
-multiplyUnsafe(scalar) {
-if (!Fn.isValid(scalar)) throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");
-if (scalar === _0n$1) return Point.ZERO;
-if (this.is0() || scalar === _1n$2) return this;
-return wnaf.mulUnsafe(this, scalar, normalize);
-}
-isSmallOrder() {
-return this.clearCofactor().is0();
-}
-isTorsionFree() {
-return wnaf.mulUnsafe(this, CURVE.n).is0();
-}
-toAffine(invertedZ) {
-const p = this;
-let iz = invertedZ;
-if (iz != null && typeof iz !== "bigint") throw new TypeError("\"invertedZ\" expected bigint, got type=" + typeof iz);
-const { X, Y, Z } = p;
-const is0 = p.is0();
-if (iz == null) iz = is0 ? Fp.create(_8n$1) : Fp.inv(Z);
-const x = Fp.mul(X, iz);
-const y = Fp.mul(Y, iz);
-const zz = Fp.mul(Z, iz);
-if (is0) return {
-x: Fp.ZERO,
-y: Fp.ONE
-};
-if (!Fp.eql(zz, Fp.ONE)) throw new Error("invZ was invalid");
-return {
-x,
-y
-};
-}
-clearCofactor() {
-if (cofactor === _1n$2) return this;
-if (cofactor === _2n$2) return this.double();
-if (cofactor === _4n$1) return this.double().double();
-if (cofactor === _8n$1) return this.double().double().double();
-return this.multiplyUnsafe(cofactor);
-}
-toBytes() {
-const { x, y } = this.toAffine();
-const bytes = Fp.toBytes(y);
-bytes[bytes.length - 1] |= isOdd(x) ? 128 : 0;
-return bytes;
-}
-toHex() {
-return bytesToHex(this.toBytes());
-}
-toString() {
-return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
-}
-}
-const normalize = (points) => normalizeZ(Point, points);
-const wnaf = new ScalarMultiplier(Point, randomBytes);
-if (wnaf.bits >= 6) Point.BASE.precompute(6);
-Object.freeze(Point.prototype);
-Object.freeze(Point);
-return Point;
-}
-function eddsa(Point, cHash, eddsaOpts = {}) {
-validatePointCons(Point);
-if (typeof cHash !== "function") throw new Error("\"hash\" function param is required");
-const hash = cHash;
-const opts = eddsaOpts;
-validateObject(opts, {}, {
-adjustScalarBytes: "function",
-randomBytes: "function",
-domain: "function",
-prehash: "function",
-zip215: "boolean",
-mapToCurve: "function",
-toMontgomery: "function",
-toMontgomerySecret: "function"
-});
-const { prehash } = opts;
-const { BASE, Fp, Fn } = Point;
-const outputLen = hash.outputLen;
-const expectedLen = 2 * Fp.BYTES;
-if (outputLen !== void 0) {
-asafenumber(outputLen, "hash.outputLen");
-if (outputLen !== expectedLen) throw new Error(`hash.outputLen must be ${expectedLen}, got ${outputLen}`);
-}
-const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
-const toMontgomery = opts.toMontgomery;
-const toMontgomerySecret = opts.toMontgomerySecret;
-const adjustScalarBytes = opts.adjustScalarBytes === void 0 ? (bytes) => bytes : opts.adjustScalarBytes;
-const domain = opts.domain === void 0 ? (data, ctx, phflag) => {
-abool(phflag, "phflag");
-if (ctx.length || phflag) throw new Error("Contexts/pre-hash are not supported");
-return data;
-} : opts.domain;
-function modN_LE(hash) {
-return Fn.create(bytesToNumberLE(hash));
-}
-function getPrivateScalar(key) {
-const len = lengths.secretKey;
-abytes(key, lengths.secretKey, "secretKey");
-const hashed = abytes(hash(key), 2 * len, "hashedSecretKey");
-const head = adjustScalarBytes(hashed.slice(0, len));
-return {
-head,
-prefix: hashed.slice(len, 2 * len),
-scalar: modN_LE(head)
-};
-}
-function getExtendedPublicKey(secretKey) {
-const { head, prefix, scalar } = getPrivateScalar(secretKey);
-const point = BASE.multiply(scalar);
-return {
-head,
-prefix,
-scalar,
-point,
-pointBytes: point.toBytes()
-};
-}
-function getPublicKey(secretKey) {
-return getExtendedPublicKey(secretKey).pointBytes;
-}
-function hashDomainToScalar(context = Uint8Array.of(), ...msgs) {
-const msg = concatBytes(...msgs);
-return modN_LE(hash(domain(msg, abytes(context, void 0, "context"), !!prehash)));
-}
-function sign(msg, secretKey, options = {}) {
-validateObject(options, {}, {}, "options");
-msg = copyBytes(abytes(msg, void 0, "message"));
-if (prehash) msg = prehash(msg);
-const { prefix, scalar, pointBytes } = getExtendedPublicKey(secretKey);
-const r = hashDomainToScalar(options.context, prefix, msg);
-const R = BASE.multiply(r).toBytes();
-const k = hashDomainToScalar(options.context, R, pointBytes, msg);
-const s = Fn.create(r + k * scalar);
-if (!Fn.isValid(s)) throw new Error("sign failed: invalid s");
-return abytes(concatBytes(R, Fn.toBytes(s)), lengths.signature, "result");
-}
-const verifyOpts = { zip215: opts.zip215 };
-function verify(sig, msg, publicKey, options = verifyOpts) {
-validateObject(options);
-const { context } = options;
-const zip215 = options.zip215 === void 0 ? !!verifyOpts.zip215 : options.zip215;
-const len = lengths.signature;
-sig = abytes(sig, len, "signature");
-msg = abytes(msg, void 0, "message");
-publicKey = abytes(publicKey, lengths.publicKey, "publicKey");
-if (zip215 !== void 0) abool(zip215, "zip215");
-if (prehash) msg = prehash(msg);
-const mid = len / 2;
-const r = sig.subarray(0, mid);
-const s = bytesToNumberLE(sig.subarray(mid, len));
-let A, R, SB;
-try {
-A = Point.fromBytes(publicKey, zip215);
-R = Point.fromBytes(r, zip215);
-SB = BASE.multiplyUnsafe(s);
-} catch (error) {
-return false;
-}
-if (!zip215 && A.isSmallOrder()) return false;
-const k = hashDomainToScalar(context, r, publicKey, msg);
-return R.add(A.multiplyUnsafe(k)).subtract(SB).clearCofactor().is0();
-}
-const _size = Fp.BYTES;
-const lengths = {
-secretKey: _size,
-publicKey: _size,
-signature: 2 * _size,
-seed: _size
-};
-function randomSecretKey(seed) {
-seed = seed === void 0 ? randomBytes(lengths.seed) : seed;
-return abytes(seed, lengths.seed, "seed");
-}
-function isValidSecretKey(key) {
-return isBytes(key) && key.length === lengths.secretKey;
-}
-function isValidPublicKey(key, zip215) {
-try {
-return !!Point.fromBytes(key, zip215 === void 0 ? verifyOpts.zip215 : zip215);
-} catch (error) {
-return false;
-}
-}
-const utils = {
-getExtendedPublicKey,
-randomSecretKey,
-isValidSecretKey,
-isValidPublicKey,
-toMontgomery(publicKey) {
-if (toMontgomery === void 0) throw new Error("Montgomery conversion is not supported for this curve");
-return toMontgomery(Point.fromBytes(publicKey));
-},
-toMontgomerySecret(secretKey) {
-if (toMontgomerySecret === void 0) throw new Error("Montgomery conversion is not supported for this curve");
-return toMontgomerySecret(secretKey);
-}
-};
-Object.freeze(lengths);
-Object.freeze(utils);
-return Object.freeze({
-keygen: createKeygen(randomSecretKey, getPublicKey),
-getPublicKey,
-sign,
-verify,
-utils,
-Point,
-lengths
-});
-}
-// node_modules/@noble/curves/ed25519.js
-var _1n$1 = BigInt(1);
-var _2n$1 = BigInt(2);
-var _5n = BigInt(5);
-var _8n = BigInt(8);
-var ed25519_CURVE_p = BigInt("0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffed");
-var ed25519_CURVE = (() => ({
-p: ed25519_CURVE_p,
-n: BigInt("0x1000000000000000000000000000000014def9dea2f79cd65812631a5cf5d3ed"),
-h: _8n,
-a: BigInt("0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffec"),
-d: BigInt("0x52036cee2b6ffe738cc740797779e89800700a4d4141d8ab75eb4dca135978a3"),
-Gx: BigInt("0x216936d3cd6e53fec0a4e231fdd6dc5c692cc7609525a7b2c9562d608f25d51a"),
-Gy: BigInt("0x6666666666666666666666666666666666666666666666666666666666666658")
-}))();
-function ed25519_pow_2_252_3(x) {
-const _10n = BigInt(10), _20n = BigInt(20), _40n = BigInt(40), _80n = BigInt(80);
-const P = ed25519_CURVE_p;
-const b2 = x * x % P * x % P;
-const b5 = pow2(pow2(b2, _2n$1, P) * b2 % P, _1n$1, P) * x % P;
-const b10 = pow2(b5, _5n, P) * b5 % P;
-const b20 = pow2(b10, _10n, P) * b10 % P;
-const b40 = pow2(b20, _20n, P) * b20 % P;
-const b80 = pow2(b40, _40n, P) * b40 % P;
-return {
-pow_p_5_8: pow2(pow2(pow2(pow2(b80, _80n, P) * b80 % P, _80n, P) * b80 % P, _10n, P) * b10 % P, _2n$1, P) * x % P,
-b2
-};
-}
-function adjustScalarBytes(bytes) {
-bytes[0] &= 248;
-bytes[31] &= 127;
-bytes[31] |= 64;
-return bytes;
-}
-var ED25519_SQRT_M1 = BigInt("19681161376707505956807079304988542015446066515923890162744021073123829784752");
-function uvRatio(u, v) {
-const P = ed25519_CURVE_p;
-const v3 = mod(v * v * v, P);
-const pow = ed25519_pow_2_252_3(u * mod(v3 * v3 * v, P)).pow_p_5_8;
-let x = mod(u * v3 * pow, P);
-const vx2 = mod(v * x * x, P);
-const root1 = x;
-const root2 = mod(x * ED25519_SQRT_M1, P);
-const useRoot1 = vx2 === u;
-const useRoot2 = vx2 === mod(-u, P);
-const noRoot = vx2 === mod(-u * ED25519_SQRT_M1, P);
-if (useRoot1) x = root1;
-if (useRoot2 || noRoot) x = root2;
-if (isNegativeLE(x, P)) x = mod(-x, P);
-return {
-isValid: useRoot1 || useRoot2,
-value: x
-};
-}
-var ed25519_Point = edwards(ed25519_CURVE, { uvRatio });
-var Fp = (() => ed25519_Point.Fp)();
-function toMontgomery(point) {
-const { y } = point;
-return Fp.toBytes(Fp.div(_1n$1 + y, _1n$1 - y));
-}
-function toMontgomerySecret(secretKey) {
-const size = ed25519_Point.Fp.BYTES;
-abytes$1(secretKey, size);
-return adjustScalarBytes(sha512(secretKey.subarray(0, size))).subarray(0, size);
-}
-function ed(opts) {
-return eddsa(ed25519_Point, sha512, Object.assign({
-adjustScalarBytes,
-toMontgomery,
-toMontgomerySecret,
-zip215: true
-}, opts));
-}
-var ed25519 = ed({});
-// src/verify/ed25519.ts
-var SIGNATURE = /^[0-9a-f]{128}$/;
-var PUBLIC = /^[0-9a-f]{64}$/;
-var P = 2n ** 255n - 19n;
-var SIGNATURE_DIGITS = 128;
-var L = 2n ** 252n + 27742317777372353535851937790883648493n;
-var SMALL_ORDER = new Set([
-"0000000000000000000000000000000000000000000000000000000000000000",
-"0100000000000000000000000000000000000000000000000000000000000000",
-"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
-"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
-"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"
-]);
-var ANSWERS_KEPT = 2e4;
-var KEYS_KEPT = 64;
-function isSignatureHex(signature) {
-return SIGNATURE.test(signature);
-}
-function readLittleEndian(bytes) {
-let value = 0n;
-for (let at = bytes.length - 1; at >= 0; at--) value = value << 8n | BigInt(bytes[at]);
-return value;
-}
-function withoutSign(bytes) {
-const copy = Uint8Array.from(bytes);
-copy[31] = copy[31] & 127;
-return copy;
-}
-function hasGoodForm(publicHex, signature) {
-if (!PUBLIC.test(publicHex) || !SIGNATURE.test(signature)) return false;
-const key = withoutSign(fromHex(publicHex));
-const point = withoutSign(fromHex(signature.slice(0, 64)));
-if (SMALL_ORDER.has(toHex$1(key)) || SMALL_ORDER.has(toHex$1(point))) return false;
-return readLittleEndian(key) < P && readLittleEndian(fromHex(signature.slice(64))) < L;
-}
-function holdsByPoints(publicHex, message, signature) {
-if (!hasGoodForm(publicHex, signature)) return false;
-const point = ed25519.Point;
-try {
-const key = point.fromHex(publicHex, true);
-const first = fromHex(signature.slice(0, 64));
-const hashed = new Uint8Array(64 + message.length);
-hashed.set(first);
-hashed.set(fromHex(publicHex), 32);
-hashed.set(message, 64);
-const k = readLittleEndian(sha512(hashed)) % L;
-const s = readLittleEndian(fromHex(signature.slice(64)));
-const left = s === 0n ? point.ZERO : point.BASE.multiplyUnsafe(s);
-const right = k === 0n ? point.ZERO : key.multiplyUnsafe(k);
-return toHex$1(left.subtract(right).toBytes()) === signature.slice(0, 64);
-} catch {
-return false;
-}
-}
-var Ed25519 = class {
-isPlatformGood = false;
-answers = new Map();
-keys = new Map();
-async checkPlatform(cases) {
-this.isPlatformGood = false;
-if (typeof globalThis.crypto?.subtle?.importKey !== "function") return false;
-for (const { public: key, message, signature, valid } of cases) if ((hasGoodForm(key, signature) && await this.askPlatform(key, encoder.encode(message), signature)) !== valid) return false;
-this.isPlatformGood = cases.length > 0;
-return this.isPlatformGood;
-}
-get usesPlatform() {
-return this.isPlatformGood;
-}
-async prefetch(questions) {
-if (!this.isPlatformGood) return;
-if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
-const waiting = [];
-for (const { publicHex, message, signature } of questions) {
-const name = publicHex + signature + message;
-if (this.answers.has(name) || !hasGoodForm(publicHex, signature)) continue;
-waiting.push(this.askPlatform(publicHex, encoder.encode(message), signature).then((isValid) => {
-this.answers.set(name, isValid);
-}));
-}
-await Promise.all(waiting);
-}
-adopt(questions, answers) {
-if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
-questions.forEach(({ publicHex, message, signature }, at) => {
-if (signature.length === SIGNATURE_DIGITS) this.answers.set(publicHex + signature + message, answers[at] === true);
-});
-}
-verify(publicHex, message, signature) {
-if (typeof message === "string" && signature.length === SIGNATURE_DIGITS) {
-const known = this.answers.get(publicHex + signature + message);
-if (known !== void 0) return known;
-}
-return holdsByPoints(publicHex, typeof message === "string" ? encoder.encode(message) : message, signature);
-}
-async askPlatform(publicHex, message, signature) {
-try {
-if (this.keys.size > KEYS_KEPT) this.keys.clear();
-let key = this.keys.get(publicHex);
-if (key === void 0) {
-key = crypto.subtle.importKey("raw", fromHex(publicHex), "Ed25519", false, ["verify"]);
-this.keys.set(publicHex, key);
-}
-return await crypto.subtle.verify("Ed25519", await key, fromHex(signature), message);
-} catch {
-return false;
-}
-}
-};
-var SECTIONS = [
-"trigger",
-"context",
-"reasoning",
-"authority",
-"execution",
-"outcome"
-];
-var TYPES = [
-"agent",
-"tool",
-"system",
-"kill",
-"workflow",
-"chat",
-"vault",
-"auth"
-];
-var TRIGGER_TYPES = [
-"user_request",
-"scheduled",
-"system",
-"agent"
-];
-var AUTHORITY_TYPES = [
-"autonomous",
-"human_approved",
-"policy",
-"escalated",
-"unknown"
-];
-var STATUSES$1 = [
-"pending",
-"success",
-"failure",
-"partial",
-"blocked"
-];
+var SECTIONS = ["trigger", "context", "reasoning", "authority", "execution", "outcome"];
+var TYPES = ["agent", "tool", "system", "kill", "workflow", "chat", "vault", "auth"];
+var TRIGGER_TYPES = ["user_request", "scheduled", "system", "agent"];
+var AUTHORITY_TYPES = ["autonomous", "human_approved", "policy", "escalated", "unknown"];
+var STATUSES$1 = ["pending", "success", "failure", "partial", "blocked"];
 var SCORE_MIN = 1e-4;
 var UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 var CPS_TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?\+00:00$/;
@@ -7169,107 +6065,37 @@ return isCalendarTime(value) ? null : "is not a date that exists";
 };
 var oneOf = (allowed) => (value) => text$3(value) ?? (allowed.includes(value) ? null : `is not one of ${allowed.join(", ")}`);
 var TOP_LEVEL = {
-id: uuid,
-type: oneOf(TYPES),
-domain: text$3,
-parent_id: uuidOrNull,
-sequence: count,
-previous_hash: hashOrNull,
-spec_version: oneOf(["1.0"]),
-...Object.fromEntries(SECTIONS.map((name) => [name, object]))
+id: uuid, type: oneOf(TYPES), domain: text$3, parent_id: uuidOrNull, sequence: count, previous_hash: hashOrNull, spec_version: oneOf(["1.0"]), ...Object.fromEntries(SECTIONS.map((name) => [name, object]))
 };
 var SECTION_RULES = {
 trigger: {
-type: oneOf(TRIGGER_TYPES),
-source: text$3,
-timestamp,
-request: text$3,
-correlation_id: textOrNull,
-user_id: textOrNull
-},
-context: {
-agent_id: text$3,
-session_id: textOrNull,
-environment: object
-},
-reasoning: {
-analysis: text$3,
-options: objectList,
-options_considered: textList,
-selected_option: text$3,
-reasoning: text$3,
-confidence: score,
-model: textOrNull,
-prompt_hash: hashOrNull
-},
-authority: {
-type: oneOf(AUTHORITY_TYPES),
-approver: textOrNull,
-policy_reference: textOrNull,
-chain: objectList,
-escalation_reason: textOrNull
-},
-execution: {
-tool_calls: objectList,
-duration_ms: count,
-resources_used: object
-},
-outcome: {
-status: oneOf(STATUSES$1),
-result: anything,
-summary: text$3,
-error: textOrNull,
-side_effects: textList,
-metrics: object
+type: oneOf(TRIGGER_TYPES), source: text$3, timestamp, request: text$3, correlation_id: textOrNull, user_id: textOrNull
+}, context: {
+agent_id: text$3, session_id: textOrNull, environment: object
+}, reasoning: {
+analysis: text$3, options: objectList, options_considered: textList, selected_option: text$3, reasoning: text$3, confidence: score, model: textOrNull, prompt_hash: hashOrNull
+}, authority: {
+type: oneOf(AUTHORITY_TYPES), approver: textOrNull, policy_reference: textOrNull, chain: objectList, escalation_reason: textOrNull
+}, execution: {
+tool_calls: objectList, duration_ms: count, resources_used: object
+}, outcome: {
+status: oneOf(STATUSES$1), result: anything, summary: text$3, error: textOrNull, side_effects: textList, metrics: object
 }
 };
 var OPTION = {
-id: text$3,
-description: text$3,
-pros: textList,
-cons: textList,
-estimated_impact: object,
-feasibility: score,
-risks: textList,
-selected: flag,
-rejection_reason: text$3
+id: text$3, description: text$3, pros: textList, cons: textList, estimated_impact: object, feasibility: score, risks: textList, selected: flag, rejection_reason: text$3
 };
 var TOOL_CALL = {
-tool: text$3,
-arguments: object,
-result: anything,
-success: flag,
-duration_ms: count,
-error: textOrNull
+tool: text$3, arguments: object, result: anything, success: flag, duration_ms: count, error: textOrNull
 };
 var CPS_KEYS = Object.fromEntries(Object.entries(SECTION_RULES).map(([section, rules]) => [section, Object.keys(rules)]));
 function findCpsProblem(content, { complete }) {
-const parts = [[
-"",
-content,
-TOP_LEVEL
-]];
-for (const [name, rules] of Object.entries(SECTION_RULES)) parts.push([
-`${name}.`,
-content.get(name),
-rules
-]);
+const parts = [["", content, TOP_LEVEL]];
+for (const [name, rules] of Object.entries(SECTION_RULES)) parts.push([`${name}.`, content.get(name), rules]);
 const reasoning = content.get("reasoning");
 if (complete) {
-const lists = [[
-"reasoning.options",
-reasoning.get("options"),
-OPTION
-], [
-"execution.tool_calls",
-content.get("execution").get("tool_calls"),
-TOOL_CALL
-]];
-for (const [field, items, rules] of lists) if (Array.isArray(items) && items.every(isObject)) items.forEach((item, at) => parts.push([
-`${field}[${at}].`,
-item,
-rules
-]));
+const lists = [["reasoning.options", reasoning.get("options"), OPTION], ["execution.tool_calls", content.get("execution").get("tool_calls"), TOOL_CALL]];
+for (const [field, items, rules] of lists) if (Array.isArray(items) && items.every(isObject)) items.forEach((item, at) => parts.push([`${field}[${at}].`, item, rules]));
 }
 for (const [prefix, part, rules] of parts) for (const [key, rule] of Object.entries(rules)) {
 const value = part.get(key);
@@ -7334,14 +6160,7 @@ if (isSelected) chosen++;
 return chosen <= 1 && isNamed;
 }
 // src/verify/record.ts
-var SCALARS = [
-"id",
-"type",
-"domain",
-"sequence",
-"previous_hash",
-"parent_id"
-];
+var SCALARS = ["id", "type", "domain", "sequence", "previous_hash", "parent_id"];
 function readRecord(sealed) {
 const content = sealed.value;
 let isCanonical;
@@ -7352,18 +6171,14 @@ if (!(error instanceof NotCanonical)) throw error;
 isCanonical = false;
 }
 if (isPlainlyValid(content) && isPlace(content.get("sequence"))) return {
-content,
-isCanonical,
-isValid: true
+content, isCanonical, isValid: true
 };
 const capsule = checkShape(content);
 const reasoning = capsule.get("reasoning");
 const options = reasoning.get("options");
 const scores = [reasoning.get("confidence"), ...Array.isArray(options) ? options.map((option) => isObject(option) ? option.get("feasibility") : void 0) : []];
 return {
-content: capsule,
-isCanonical: isCanonical && !scores.some(isInteger),
-isValid: false
+content: capsule, isCanonical: isCanonical && !scores.some(isInteger), isValid: false
 };
 }
 function checkShape(content) {
@@ -7376,43 +6191,16 @@ if (isText("id") && isText("type") && isText("domain") && isPlace(content.get("s
 throw new Unreadable("id, type, domain, parent_id, sequence or previous_hash is not of its type");
 }
 var AGENT_CAPSULE_KEYS = {
-trigger: [
-"type",
-"source",
-"request"
-],
-context: [
-"agent_id",
-"session_id",
-"environment"
-],
-reasoning: [
-"analysis",
-"reasoning",
-"model"
-],
-authority: ["type"],
-execution: [
-"tool_calls",
-"duration_ms",
-"resources_used"
-],
-outcome: [
-"status",
-"summary",
-"side_effects"
-]
+trigger: ["type", "source", "request"], context: ["agent_id", "session_id", "environment"], reasoning: ["analysis", "reasoning", "model"], authority: ["type"], execution: ["tool_calls", "duration_ms", "resources_used"], outcome: ["status", "summary", "side_effects"]
 };
 function examineProfile(content) {
 if (!content.has("spec_version")) {
 const complete = new Map(content).set("spec_version", "1.0");
 const found = isPlainlyValid(complete) ? {
-profile: "cps",
-problem: ""
+profile: "cps", problem: ""
 } : examineProfile(complete);
 return {
-profile: `${found.profile} without spec_version`,
-problem: found.problem
+profile: `${found.profile} without spec_version`, problem: found.problem
 };
 }
 const section = (name) => content.get(name);
@@ -7421,8 +6209,7 @@ let profile = "other";
 if (hasAll(CPS_KEYS) && Object.entries(CPS_KEYS).every(([name, list]) => section(name).size === list.length)) profile = "cps";
 else if (hasAll(AGENT_CAPSULE_KEYS) && !section("trigger").has("timestamp") && !section("reasoning").has("options")) profile = "agent-capsule";
 return {
-profile,
-problem: findCpsProblem(content, { complete: profile !== "agent-capsule" }) ?? ""
+profile, problem: findCpsProblem(content, { complete: profile !== "agent-capsule" }) ?? ""
 };
 }
 // src/verify/chain.ts
@@ -7431,16 +6218,7 @@ return rules.ring.roleOf(key) ?? rules.roles.get(key.ed25519) ?? null;
 }
 function plainRules(ring, ed25519, more = {}) {
 return {
-ring,
-ed25519,
-level: "signature",
-requirePq: false,
-retired: new Map(),
-roles: new Map(),
-recorded: null,
-began: new Map(),
-crew: null,
-...more
+ring, ed25519, level: "signature", requirePq: false, retired: new Map(), roles: new Map(), recorded: null, began: new Map(), crew: null, ...more
 };
 }
 var UNREADABLE_MAX = 1e3;
@@ -7466,10 +6244,7 @@ isFirst = true;
 unreadableCount = 0;
 validCount = 0;
 counts = {
-content: 0,
-signature: 0,
-links: 0,
-keys: 0
+content: 0, signature: 0, links: 0, keys: 0
 };
 verified = null;
 constructor(rules, options = {}) {
@@ -7488,9 +6263,7 @@ static *questions(rules, record) {
 if (rules.level !== "signature" || !record.signature) return;
 const known = rules.ring.lookup(record.signed_by);
 for (const key of known.length ? known : rules.ring.isClosed ? rules.ring.keys : []) yield {
-publicHex: key.ed25519,
-message: record.hash,
-signature: record.signature
+publicHex: key.ed25519, message: record.hash, signature: record.signature
 };
 }
 judge(record) {
@@ -7567,11 +6340,7 @@ findProblem(record, content) {
 const { counts, rules } = this;
 if (rules.level !== "structural") {
 counts.content++;
-if (record.computedHash !== record.hash) return [
-"content",
-"HASH_MISMATCH",
-"the content does not have the stored hash"
-];
+if (record.computedHash !== record.hash) return ["content", "HASH_MISMATCH", "the content does not have the stored hash"];
 }
 if (rules.level === "signature") {
 const problem = this.signatureProblem(record);
@@ -7581,26 +6350,10 @@ const environment = content.get("context").get("environment");
 const found = isObject(environment) ? environment.get("aver") : void 0;
 const block = isObject(found) ? found : null;
 if (block === null) {
-if (this.needsBlock) return [
-"identity",
-"CHAIN_IDENTITY",
-"not sealed by a ledger: it lacks the block that appending adds"
-];
-} else if (this.needsBlock && !(block.has("at") && block.has("by") && block.has("kind"))) return [
-"identity",
-"CHAIN_IDENTITY",
-"not sealed by a ledger: its block lacks what appending adds"
-];
-else if (block.has("at") && block.get("at") !== record.signed_at) return [
-"signature",
-"SEAL_MISMATCH",
-`signed_at says ${record.signed_at}, the record another time`
-];
-else if (block.has("by") && block.get("by") !== record.signed_by) return [
-"signature",
-"SEAL_MISMATCH",
-`signed_by says ${record.signed_by}, the record another signer`
-];
+if (this.needsBlock) return ["identity", "CHAIN_IDENTITY", "not sealed by a ledger: it lacks the block that appending adds"];
+} else if (this.needsBlock && !(block.has("at") && block.has("by") && block.has("kind"))) return ["identity", "CHAIN_IDENTITY", "not sealed by a ledger: its block lacks what appending adds"];
+else if (block.has("at") && block.get("at") !== record.signed_at) return ["signature", "SEAL_MISMATCH", `signed_at says ${record.signed_at}, the record another time`];
+else if (block.has("by") && block.get("by") !== record.signed_by) return ["signature", "SEAL_MISMATCH", `signed_by says ${record.signed_by}, the record another signer`];
 counts.links++;
 let problem = this.placeProblem(content);
 if (problem === null && this.isFirst) problem = this.identityProblem(content, block);
@@ -7614,11 +6367,7 @@ signatureProblem(record) {
 const { ring, ed25519, requirePq } = this.rules;
 this.verified = null;
 this.counts.signature++;
-if (!record.signature) return [
-"signature",
-"SIG_MISSING",
-"the record is not signed"
-];
+if (!record.signature) return ["signature", "SIG_MISSING", "the record is not signed"];
 const known = ring.lookup(record.signed_by);
 for (const key of known.length ? known : this.fallback) {
 if (!ed25519.verify(key.ed25519, record.hash, record.signature)) continue;
@@ -7630,21 +6379,9 @@ this.tally.notes.set("signature", makePrintable(note));
 const isPqSigner = key.mlDsa !== "" || roleOf(this.rules, key)?.algorithm === "ed25519+ml-dsa-65";
 return record.signature_pq || isPqSigner || requirePq ? this.pqProblem(record, key, isPqSigner) : null;
 }
-if (known.length) return [
-"signature",
-"SIG_INVALID",
-`the signature is not ${record.signed_by}'s over this hash`
-];
-if (ring.isClosed) return [
-"signature",
-"SIG_INVALID",
-"the signature is not by any of the given keys"
-];
-if (!isSignatureHex(record.signature)) return [
-"signature",
-"SIG_INVALID",
-"the signature is not one that any key can have made"
-];
+if (known.length) return ["signature", "SIG_INVALID", `the signature is not ${record.signed_by}'s over this hash`];
+if (ring.isClosed) return ["signature", "SIG_INVALID", "the signature is not by any of the given keys"];
+if (!isSignatureHex(record.signature)) return ["signature", "SIG_INVALID", "the signature is not one that any key can have made"];
 this.counts.signature--;
 const words = `the key of signer ${record.signed_by || "unnamed"} is not known here`;
 this.add("signature", "not_checked", "UNKNOWN_SIGNER", words, this.expected);
@@ -7655,61 +6392,29 @@ const name = record.signed_by || "the signer";
 const { requirePq } = this.rules;
 if (!record.signature_pq) {
 const words = "there is no post-quantum signature";
-if (requirePq) return [
-"signature_pq",
-"SIG_MISSING",
-`${words}, and one is required`
-];
+if (requirePq) return ["signature_pq", "SIG_MISSING", `${words}, and one is required`];
 if (signer !== null && isPqSigner) {
 const more = `${words}, though ${name} signs with ML-DSA-65 too: it may have been stripped`;
 this.add("signature_pq", "warning", "SIG_MISSING", more, this.expected);
 }
 } else if (signer !== null && signer.mlDsa) {
-if (!verifyMlDsa(signer.mlDsa, encoder.encode(record.hash), record.signature_pq)) return [
-"signature_pq",
-"SIG_INVALID",
-`the ML-DSA-65 signature is not ${name}'s over this hash`
-];
+if (!verifyMlDsa(signer.mlDsa, encoder.encode(record.hash), record.signature_pq)) return ["signature_pq", "SIG_INVALID", `the ML-DSA-65 signature is not ${name}'s over this hash`];
 this.tally.countDone("signature_pq");
-} else if (requirePq) return [
-"signature_pq",
-"SIG_INVALID",
-`no ML-DSA-65 key of ${name} is known`
-];
-else if (!isMlDsaSignatureHex(record.signature_pq)) return [
-"signature_pq",
-"SIG_INVALID",
-"the ML-DSA-65 signature is not one that any key can have made"
-];
+} else if (requirePq) return ["signature_pq", "SIG_INVALID", `no ML-DSA-65 key of ${name} is known`];
+else if (!isMlDsaSignatureHex(record.signature_pq)) return ["signature_pq", "SIG_INVALID", "the ML-DSA-65 signature is not one that any key can have made"];
 else this.add("signature_pq", "not_checked", "UNKNOWN_SIGNER", `no ML-DSA-65 key of ${name} is known here`, this.expected);
 return null;
 }
 placeProblem(content) {
 const sequence = BigInt(content.get("sequence").text);
 const link = content.get("previous_hash");
-if (sequence !== this.expected) return [
-"links",
-"SEQUENCE_GAP",
-`expected sequence ${this.expected}, the record says ${sequence}`
-];
+if (sequence !== this.expected) return ["links", "SEQUENCE_GAP", `expected sequence ${this.expected}, the record says ${sequence}`];
 if (sequence === 0n) {
 this.tally.countDone("genesis");
-if (link !== null) return [
-"genesis",
-"GENESIS_INVALID",
-"the first record points at a predecessor"
-];
-} else if (link === null) return [
-"genesis",
-"GENESIS_INVALID",
-`record ${sequence} claims to be the first`
-];
+if (link !== null) return ["genesis", "GENESIS_INVALID", "the first record points at a predecessor"];
+} else if (link === null) return ["genesis", "GENESIS_INVALID", `record ${sequence} claims to be the first`];
 else if (this.previous === null) this.tally.skip("links", `the record before sequence ${sequence} is not here`, { matters: false });
-else if (link !== this.previous) return [
-"links",
-"CHAIN_BREAK",
-"previous_hash is not the hash of the record before"
-];
+else if (link !== this.previous) return ["links", "CHAIN_BREAK", "previous_hash is not the hash of the record before"];
 return null;
 }
 identityProblem(content, block) {
@@ -7717,20 +6422,12 @@ const names = Object.entries(this.identity);
 if (BigInt(content.get("sequence").text) !== 0n || !names.length) return null;
 const named = block?.get("chain");
 if (!isObject(named)) {
-if (this.needsBlock) return [
-"identity",
-"CHAIN_IDENTITY",
-"the first record does not say which chain it begins"
-];
+if (this.needsBlock) return ["identity", "CHAIN_IDENTITY", "the first record does not say which chain it begins"];
 this.tally.skip("identity", "made by other software, which does not name its chain", { matters: false });
 return null;
 }
 this.tally.countDone("identity");
-for (const [key, value] of names) if (named.get(key) !== value) return [
-"identity",
-"CHAIN_IDENTITY",
-`stored as ${key} '${value}', but says it is another`
-];
+for (const [key, value] of names) if (named.get(key) !== value) return ["identity", "CHAIN_IDENTITY", `stored as ${key} '${value}', but says it is another`];
 return null;
 }
 keyProblem(record, verified, content, block) {
@@ -7749,39 +6446,23 @@ if (!this.tally.unrecorded.has(unrecorded)) this.tally.unrecorded.set(unrecorded
 const role = roleOf(rules, verified);
 if (role !== null && (!role.maySeal || name === null || RESERVED_CHAINS.has(name))) {
 const problem = findMisuse(role, verified, content, name ?? content.get("domain"));
-if (problem !== null) return [
-"keys",
-"KEY_MISMATCH",
-`${signer} is a key of ${role}: ${problem}`
-];
+if (problem !== null) return ["keys", "KEY_MISMATCH", `${signer} is a key of ${role}: ${problem}`];
 }
 const retirement = rules.retired.get(key);
 if (retirement === void 0) return null;
 if (retirement.limits !== null && name !== null) {
 const limit = retirement.limits.get(name) ?? 0;
-return sequence >= BigInt(limit) ? [
-"keys",
-"KEY_RETIRED",
-`${signer} was retired when this chain had ${limit} records`
-] : null;
+return sequence >= BigInt(limit) ? ["keys", "KEY_RETIRED", `${signer} was retired when this chain had ${limit} records`] : null;
 }
 const at = block?.has("at") ? block.get("at") : record.signed_at;
-if (retirement.retiredAt && !(typeof at === "string" && at <= retirement.retiredAt)) return [
-"keys",
-"KEY_RETIRED",
-`${signer} was retired at ${retirement.retiredAt}`
-];
+if (retirement.retiredAt && !(typeof at === "string" && at <= retirement.retiredAt)) return ["keys", "KEY_RETIRED", `${signer} was retired at ${retirement.retiredAt}`];
 const words = `how far the retired key ${signer} was good is not recorded here; only times were compared`;
 this.tally.skip("keys", words, { matters: true });
 return null;
 }
 add(check, status, code, words, sequence) {
 this.tally.add({
-check,
-status,
-code,
-words: makePrintable(words),
-place: place(this.chain, sequence, this.source)
+check, status, code, words: makePrintable(words), place: place(this.chain, sequence, this.source)
 });
 }
 };
@@ -7805,8 +6486,7 @@ for await (const items of batches) {
 const ready = prepareRecords(rules, pick(items));
 ready.catch(() => {});
 waiting.push({
-items,
-ready
+items, ready
 });
 while (waiting.length > ahead) {
 const next = waiting.shift();
@@ -7828,33 +6508,22 @@ return `only the ledger's key seals the chain ${chain}`;
 function describesKey(content, role, key) {
 const result = content.get("outcome").get("result");
 const kind = readKind(content);
-if (![
-"key.create",
-"key.rotate",
-"key.retire"
-].includes(kind) || !isObject(result)) return false;
+if (!["key.create", "key.rotate", "key.retire"].includes(kind) || !isObject(result)) return false;
 return (result.get("public_key") === key.ed25519 || kind !== "key.create") && equalJson(result.get("identity"), role.identity) && equalJson(result.get("purpose"), role.purpose);
 }
 // src/verify/key_history.ts
 var NO_HISTORY = {
-retired: new Map(),
-roles: new Map(),
-began: new Map()
+retired: new Map(), roles: new Map(), began: new Map()
 };
 function rulesOf(history, rules) {
 const { retired, roles, began } = history;
 return {
-...rules,
-retired,
-roles,
-recorded: new Set(roles.keys()),
-began
+...rules, retired, roles, recorded: new Set(roles.keys()), began
 };
 }
 function retirementsByTime(ring, ed25519) {
 return new Map([...ring.retirementTimes(ed25519)].map(([key, retiredAt]) => [key, {
-retiredAt,
-limits: null
+retiredAt, limits: null
 }]));
 }
 var HistoryReader = class {
@@ -7866,18 +6535,15 @@ constructor(ring, ed25519, identity) {
 this.ring = ring;
 this.rules = plainRules(ring, ed25519);
 this.whole = new ChainJudge({
-...this.rules,
-level: "content"
+...this.rules, level: "content"
 }, { identity: {
-...identity,
-name: KEYS_CHAIN
+...identity, name: KEYS_CHAIN
 } });
 }
 take(record) {
 this.whole.judge(record);
 const judge = new ChainJudge(this.rules, {
-chain: KEYS_CHAIN,
-start: null
+chain: KEYS_CHAIN, start: null
 });
 judge.judge(record);
 if (!judge.tally.hasFailed() && judge.signer !== null) {
@@ -7898,10 +6564,7 @@ const ended = endedKey(each, roles, successors);
 const heads = ended === null ? null : await readHeads(each.heads, loadBlob);
 if (ended === null || heads === null) continue;
 ends.push({
-key: ended,
-sequence: each.sequence,
-heads,
-at: each.at
+key: ended, sequence: each.sequence, heads, at: each.at
 });
 if (each.rotation !== null && !began.has(each.key.ed25519)) {
 const own = new Map([...heads].filter(([chain]) => !chain.startsWith(`${IMPORT_DOMAIN}.`)));
@@ -7910,9 +6573,7 @@ began.set(each.key.ed25519, own);
 }
 const isIntact = !this.whole.tally.hasFailed();
 return {
-retired: retirements(ring, rules.ed25519, ends),
-roles: isIntact ? roles : new Map(),
-began
+retired: retirements(ring, rules.ed25519, ends), roles: isIntact ? roles : new Map(), began
 };
 }
 };
@@ -7925,11 +6586,7 @@ try {
 const content = record.content;
 const kind = readKind(content);
 const result = at(content, "outcome", "result");
-if (![
-"key.create",
-"key.rotate",
-"key.retire"
-].includes(kind)) return null;
+if (!["key.create", "key.rotate", "key.retire"].includes(kind)) return null;
 if (!isObject(result) || !result.has("public_key_pq")) return null;
 const key = new PublicKey(result.get("public_key"), result.get("public_key_pq"));
 const role = new KeyRole(text$2(result.get("identity")), text$2(result.get("purpose")), key.algorithm);
@@ -7942,14 +6599,7 @@ if (rotation === null || rotation.new.ed25519 !== key.ed25519 || rotation.identi
 }
 const when = rotation === null ? text$2(readBlock(content)?.get("at")) : rotation.at;
 return {
-kind,
-signer,
-key,
-role,
-sequence: content.get("sequence").value,
-at: when,
-rotation,
-heads: result.get("heads")
+kind, signer, key, role, sequence: content.get("sequence").value, at: when, rotation, heads: result.get("heads")
 };
 } catch (error) {
 if (error instanceof BadInput) return null;
@@ -8014,13 +6664,11 @@ function retirements(ring, ed25519, ends) {
 const found = retirementsByTime(ring, ed25519);
 for (const end of ends) {
 const known = found.get(end.key) ?? {
-retiredAt: end.at,
-limits: null
+retiredAt: end.at, limits: null
 };
 if (known.limits !== null) continue;
 found.set(end.key, {
-retiredAt: known.retiredAt,
-limits: new Map(end.heads).set(KEYS_CHAIN, end.sequence)
+retiredAt: known.retiredAt, limits: new Map(end.heads).set(KEYS_CHAIN, end.sequence)
 });
 }
 return found;
@@ -8074,19 +6722,11 @@ const result = at(content, "outcome", "result");
 if (!isObject(result)) return dropped;
 const kind = readKind(content);
 if (kind === "chain.import" && result.get("kind") === "chain_import") {
-const [chain, origin, count, hash] = [
-"chain",
-"origin",
-"capsule_count",
-"head_hash"
-].map((name) => result.get(name));
+const [chain, origin, count, hash] = ["chain", "origin", "capsule_count", "head_hash"].map((name) => result.get(name));
 const number = readInteger(count);
 if (chain === void 0 || origin === void 0 || hash === void 0 || number === null) return dropped;
 this.imported.set(text$1(chain), {
-origin: text$1(origin),
-count: number,
-hash: text$1(hash),
-signedBy: record.signed_by
+origin: text$1(origin), count: number, hash: text$1(hash), signedBy: record.signed_by
 });
 } else if (kind === "chain.drop" && result.get("kind") === "chain_drop") {
 const chains = result.get("chains");
@@ -8096,8 +6736,7 @@ const known = this.imported.get(name);
 if (known === void 0) continue;
 if (!isObject(head) || !head.has("count") || !head.has("hash")) return new Map();
 if (equalJson(head.get("count"), new JsonNumber(String(known.count))) && head.get("hash") === known.hash && this.mayDrop(record.signed_by, known.signedBy)) dropped.set(name, {
-count: known.count,
-hash: known.hash
+count: known.count, hash: known.hash
 });
 }
 }
@@ -8129,11 +6768,7 @@ function collectHeads(content, latest, ledger, tenant) {
 try {
 for (const [chain, count, hash] of listHeads(at(content, "outcome", "result"))) {
 const data = new Map([["ledger", ledger], ["tenant", tenant]]);
-for (const [key, value] of [
-["chain", chain],
-["count", count],
-["hash", hash]
-]) {
+for (const [key, value] of [["chain", chain], ["count", count], ["hash", hash]]) {
 if (value === void 0) return;
 data.set(key, value);
 }
@@ -8149,37 +6784,21 @@ const kind = result.get("kind");
 if (kind === "conversation_seal") {
 const [tool, session] = [result.get("tool"), result.get("session_id")];
 if (typeof tool !== "string" || typeof session !== "string") return;
-yield [
-tool === session && RESERVED_CHAINS.has(tool) ? tool : `${tool}.${session}`,
-result.get("capsule_count"),
-result.get("head_hash")
-];
-} else if (kind === "chain_import") yield [
-result.get("chain"),
-result.get("capsule_count"),
-result.get("head_hash")
-];
+yield [tool === session && RESERVED_CHAINS.has(tool) ? tool : `${tool}.${session}`, result.get("capsule_count"), result.get("head_hash")];
+} else if (kind === "chain_import") yield [result.get("chain"), result.get("capsule_count"), result.get("head_hash")];
 else if (kind === "checkpoint") {
 const heads = result.get("heads");
 if (!isObject(heads)) return;
 for (const [chain, head] of heads) {
 if (!isObject(head)) return;
-yield [
-chain,
-head.get("count"),
-head.get("hash")
-];
+yield [chain, head.get("count"), head.get("hash")];
 }
 }
 }
 function findExternalChain(content) {
 const result = at(content, "outcome", "result");
 if (!isObject(result)) return null;
-const [path, tool, session] = [
-"db",
-"tool",
-"session_id"
-].map((name) => result.get(name));
+const [path, tool, session] = ["db", "tool", "session_id"].map((name) => result.get(name));
 if (typeof path !== "string" || typeof tool !== "string" || typeof session !== "string") return null;
 const parts = path.split("/").filter((part) => part !== "" && part !== ".");
 const last = parts.at(-1) ?? "";
@@ -8187,23 +6806,12 @@ const dot = last.lastIndexOf(".");
 const stem = dot > 0 && dot < last.length - 1 ? last.slice(0, dot) : last;
 return (parts.at(-2) ?? "") === tool && stem === session ? null : `${tool}.${session}`;
 }
-var OTHER_DOMAINS = new Set([
-"gate",
-"actions",
-"gateway",
-"protocol",
-"approvals",
-...RESERVED_CHAINS
-]);
+var OTHER_DOMAINS = new Set(["gate", "actions", "gateway", "protocol", "approvals", ...RESERVED_CHAINS]);
 function isOfSession(name) {
 return !OTHER_DOMAINS.has(name.replace(/^import\.[0-9a-f]{16}\./, "").split(".")[0]);
 }
 function chainNames({ main, agents, decisions }) {
-return [
-main,
-...agents.map(([, chain]) => chain),
-decisions
-].filter((chain) => chain !== null);
+return [main, ...agents.map(([, chain]) => chain), decisions].filter((chain) => chain !== null);
 }
 function madeDomain({ name, origin }) {
 return splitChainName(origin === null ? name : originalName(name, origin))[0];
@@ -8226,8 +6834,7 @@ if (place === null) strays.push(row);
 else {
 const key = `${source}\n${place.tool}\n${place.session}`;
 const group = groups.get(key) ?? {
-...place,
-members: []
+...place, members: []
 };
 group.members.push([place.agent, row]);
 groups.set(key, group);
@@ -8238,12 +6845,7 @@ adoptStrays(strays, [...groups.values()]);
 return [...groups].map(([key, { tool, session, members }]) => {
 const main = members.find(([agent]) => !agent)?.[1].name ?? null;
 return {
-tool,
-session,
-main,
-agents: members.filter(([, row]) => row.name !== main).map(([agent, row]) => [agent || row.name, row.name]),
-decisions: decisions.get(`${key.split("\n", 1)[0]}\n${session}`) ?? null,
-imported: members.some(([, row]) => row.origin !== null)
+tool, session, main, agents: members.filter(([, row]) => row.name !== main).map(([agent, row]) => [agent || row.name, row.name]), decisions: decisions.get(`${key.split("\n", 1)[0]}\n${session}`) ?? null, imported: members.some(([, row]) => row.origin !== null)
 };
 });
 }
@@ -8256,15 +6858,11 @@ function identifyChain(row, first) {
 if (first === null) return null;
 const { toolName: tool, session, agent } = first;
 if (first.own) return first.key.startsWith(`${tool}:`) && session !== "" && (row.origin || row.name) === sessionChainName(tool, session, agent) ? {
-tool,
-session,
-agent
+tool, session, agent
 } : null;
 if (row.origin === null || OTHER_DOMAINS.has(tool) || !tool) return null;
 return {
-tool,
-session: session || splitChainName(originalName(row.name, row.origin))[1],
-agent: ""
+tool, session: session || splitChainName(originalName(row.name, row.origin))[1], agent: ""
 };
 }
 function sessionChainName(tool, session, agent = "") {
@@ -8282,23 +6880,13 @@ function sessionOfFile(first, name) {
 const { toolName: tool, session } = first;
 if (!tool || OTHER_DOMAINS.has(tool) || !session || first.own && !first.key.startsWith(`${tool}:`)) return null;
 return {
-tool,
-session,
-main: name,
-agents: [],
-decisions: null,
-imported: false
+tool, session, main: name, agents: [], decisions: null, imported: false
 };
 }
 // src/sessions/changed_lines.ts
 var HUNK = /^@@ -([0-9]{1,9})(?:,([0-9]{1,9}))? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@/;
 function countChangedLines(diff) {
-let [added, removed, old, next] = [
-0,
-0,
-0,
-0
-];
+let [added, removed, old, next] = [0, 0, 0, 0];
 for (const line of diff.split("\n")) if (old <= 0 && next <= 0) {
 const header = HUNK.exec(line);
 if (header) [old, next] = [Number(header[2] ?? 1), Number(header[4] ?? 1)];
@@ -8309,12 +6897,7 @@ return [added, removed];
 }
 function readDiff$1(diff) {
 const lines = [];
-let [oldLeft, nextLeft, old, next] = [
-0,
-0,
-0,
-0
-];
+let [oldLeft, nextLeft, old, next] = [0, 0, 0, 0];
 for (const line of diff.replace(/\n$/, "").split("\n")) {
 const isInside = oldLeft > 0 || nextLeft > 0;
 const header = isInside ? null : HUNK.exec(line);
@@ -8322,26 +6905,17 @@ if (header) {
 [oldLeft, nextLeft] = [Number(header[2] ?? 1), Number(header[4] ?? 1)];
 [old, next] = [Number(header[1]), Number(header[3])];
 lines.push({
-sort: "place",
-text: line,
-old: null,
-next: null
+sort: "place", text: line, old: null, next: null
 });
 } else if (line.startsWith("\\") || !isInside && /^(?:--- |\+\+\+ |diff |index |\*\*\* )/.test(line)) lines.push({
-sort: "file",
-text: line,
-old: null,
-next: null
+sort: "file", text: line, old: null, next: null
 });
 else {
 const sort = line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : !isInside && line.startsWith("@") ? "place" : "same";
 const hasMark = sort !== "place" && (sort !== "same" || line.startsWith(" "));
 const [isOld, isNext] = [sort === "removed" || sort === "same", sort === "added" || sort === "same"];
 lines.push({
-sort,
-text: hasMark ? line.slice(1) : line,
-old: isInside && isOld ? old : null,
-next: isInside && isNext ? next : null
+sort, text: hasMark ? line.slice(1) : line, old: isInside && isOld ? old : null, next: isInside && isNext ? next : null
 });
 if (isInside && isOld) [old, oldLeft] = [old + 1, oldLeft - 1];
 if (isInside && isNext) [next, nextLeft] = [next + 1, nextLeft - 1];
@@ -8354,27 +6928,7 @@ return (text.startsWith("--- ") || text.startsWith("@@ ") || text.startsWith("di
 }
 // src/sessions/known_tools.json
 var known_tools_default = {
-"command": [
-"bash",
-"bashtool",
-"containerexec",
-"exec",
-"execcommand",
-"executebash",
-"executecommand",
-"localshell",
-"monitor",
-"runcommand",
-"runcommands",
-"runinterminal",
-"runshellcommand",
-"runterminalcmd",
-"shell",
-"shellcommand",
-"terminal",
-"unifiedexec"
-],
-"patch": ["applypatch"]
+"command": ["bash", "bashtool", "containerexec", "exec", "execcommand", "executebash", "executecommand", "localshell", "monitor", "runcommand", "runcommands", "runinterminal", "runshellcommand", "runterminalcmd", "shell", "shellcommand", "terminal", "unifiedexec"], "patch": ["applypatch"]
 };
 // src/sessions/known_tools.ts
 var COMMANDS = new Set(known_tools_default.command);
@@ -8429,14 +6983,7 @@ if (typeof value !== "string") return null;
 const found = MOMENT.exec(value);
 if (found === null) return null;
 const [, year, month, day, hour = "0", minute = "0", second = "0", fraction = "", zone = ""] = found;
-const parts = [
-year,
-month,
-day,
-hour,
-minute,
-second
-].map(Number);
+const parts = [year, month, day, hour, minute, second].map(Number);
 if (parts[0] < 1 || parts[3] > 23 || parts[4] > 59 || parts[5] > 59) return null;
 const moment = new Date(0);
 moment.setUTCFullYear(parts[0], parts[1] - 1, parts[2]);
@@ -8453,17 +7000,13 @@ return `${shown.slice(0, 19)}${Number(micro) ? `.${micro}` : ""}+00:00`;
 }
 // src/sessions/step.ts
 var UNKNOWN_CONSUMPTION = {
-tokensIn: null,
-tokensOut: null,
-costUsd: null
+tokensIn: null, tokensOut: null, costUsd: null
 };
 var addKnown = (one, other) => one === null ? other : other === null ? one : one + other;
 var maxKnown = (one, other) => one === null ? other : other === null ? one : Math.max(one, other);
 function join(one, other, by) {
 return {
-tokensIn: by(one.tokensIn, other.tokensIn),
-tokensOut: by(one.tokensOut, other.tokensOut),
-costUsd: by(one.costUsd, other.costUsd)
+tokensIn: by(one.tokensIn, other.tokensIn), tokensOut: by(one.tokensOut, other.tokensOut), costUsd: by(one.costUsd, other.costUsd)
 };
 }
 function addConsumption(one, other) {
@@ -8472,33 +7015,9 @@ return join(one, other, addKnown);
 function maxConsumption(one, other) {
 return join(one, other, maxKnown);
 }
-var TOKENS_IN = [
-["tokens_in"],
-[
-"input_tokens",
-"cache_creation_input_tokens",
-"cache_read_input_tokens",
-"cache_writes",
-"cache_reads"
-],
-[
-"tokensIn",
-"cacheWrites",
-"cacheReads"
-],
-["inputTokens"]
-];
-var TOKENS_OUT = [
-["tokens_out"],
-["output_tokens"],
-["tokensOut"],
-["outputTokens"]
-];
-var COST = [
-"cost_usd",
-"cost",
-"total_cost_usd"
-];
+var TOKENS_IN = [["tokens_in"], ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "cache_writes", "cache_reads"], ["tokensIn", "cacheWrites", "cacheReads"], ["inputTokens"]];
+var TOKENS_OUT = [["tokens_out"], ["output_tokens"], ["tokensOut"], ["outputTokens"]];
+var COST = ["cost_usd", "cost", "total_cost_usd"];
 function readConsumption(used) {
 const sum = (groups) => {
 for (const group of groups) {
@@ -8509,22 +7028,12 @@ return null;
 };
 const costUsd = COST.map((name) => asCost(used.get(name))).find((cost) => cost !== null) ?? null;
 return {
-tokensIn: sum(TOKENS_IN),
-tokensOut: sum(TOKENS_OUT),
-costUsd
+tokensIn: sum(TOKENS_IN), tokensOut: sum(TOKENS_OUT), costUsd
 };
 }
-var EDIT_VERBS = [
-"edited ",
-"wrote ",
-"added ",
-"deleted "
-];
+var EDIT_VERBS = ["edited ", "wrote ", "added ", "deleted "];
 var CUT_FIELDS = {
-"trigger.request": "asked",
-"reasoning.analysis": "text",
-"reasoning.reasoning": "thinking",
-"outcome.error": "error"
+"trigger.request": "asked", "reasoning.analysis": "text", "reasoning.reasoning": "thinking", "outcome.error": "error"
 };
 function hasHappened(status) {
 return status !== "blocked" && status !== "failure";
@@ -8544,75 +7053,21 @@ function hasEffect(step, beginnings) {
 return step.sideEffects.some((effect) => beginnings.some((beginning) => effect.startsWith(beginning)));
 }
 var EMPTY = {
-what: "unreadable",
-kind: "",
-id: "",
-chain: null,
-sequence: null,
-hash: "",
-signedBy: "",
-signedAt: "",
-own: false,
-at: null,
-toolName: "",
-session: "",
-agent: "",
-key: "",
-summary: "",
-asked: "",
-text: "",
-thinking: "",
-redacted: false,
-model: "",
-call: "",
-callId: "",
-arguments: null,
-result: null,
-diff: null,
-lines: null,
-status: "",
-error: "",
-sideEffects: [],
-authority: "",
-rule: "",
-durationMs: null,
-spent: UNKNOWN_CONSUMPTION,
-message: "",
-title: "",
-workspace: "",
-subagent: "",
-addition: null,
-more: null,
-sessionCost: null,
-cut: new Map()
+what: "unreadable", kind: "", id: "", chain: null, sequence: null, hash: "", signedBy: "", signedAt: "", own: false, at: null, toolName: "", session: "", agent: "", key: "", summary: "", asked: "", text: "", thinking: "", redacted: false, model: "", call: "", callId: "", arguments: null, result: null, diff: null, lines: null, status: "", error: "", sideEffects: [], authority: "", rule: "", durationMs: null, spent: UNKNOWN_CONSUMPTION, message: "", title: "", workspace: "", subagent: "", addition: null, more: null, sessionCost: null, cut: new Map()
 };
 function promptOf({ id, chain, sequence, hash, signedBy, signedAt, at, asked }) {
 return {
-...EMPTY,
-what: "prompt",
-id,
-chain,
-sequence,
-hash,
-signedBy,
-signedAt,
-at,
-asked
+...EMPTY, what: "prompt", id, chain, sequence, hash, signedBy, signedAt, at, asked
 };
 }
 function unreadableStep(chain, words) {
 return {
-...EMPTY,
-chain,
-summary: `this record cannot be read: ${words}`
+...EMPTY, chain, summary: `this record cannot be read: ${words}`
 };
 }
 function readStep(record) {
 const seal = {
-chain: record.chain,
-hash: record.hash,
-signedBy: record.signed_by,
-signedAt: record.signed_at
+chain: record.chain, hash: record.hash, signedBy: record.signed_by, signedAt: record.signed_at
 };
 let content;
 try {
@@ -8620,20 +7075,11 @@ content = record.content;
 } catch (error) {
 if (!(error instanceof BadInput)) throw error;
 return {
-...EMPTY,
-...seal,
-summary: `this record cannot be read: ${error.message}`
+...EMPTY, ...seal, summary: `this record cannot be read: ${error.message}`
 };
 }
 const section = (name) => asObject(content.get(name));
-const [trigger, context, reasoning, authority, execution, outcome] = [
-"trigger",
-"context",
-"reasoning",
-"authority",
-"execution",
-"outcome"
-].map(section);
+const [trigger, context, reasoning, authority, execution, outcome] = ["trigger", "context", "reasoning", "authority", "execution", "outcome"].map(section);
 const environment = asObject(context.get("environment"));
 const block = readBlock(content);
 const what = stepKind(content, trigger, environment, block);
@@ -8643,44 +7089,7 @@ const status = asText(outcome.get("status"));
 const agent = asText(context.get("agent_id"));
 const slash = agent.indexOf("/");
 return {
-...seal,
-what,
-kind: block?.size ? asText(block.get("kind")) : readKind(content),
-id: asText(content.get("id")),
-sequence: asCount(content.get("sequence")),
-own: block !== null,
-at: environment.get("time_known") === false ? null : toUtc(trigger.get("timestamp")) ?? toUtc(environment.get("timestamp")),
-toolName: asText(content.get("domain")),
-session: asText(context.get("session_id")),
-agent: slash < 0 ? "" : agent.slice(slash + 1),
-key: asText(block?.get("key")),
-summary: asText(outcome.get("summary")),
-asked: what === "prompt" || block === null ? asText(trigger.get("request")) : "",
-text: what === "answer" && asText(answerValue(outcome)) || asText(reasoning.get("analysis")),
-thinking: asText(reasoning.get("reasoning")),
-redacted: environment.get("thinking_redacted") === true,
-model: asText(reasoning.get("model")) || asText(environment.get("model")),
-call: what === "call" ? asText(call.get("tool")) : "",
-callId: asText(environment.get("tool_call_id")),
-arguments: call.get("arguments") ?? null,
-result: result ?? null,
-diff: diff ?? null,
-lines: hasHappened(status) ? changedLines(outcome, diff) : null,
-status,
-error: asText(outcome.get("error")) || asText(call.get("error")),
-sideEffects: asTexts(outcome.get("side_effects")),
-authority: asText(authority.get("type")),
-rule: asText(authority.get("policy_reference")),
-durationMs: environment.get("duration_known") === false ? null : asCount(execution.get("duration_ms")) || asCount(call.get("duration_ms")) || null,
-spent: readConsumption(asObject(execution.get("resources_used"))),
-message: block === null || !block.size ? asText(environment.get("request_id")) : "",
-title: asText(environment.get("title")),
-workspace: asText(environment.get("cwd")),
-subagent: asText(asObject(environment.get("subagent")).get("chain")),
-addition: readAddition(block, outcome),
-more: what === "call" ? null : more ?? null,
-sessionCost: asCost(environment.get("session_cost_usd")),
-cut: cutDigests(what, outcome, block)
+...seal, what, kind: block?.size ? asText(block.get("kind")) : readKind(content), id: asText(content.get("id")), sequence: asCount(content.get("sequence")), own: block !== null, at: environment.get("time_known") === false ? null : toUtc(trigger.get("timestamp")) ?? toUtc(environment.get("timestamp")), toolName: asText(content.get("domain")), session: asText(context.get("session_id")), agent: slash < 0 ? "" : agent.slice(slash + 1), key: asText(block?.get("key")), summary: asText(outcome.get("summary")), asked: what === "prompt" || block === null ? asText(trigger.get("request")) : "", text: what === "answer" && asText(answerValue(outcome)) || asText(reasoning.get("analysis")), thinking: asText(reasoning.get("reasoning")), redacted: environment.get("thinking_redacted") === true, model: asText(reasoning.get("model")) || asText(environment.get("model")), call: what === "call" ? asText(call.get("tool")) : "", callId: asText(environment.get("tool_call_id")), arguments: call.get("arguments") ?? null, result: result ?? null, diff: diff ?? null, lines: hasHappened(status) ? changedLines(outcome, diff) : null, status, error: asText(outcome.get("error")) || asText(call.get("error")), sideEffects: asTexts(outcome.get("side_effects")), authority: asText(authority.get("type")), rule: asText(authority.get("policy_reference")), durationMs: environment.get("duration_known") === false ? null : asCount(execution.get("duration_ms")) || asCount(call.get("duration_ms")) || null, spent: readConsumption(asObject(execution.get("resources_used"))), message: block === null || !block.size ? asText(environment.get("request_id")) : "", title: asText(environment.get("title")), workspace: asText(environment.get("cwd")), subagent: asText(asObject(environment.get("subagent")).get("chain")), addition: readAddition(block, outcome), more: what === "call" ? null : more ?? null, sessionCost: asCost(environment.get("session_cost_usd")), cut: cutDigests(what, outcome, block)
 };
 }
 function stepKind(content, trigger, environment, block) {
@@ -8705,20 +7114,14 @@ const result = call.get("result");
 if (own) {
 const mapping = asObject(kept);
 return {
-diff: mapping.get("diff"),
-result,
-more: mapping.has("more") ? mapping.get("more") : mapping.has("diff") ? null : kept
+diff: mapping.get("diff"), result, more: mapping.has("more") ? mapping.get("more") : mapping.has("diff") ? null : kept
 };
 }
 if (typeof result === "string" && (result.startsWith("--- ") || result.startsWith("@@ ")) && result.includes("@@ ")) return {
-diff: result,
-result: null,
-more: kept
+diff: result, result: null, more: kept
 };
 return {
-diff: null,
-result,
-more: kept
+diff: null, result, more: kept
 };
 }
 function changedLines(outcome, diff) {
@@ -8737,13 +7140,7 @@ const ended = asObject(result.get("outcome"));
 const says = asObject(result.get("says"));
 const diff = says.get("diff");
 return {
-to,
-via: asText(result.get("via")),
-differs: asTexts(result.get("differs")),
-says,
-lines: typeof diff === "string" ? countChangedLines(diff) : null,
-status: asText(ended.get("status")),
-error: asText(ended.get("error"))
+to, via: asText(result.get("via")), differs: asTexts(result.get("differs")), says, lines: typeof diff === "string" ? countChangedLines(diff) : null, status: asText(ended.get("status")), error: asText(ended.get("error"))
 };
 }
 function cutDigests(what, outcome, block) {
@@ -8760,13 +7157,7 @@ function isBlobReference(value) {
 return isObject(value) && value.size === 1 && isObject(value.get("blob")) && !blobReferences(value).next().done;
 }
 // src/verify/sealed.ts
-var SEAL_KEYS = [
-"hash",
-"signature",
-"signature_pq",
-"signed_at",
-"signed_by"
-];
+var SEAL_KEYS = ["hash", "signature", "signature_pq", "signed_at", "signed_by"];
 var SEAL_TEXT_MAX = 16384;
 var Sealed = class {
 canonical;
@@ -8829,11 +7220,7 @@ found = new Sealed(next.value, seal);
 }
 function readSeal(entry, wrongType) {
 const seal = {
-hash: "",
-signature: "",
-signature_pq: "",
-signed_at: "",
-signed_by: ""
+hash: "", signature: "", signature_pq: "", signed_at: "", signed_by: ""
 };
 for (const key of SEAL_KEYS) {
 const value = entry.get(key) ?? "";
@@ -8862,21 +7249,14 @@ function toSealed(chain, text) {
 if (text.problem) return new Unreadable(text.problem);
 const { hash, signature, signaturePq, signedAt, signedBy } = text;
 return new Sealed(text.canonical, {
-hash,
-signature,
-signature_pq: signaturePq,
-signed_at: signedAt,
-signed_by: signedBy
+hash, signature, signature_pq: signaturePq, signed_at: signedAt, signed_by: signedBy
 }, chain);
 }
 async function* readRecords(chain) {
 const step = contents.value?.format === "ledger" ? LIVE_RECORDS : FILE_RECORDS;
 for (let start = 0;; start += step) {
 const found = await connection.ask({
-type: "records",
-chain,
-start,
-stop: start + step
+type: "records", chain, start, stop: start + step
 });
 for (let at = 0; at < found.length; at += SLICE_RECORDS) {
 yield found.slice(at, at + SLICE_RECORDS).map((text) => toSealed(chain, text));
@@ -8887,24 +7267,19 @@ if (found.length < step) return;
 }
 async function readRecordAt(chain, place) {
 const [found] = await connection.ask({
-type: "records",
-chain,
-start: place,
-stop: place + 1
+type: "records", chain, start: place, stop: place + 1
 });
 return found === void 0 ? null : toSealed(chain, found);
 }
 async function readBlob(digest) {
 return connection.ask({
-type: "blob",
-digest
+type: "blob", digest
 }).catch(() => null);
 }
 function listRows({ chains, ledger, format }) {
 const isForeign = format === "bundle" && ledger === null;
 return chains.map((chain) => ({
-name: chain.id,
-origin: isForeign ? chain.id : chain.origin
+name: chain.id, origin: isForeign ? chain.id : chain.origin
 }));
 }
 var firsts = new WeakMap();
@@ -8934,11 +7309,7 @@ function countRecords(chains) {
 return (contents.value?.chains ?? []).reduce((sum, chain) => sum + (chains.includes(chain.id) ? chain.length ?? 0 : 0), 0);
 }
 // src/sessions/acts.ts
-var KINDS = new Set([
-"act.preview",
-"act.commit",
-"act.outcome"
-]);
+var KINDS = new Set(["act.preview", "act.commit", "act.outcome"]);
 function readActs(records) {
 const acts = new Map();
 let place = -1;
@@ -8948,20 +7319,12 @@ const found = record instanceof BadInput ? null : readActRecord(record, place);
 if (found === null) continue;
 const actionId = asText(found.result.get("action_id"));
 const act = acts.get(actionId) ?? {
-actionId,
-intent: "",
-caller: "",
-preview: null,
-commits: [],
-outcomes: [],
-code: "",
-state: "open"
+actionId, intent: "", caller: "", preview: null, commits: [], outcomes: [], code: "", state: "open"
 };
 acts.set(actionId, addRecord(act, found));
 }
 return [...acts.values()].map((act) => act.preview === null ? {
-...act,
-state: "broken"
+...act, state: "broken"
 } : act);
 }
 function readActRecord(record, place) {
@@ -8977,18 +7340,7 @@ const result = asObject(at(content, "outcome", "result"));
 if (!KINDS.has(kind)) return null;
 const refs = at(content, "context", "environment", "aver", "refs");
 return {
-place,
-kind,
-id: asText(content.get("id")),
-parent: asText(content.get("parent_id")),
-at: asText(at(content, "trigger", "timestamp")) || record.signed_at,
-status: asText(at(content, "outcome", "status")),
-reasonCode: asText(result.get("reason_code")),
-detail: asText(result.get("detail")),
-result,
-statements: asList(at(content, "authority", "chain")),
-decision: asText(at(refs, "decision")),
-approval: asText(at(refs, "approval"))
+place, kind, id: asText(content.get("id")), parent: asText(content.get("parent_id")), at: asText(at(content, "trigger", "timestamp")) || record.signed_at, status: asText(at(content, "outcome", "status")), reasonCode: asText(result.get("reason_code")), detail: asText(result.get("detail")), result, statements: asList(at(content, "authority", "chain")), decision: asText(at(refs, "decision")), approval: asText(at(refs, "approval"))
 };
 }
 function addRecord(act, record) {
@@ -8996,24 +7348,15 @@ const code = record.reasonCode || act.code;
 if (record.kind === "act.preview") {
 const state = record.status === "blocked" ? "refused" : record.status === "pending" ? "waits" : "open";
 return {
-...act,
-preview: record,
-intent: asText(record.result.get("intent_id")),
-caller: asText(record.result.get("caller")),
-code,
-state
+...act, preview: record, intent: asText(record.result.get("intent_id")), caller: asText(record.result.get("caller")), code, state
 };
 }
 if (record.kind === "act.commit") return {
-...act,
-commits: [...act.commits, record]
+...act, commits: [...act.commits, record]
 };
 const isDone = record.status === "success" || act.state === "done";
 return {
-...act,
-outcomes: [...act.outcomes, record],
-code: act.state === "done" ? act.code : code,
-state: isDone ? "done" : "refused"
+...act, outcomes: [...act.outcomes, record], code: act.state === "done" ? act.code : code, state: isDone ? "done" : "refused"
 };
 }
 function joinShares(commit, actionId) {
@@ -9026,38 +7369,18 @@ return one === null || other === null || one === void 0 || other === void 0 || o
 const [low, high] = [bit("patch0"), bit("patch1")];
 const [request, program] = ["request_sha256", "program_id"].map((name) => asText(commit.result.get(name)));
 return {
-allow: bit("allow_pre"),
-confirm: bit("need_confirm"),
-patch: low === null || high === null ? null : low | high << 1,
-isOfThisAct: pair.every((share) => share.get("action_id") === actionId && share.get("request_sha256") === request && share.get("program_id") === program),
-servers: pair.map((share, index) => ({
-server: `policy:${share.get("server_id") instanceof JsonNumber ? share.get("server_id").text : index}`,
-outputs: [...asObject(share.get("outputs"))].map(([name, value]) => [name, value instanceof JsonNumber ? value.text : String(value)])
+allow: bit("allow_pre"), confirm: bit("need_confirm"), patch: low === null || high === null ? null : low | high << 1, isOfThisAct: pair.every((share) => share.get("action_id") === actionId && share.get("request_sha256") === request && share.get("program_id") === program), servers: pair.map((share, index) => ({
+server: `policy:${share.get("server_id") instanceof JsonNumber ? share.get("server_id").text : index}`, outputs: [...asObject(share.get("outputs"))].map(([name, value]) => [name, value instanceof JsonNumber ? value.text : String(value)])
 }))
 };
 }
-var PATCH_NAMES = [
-"NOOP",
-"REDACT",
-"CLAMP_LEN",
-"REWRITE_DOMAIN_TO_PROXY"
-];
+var PATCH_NAMES = ["NOOP", "REDACT", "CLAMP_LEN", "REWRITE_DOMAIN_TO_PROXY"];
 // src/views/capsule/statements.tsx
 var STATES = {
-pinned: ["verified", "The signature is valid, by a key that you pinned."],
-"came along": ["qualified", "The signature matches the key that came with the records, which you have not pinned: not checked."],
-invalid: ["failed", "Nobody signed it, or the signature is not that of the pinned key."],
-"does not match": ["failed", "The signature does not match the key that came with the records."],
-unknown: ["not judged", "Not checked: the signer's key is not here."],
-"no statement": ["not judged", "It is no signed statement."]
+pinned: ["verified", "The signature is valid, by a key that you pinned."], "came along": ["qualified", "The signature matches the key that came with the records, which you have not pinned: not checked."], invalid: ["failed", "Nobody signed it, or the signature is not that of the pinned key."], "does not match": ["failed", "The signature does not match the key that came with the records."], unknown: ["not judged", "Not checked: the signer's key is not here."], "no statement": ["not judged", "It is no signed statement."]
 };
 var NAMES$1 = {
-approval: "A person's answer",
-policy: "A policy server's word",
-delegation: "A delegation",
-"protocol-join": "A participant joins",
-"protocol-event": "A participant's contribution",
-"protocol-report": "The auditor's report"
+approval: "A person's answer", policy: "A policy server's word", delegation: "A delegation", "protocol-join": "A participant joins", "protocol-event": "A participant's contribution", "protocol-report": "The auditor's report"
 };
 var SEARCHED_MAX$2 = 2e3;
 var known = new WeakMap();
@@ -9070,10 +7393,7 @@ for (const { id } of open.chains) {
 const isRoster = id === "keys" || /^(?:import\.[0-9a-f]{16}\.)?approvers\./.test(id);
 if (!isRoster && !/^(?:import\.[0-9a-f]{16}\.)?protocol\./.test(id)) continue;
 const found = await connection.ask({
-type: "records",
-chain: id,
-start: 0,
-stop: isRoster ? SEARCHED_MAX$2 : 1
+type: "records", chain: id, start: 0, stop: isRoster ? SEARCHED_MAX$2 : 1
 }).catch(() => []);
 for (const { canonical } of found) for (const [, key] of canonical.matchAll(/"public_key":"([0-9a-f]{64})"/g)) keys.set(key.slice(0, 16), key);
 }
@@ -9092,10 +7412,7 @@ const check = async () => {
 const second = new Map(open?.pqKeys ?? []);
 const along = (open === null ? [] : [...open.keys, ...await collectKeys(open)]).map(([fingerprint, key]) => [key, second.get(fingerprint) ?? ""]);
 return connection.ask({
-type: "statements",
-text: canonicalJson(values),
-keys: pinnedKeys(),
-along
+type: "statements", text: canonicalJson(values), keys: pinnedKeys(), along
 });
 };
 check().then((found) => {
@@ -9108,52 +7425,25 @@ isCurrent = false;
 };
 }, [values, pins.value]);
 if (words) return a("p", {
-class: "finding failed",
-role: "alert",
-children: a(Text, { children: words })
+class: "finding failed", role: "alert", children: a(Text, { children: words })
 });
 if (checked === null) return a("p", {
-class: "beside",
-role: "status",
-children: [
-"Checking ",
-values.length,
-" statements …"
-]
+class: "beside", role: "status", children: ["Checking ", plural$1(values.length, "statement"), " …"]
 });
 return a("ol", {
-class: "statements",
-children: values.map((value, place) => {
+class: "statements", children: values.map((value, place) => {
 const { purpose, by, state } = checked[place] ?? {
-purpose: "",
-by: [],
-state: "no statement"
+purpose: "", by: [], state: "no statement"
 };
 const [mark, said] = STATES[state];
-return a("li", { children: [
-a("p", { children: [
-a(Mark, { name: mark }),
-" ",
-a("strong", { children: NAMES$1[purpose] ?? (purpose || "Entry") }),
-signerOf(value) ? a($, { children: [" by ", a(Text, { children: signerOf(value) })] }) : null,
-by.map((fingerprint) => a("span", { children: [" ", a(Hex, { children: fingerprint })] }, fingerprint))
-] }),
-a("p", {
-class: `beside${mark === "failed" ? " bad" : ""}`,
-children: said
-}),
-a("details", { children: [a("summary", { children: "What it says" }), a(Value, { value: at(value, "content") ?? value })] })
-] }, place);
+return a("li", { children: [a("p", { children: [a(Mark, { name: mark }), " ", a("strong", { children: NAMES$1[purpose] ?? (purpose || "Entry") }), signerOf(value) ? a($, { children: [" by ", a(Text, { children: signerOf(value) })] }) : null, by.map((fingerprint) => a("span", { children: [" ", a(Hex, { children: fingerprint })] }, fingerprint))] }), a("p", {
+class: `beside${mark === "failed" ? " bad" : ""}`, children: said
+}), a("details", { children: [a("summary", { children: "What it says" }), a(Value, { value: at(value, "content") ?? value })] })] }, place);
 })
 });
 }
 function signerOf(value) {
-const named = [
-"approver",
-"agent",
-"principal",
-"iss"
-].map((name) => asText(at(value, "content", name))).find(Boolean);
+const named = ["approver", "agent", "principal", "iss"].map((name) => asText(at(value, "content", name))).find(Boolean);
 const server = at(value, "content", "server_id");
 return named ?? (server instanceof JsonNumber ? `policy:${server.text}` : "");
 }
@@ -9170,37 +7460,28 @@ return records;
 }
 function ActsView({ parts: [wanted = "", actionId = ""] }) {
 const chains = chainsOf("gateway");
-const chain = chains.includes(wanted) ? wanted : chains[0] ?? "";
+const chain = wanted ? chains.includes(wanted) ? wanted : "" : chains[0] ?? "";
 return a("section", {
-class: "acts-view",
-children: [
-a("h1", { children: "Acts" }),
-chains.length ? null : a(Empty, {
-command: "aver gateway act INTENT --inputs '{}'",
-children: "No act went through a gateway in these records. This sends one:"
-}),
-chains.length > 1 ? a(ChainChoice, {
-chains,
-chosen: chain,
-route: "acts"
-}) : null,
-chain ? a(ActsOfChain, {
-chain,
-actionId
-}, chain) : null
-]
+class: "acts-view", children: [a("h1", { children: "Acts" }), chains.length ? null : a(Empty, {
+command: "aver gateway act INTENT --inputs '{}'", children: "No act went through a gateway in these records. This sends one:"
+}), chains.length && !chain ? a(NotHere, {
+what: "chain of acts", name: wanted
+}) : null, chains.length > 1 || chains.length && !chain ? a(ChainChoice, {
+chains, chosen: chain, route: "acts"
+}) : null, chain ? a(ActsOfChain, {
+chain, actionId
+}, chain) : null]
 });
 }
 function ChainChoice({ chains, chosen, route }) {
 return a("p", { children: a("label", { children: ["Chain ", a("select", {
-value: chosen,
-onChange: (event) => {
+value: chosen, onChange: (event) => {
 location.hash = link(route, event.currentTarget.value);
-},
-children: chains.map((name) => a("option", {
-value: name,
-children: name
-}, name))
+}, children: [chosen ? null : a("option", {
+value: "", children: "choose one"
+}), chains.map((name) => a("option", {
+value: name, children: name
+}, name))]
 })] }) });
 }
 function ActsOfChain({ chain, actionId }) {
@@ -9213,241 +7494,118 @@ if (isCurrent) setNow(next);
 };
 const total = countRecords([chain]);
 if (total > READ_MAX$3) set({
-state: "too large",
-total
+state: "too large", total
 });
 else readAll(chain).then((records) => set({
-state: "done",
-acts: readActs(records)
+state: "done", acts: readActs(records)
 }), (error) => set({
-state: "failed",
-words: error.message
+state: "failed", words: error.message
 }));
 return () => {
 isCurrent = false;
 };
-}, [
-chain,
-contents.value,
-turn
-]);
+}, [chain, contents.value, turn]);
 if (now.state === "loading") return a("div", {
-"aria-busy": "true",
-children: a("div", { class: "band placeholder tall" })
+"aria-busy": "true", children: a("div", { class: "band placeholder tall" })
 });
 if (now.state === "too large") return a("p", {
-class: "strip",
-children: [
-"This chain has ",
-plural$1(now.total, "record"),
-", more than this view reads. ",
-a("a", {
-href: link("chain", chain),
-children: "Read the chain"
-}),
-", or ask for one act: ",
-a(Command, { children: `aver show ACTION_ID` })
-]
+class: "strip", children: ["This chain has ", plural$1(now.total, "record"), ", more than this view reads. ", a("a", {
+href: link("chain", chain), children: "Read the chain"
+}), ", or ask for one act: ", a(Command, { children: `aver show ACTION_ID` })]
 });
 if (now.state === "failed") return a(Problem, {
-words: now.words,
-retry: () => setTurn(turn + 1)
+words: now.words, retry: () => setTurn(turn + 1)
 });
-const chosen = now.acts.find((act) => act.actionId === actionId) ?? now.acts[0];
-return a($, { children: [
-a("p", {
-class: "beside",
-children: [
-a("a", {
-href: link("chain", chain),
-children: a(Text, { children: chain })
-}),
-" · ",
-plural$1(now.acts.length, "act")
-]
-}),
-now.acts.length ? null : a("p", {
-class: "strip",
-children: "There is no act in this chain."
-}),
-a("div", {
-class: "acts-split",
-children: [a("nav", {
-"aria-label": "Acts",
-children: a("ol", { children: now.acts.map((act) => a("li", { children: a("a", {
-href: link("acts", chain, act.actionId),
-"aria-current": act === chosen ? "true" : void 0,
-children: [
-a("span", {
-class: `state ${act.state}`,
-children: [
-SIGNS$1[act.state],
-" ",
-a(Text, { children: act.state === "broken" ? "no preview" : act.code || act.state })
-]
-}),
-a("span", { children: a(Text, { children: act.intent || act.actionId }) }),
-a("span", {
-class: "beside",
-children: [
-a(Text, { children: act.caller }),
-" · ",
-a(Time, {
-short: true,
-children: act.preview?.at ?? act.commits[0]?.at ?? ""
-})
-]
-})
-]
+const chosen = actionId ? now.acts.find((act) => act.actionId === actionId) : now.acts[0];
+return a($, { children: [a("p", {
+class: "beside", children: [a("a", {
+href: link("chain", chain), children: a(Text, { children: chain })
+}), " · ", plural$1(now.acts.length, "act")]
+}), now.acts.length ? null : a("p", {
+class: "strip", children: "There is no act in this chain."
+}), actionId && chosen === void 0 ? a(NotHere, {
+what: "act", name: actionId
+}) : null, a("div", {
+class: "acts-split", children: [a("nav", {
+"aria-label": "Acts", children: a("ol", { children: now.acts.map((act) => a("li", { children: a("a", {
+href: link("acts", chain, act.actionId), "aria-current": act === chosen ? "true" : void 0, children: [a("span", {
+class: `state ${act.state}`, children: [SIGNS$1[act.state], " ", a(Text, { children: act.state === "broken" ? "no preview" : act.code || act.state })]
+}), a("span", { children: a(Text, { children: act.intent || act.actionId }) }), a("span", {
+class: "beside", children: [a(Text, { children: act.caller }), " · ", a(Time, {
+short: true, children: act.preview?.at ?? act.commits[0]?.at ?? ""
+})]
+})]
 }) }, act.actionId)) })
 }), chosen ? a(ActDetail, {
-act: chosen,
-chain
+act: chosen, chain
 }, chosen.actionId) : null]
-})
-] });
+})] });
 }
 var SIGNS$1 = {
-done: "✓",
-refused: "✕",
-waits: "…",
-open: "○",
-broken: "!"
+done: "✓", refused: "✕", waits: "…", open: "○", broken: "!"
 };
 function ActDetail({ act, chain }) {
 const { preview, commits, outcomes } = act;
 return a("ol", {
-class: "stages",
-children: [
-a(Stage, {
-title: "Preview",
-record: preview,
-chain,
-missing: "There is no preview of this act. A commit without one is forged, or its preview was cut off.",
-children: preview ? a(Preview, {
-record: preview,
-chain
+class: "stages", children: [a(Stage, {
+title: "Preview", record: preview, chain, missing: "There is no preview of this act. A commit without one is forged, or its preview was cut off.", children: preview ? a(Preview, {
+record: preview, chain
 }) : null
-}),
-a("li", {
-class: commits.length ? "stage" : "stage missing",
-children: [a("h2", { children: "Shares" }), commits.length ? commits.map((commit) => a(Shares, {
-commit,
-act
+}), a("li", {
+class: commits.length ? "stage" : "stage missing", children: [a("h2", { children: "Shares" }), commits.length ? commits.map((commit) => a(Shares, {
+commit, act
 }, commit.place)) : a("p", {
-class: "soft",
-children: "No share was used: the act was never committed."
+class: "soft", children: "No share was used: the act was never committed."
 })]
-}),
-commits.length ? commits.map((commit) => a(Stage, {
-title: "Commit",
-record: commit,
-chain,
-missing: "",
-children: [a("dl", {
-class: "facts",
-children: [a("div", { children: [a("dt", { children: "Executor" }), a("dd", { children: a(Value, { value: commit.result.get("executor") ?? null }) })] }), a("div", { children: [a("dt", { children: "Change" }), a("dd", { children: a(Value, { value: at(commit.result, "patch") ?? null }) })] })]
-}), commit.statements.length ? a("details", { children: [a("summary", { children: [plural$1(commit.statements.length, "signed statement"), ", each checked"] }), a(Statements, { values: commit.statements })] }) : null]
+}), commits.length ? commits.map((commit) => a(Stage, {
+title: "Commit", record: commit, chain, missing: "", children: [a("dl", {
+class: "facts", children: [a("div", { children: [a("dt", { children: "Executor" }), a("dd", { children: a(Value, { value: commit.result.get("executor") ?? null }) })] }), a("div", { children: [a("dt", { children: "Change" }), a("dd", { children: a(Value, { value: at(commit.result, "patch") ?? null }) })] })]
+}), commit.statements.length ? a("details", { children: [a("summary", { children: plural$1(commit.statements.length, "signed statement") }), a(Statements, { values: commit.statements })] }) : null]
 }, commit.place)) : a(Stage, {
-title: "Commit",
-record: null,
-chain,
-missing: act.state === "waits" ? "It waits for a person's approval. After that, the same act is sent again." : "It was not committed.",
-children: null
-}),
-outcomes.length ? outcomes.map((outcome) => a(Stage, {
-title: outcome.status === "success" ? "Effect" : "Refused",
-record: outcome,
-chain,
-missing: "",
-children: [
-a(Code, { record: outcome }),
-a(Value, { value: outcome.result.get("result") ?? null }),
-asText(outcome.result.get("sent_sha256")) ? a("p", {
-class: "beside",
-children: ["SHA-256 of what was sent: ", a(Hex, { children: asText(outcome.result.get("sent_sha256")) })]
-}) : null
-]
+title: "Commit", record: null, chain, missing: act.state === "waits" ? "It waits for a person's approval. After that, the same act is sent again." : "It was not committed.", children: null
+}), outcomes.length ? outcomes.map((outcome) => a(Stage, {
+title: outcome.status === "success" ? "Effect" : "Refused", record: outcome, chain, missing: "", children: [a(Code, { record: outcome }), a(Value, { value: outcome.result.get("result") ?? null }), asText(outcome.result.get("sent_sha256")) ? a("p", {
+class: "beside", children: ["SHA-256 of what was sent: ", a(Hex, { children: asText(outcome.result.get("sent_sha256")) })]
+}) : null]
 }, outcome.place)) : a(Stage, {
-title: "Effect",
-record: null,
-chain,
-missing: commits.length ? "Its outcome is not sealed here: it is unknown whether the effect took place." : "There was no effect.",
-children: null
-})
-]
+title: "Effect", record: null, chain, missing: commits.length ? "Its outcome is not sealed here: it is unknown whether the effect took place." : "There was no effect.", children: null
+})]
 });
 }
 function Stage({ title, record, chain, missing, children }) {
 return a("li", {
-class: `stage${record === null ? " missing" : ""}${record?.status === "blocked" ? " refused" : ""}`,
-children: [a("h2", { children: [
-title,
-" ",
-record ? a("span", {
-class: "beside",
-children: [
-a(Time, { children: record.at }),
-" · ",
-a("a", {
-href: link("c", chain, record.place),
-children: ["record ", record.place]
-})
-]
-}) : null
-] }), record === null ? a("p", {
-class: "soft",
-children: missing
+class: `stage${record === null ? " missing" : ""}${record?.status === "blocked" ? " refused" : ""}`, children: [a("h2", { children: [title, " ", record ? a("span", {
+class: "beside", children: [a(Time, { children: record.at }), " · ", a("a", {
+href: link("c", chain, record.place), children: ["record ", record.place]
+})]
+}) : null] }), record === null ? a("p", {
+class: "soft", children: missing
 }) : children]
 });
 }
+var ALLOWED_SO_FAR = {
+meaning: "Every check passed so far: the act may be committed. Nothing is done yet.", advice: ""
+};
 function Code({ record }) {
-const explained = CODES$1[record.reasonCode];
-return a("p", { children: [
-a("strong", {
-class: record.status === "blocked" ? "bad" : record.status === "pending" ? "warn" : "good",
-children: a(Text, { children: record.reasonCode })
-}),
-record.detail ? a($, { children: [" ", a(Text, { children: record.detail })] }) : null,
-explained ? a("span", {
-class: "beside",
-children: [
-" ",
-explained.meaning,
-" ",
-record.status === "success" ? "" : explained.advice
-]
-}) : null
-] });
+const explained = record.kind === "act.preview" && record.status === "success" ? ALLOWED_SO_FAR : CODES$1[record.reasonCode];
+return a("p", { children: [a("strong", {
+class: record.status === "blocked" ? "bad" : record.status === "pending" ? "warn" : "good", children: a(Text, { children: record.reasonCode })
+}), record.detail ? a($, { children: [" ", a(Text, { children: record.detail })] }) : null, explained ? a("span", {
+class: "beside", children: [" ", explained.meaning, " ", record.status === "success" ? "" : explained.advice]
+}) : null] });
 }
 function Preview({ record, chain }) {
 const { result } = record;
 const inputs = asObject(result.get("inputs"));
 const gate = `gate.${chain.replace(/^gateway\./, "")}`;
 const hasGate = (contents.value?.chains ?? []).some((one) => one.id === gate);
-return a($, { children: [
-a(Code, { record }),
-inputs.size ? a($, { children: [a("h3", { children: "What was asked for" }), a(Value, { value: inputs })] }) : a("p", {
-class: "beside",
-children: ["The inputs are sealed by their digest alone: ", a(Hex, { children: asText(result.get("inputs_sha256")) })]
-}),
-a("dl", {
-class: "facts",
-children: [
-a("div", { children: [a("dt", { children: "Allowed" }), a("dd", { children: bitText(result.get("allow_pre"), "yes", "no") })] }),
-a("div", { children: [a("dt", { children: "A person must confirm" }), a("dd", { children: bitText(result.get("need_confirm"), "yes", "no") })] }),
-a("div", { children: [a("dt", { children: "Change" }), a("dd", { children: a(Text, { children: asText(at(result, "patch", "patch_name")) || "none" }) })] }),
-a("div", { children: [a("dt", { children: "Expires" }), a("dd", { children: asText(result.get("expires")) ? a(Time, { children: asText(result.get("expires")) }) : "–" })] }),
-a("div", { children: [a("dt", { children: "Request" }), a("dd", { children: a(Hex, { children: asText(result.get("request_sha256")) }) })] }),
-a("div", { children: [a("dt", { children: "Program of the rules" }), a("dd", { children: a("code", { children: [a(Text, { children: asText(result.get("program_id")).slice(0, 32) }), "…"] }) })] }),
-record.decision ? a("div", { children: [a("dt", { children: "Decision" }), a("dd", { children: [a("code", { children: record.decision }), hasGate ? a($, { children: [" in ", a("a", {
-href: link("chain", gate),
-children: a(Text, { children: gate })
-})] }) : null] })] }) : null
-]
-}),
-record.statements.length ? a("details", { children: [a("summary", { children: [plural$1(record.statements.length, "signed statement"), ", each checked"] }), a(Statements, { values: record.statements })] }) : null
-] });
+return a($, { children: [a(Code, { record }), inputs.size ? a($, { children: [a("h3", { children: "What was asked for" }), a(Value, { value: inputs })] }) : a("p", {
+class: "beside", children: ["The inputs are sealed by their digest alone: ", a(Hex, { children: asText(result.get("inputs_sha256")) })]
+}), a("dl", {
+class: "facts", children: [a("div", { children: [a("dt", { children: "Allowed" }), a("dd", { children: bitText(result.get("allow_pre"), "yes", "no") })] }), a("div", { children: [a("dt", { children: "A person must confirm" }), a("dd", { children: bitText(result.get("need_confirm"), "yes", "no") })] }), a("div", { children: [a("dt", { children: "Change" }), a("dd", { children: a(Text, { children: asText(at(result, "patch", "patch_name")) || "none" }) })] }), a("div", { children: [a("dt", { children: "Expires" }), a("dd", { children: asText(result.get("expires")) ? a(Time, { children: asText(result.get("expires")) }) : "–" })] }), a("div", { children: [a("dt", { children: "Request" }), a("dd", { children: a(Hex, { children: asText(result.get("request_sha256")) }) })] }), a("div", { children: [a("dt", { children: "Program of the rules" }), a("dd", { children: a("code", { children: [a(Text, { children: asText(result.get("program_id")).slice(0, 32) }), "…"] }) })] }), record.decision ? a("div", { children: [a("dt", { children: "Decision" }), a("dd", { children: [a("code", { children: record.decision }), hasGate ? a($, { children: [" in ", a("a", {
+href: link("chain", gate), children: a(Text, { children: gate })
+})] }) : null] })] }) : null]
+}), record.statements.length ? a("details", { children: [a("summary", { children: plural$1(record.statements.length, "signed statement") }), a(Statements, { values: record.statements })] }) : null] });
 }
 function bitText(value, yes, no) {
 return value instanceof JsonNumber ? value.text === "1" ? yes : value.text === "0" ? no : value.text : "–";
@@ -9455,53 +7613,30 @@ return value instanceof JsonNumber ? value.text === "1" ? yes : value.text === "
 function Shares({ commit, act }) {
 const joined = joinShares(commit, act.actionId);
 if (joined === null) return a("p", {
-class: "finding failed",
-children: "The commit does not have the shares of both servers."
+class: "finding failed", children: "The commit does not have the shares of both servers."
 });
 const preview = act.preview?.result;
 const isSame = preview !== void 0 && bitText(preview.get("allow_pre"), "1", "0") === String(joined.allow) && asText(at(preview, "patch", "patch_name")) === PATCH_NAMES[joined.patch ?? 0];
 const names = joined.servers[0]?.outputs.map(([name]) => name) ?? [];
-return a($, { children: [a("p", { children: [
-a(Mark, { name: joined.isOfThisAct && isSame ? "qualified" : "failed" }),
-" ",
-!joined.isOfThisAct ? a("strong", {
-class: "bad",
-children: "These shares are of another act or request."
+return a($, { children: [a("p", { children: [a(Mark, { name: joined.isOfThisAct && isSame ? "qualified" : "failed" }), " ", !joined.isOfThisAct ? a("strong", {
+class: "bad", children: "These shares are of another act or request."
 }) : isSame ? "Joined, both shares say what the preview says. Their MACs are checked by aver verify, which has the servers' keys." : a("strong", {
-class: "bad",
-children: "Joined, the shares do not say what the preview says."
-})
-] }), a("div", {
-class: "scroll",
-children: a("table", {
-class: "plain shares",
-children: [a("thead", { children: a("tr", { children: [
-a("th", {
-scope: "col",
-children: "Answer"
-}),
-joined.servers.map(({ server }) => a("th", {
-scope: "col",
-children: a(Text, { children: server })
-}, server)),
-a("th", {
-scope: "col",
-children: "together"
-})
-] }) }), a("tbody", { children: names.map((name, place) => a("tr", { children: [
-a("th", {
-scope: "row",
-children: a(Text, { children: name.replaceAll("_", " ") })
-}),
-joined.servers.map(({ server, outputs }) => a("td", {
-class: "figure",
-children: outputs[place]?.[1] ?? "–"
-}, server)),
-a("td", {
-class: "figure",
-children: name === "allow_pre" ? joined.allow : name === "need_confirm" ? joined.confirm : joined.patch === null ? "–" : joined.patch >> (name === "patch1" ? 1 : 0) & 1
-})
-] }, name)) })]
+class: "bad", children: "Joined, the shares do not say what the preview says."
+})] }), a("div", {
+class: "scroll", children: a("table", {
+class: "plain shares", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "Answer"
+}), joined.servers.map(({ server }) => a("th", {
+scope: "col", children: a(Text, { children: server })
+}, server)), a("th", {
+scope: "col", children: "together"
+})] }) }), a("tbody", { children: names.map((name, place) => a("tr", { children: [a("th", {
+scope: "row", children: a(Text, { children: name.replaceAll("_", " ") })
+}), joined.servers.map(({ server, outputs }) => a("td", {
+class: "figure", children: outputs[place]?.[1] ?? "–"
+}, server)), a("td", {
+class: "figure", children: name === "allow_pre" ? joined.allow : name === "need_confirm" ? joined.confirm : joined.patch === null ? "–" : joined.patch >> (name === "patch1" ? 1 : 0) & 1
+})] }, name)) })]
 })
 })] });
 }
@@ -9557,8 +7692,7 @@ rows[next]?.focus();
 rows[next]?.scrollIntoView({ block: "nearest" });
 };
 useKeys({
-j: () => move(1),
-k: () => move(-1)
+j: () => move(1), k: () => move(-1)
 });
 }
 // node_modules/diff/libesm/diff/base.js
@@ -9593,8 +7727,7 @@ if (options.maxEditLength != null) maxEditLength = Math.min(maxEditLength, optio
 const maxExecutionTime = (_a = options.timeout) !== null && _a !== void 0 ? _a : Infinity;
 const abortAfterTimestamp = Date.now() + maxExecutionTime;
 const bestPath = [{
-oldPos: -1,
-lastComponent: void 0
+oldPos: -1, lastComponent: void 0
 }];
 let newPos = this.extractCommon(bestPath[0], newTokens, oldTokens, 0, options);
 if (bestPath[0].oldPos + 1 >= oldLen && newPos + 1 >= newLen) return done(this.buildValues(bestPath[0].lastComponent, newTokens, oldTokens));
@@ -9640,21 +7773,13 @@ if (ret) return ret;
 addToPath(path, added, removed, oldPosInc, options) {
 const last = path.lastComponent;
 if (last && !options.oneChangePerToken && last.added === added && last.removed === removed) return {
-oldPos: path.oldPos + oldPosInc,
-lastComponent: {
-count: last.count + 1,
-added,
-removed,
-previousComponent: last.previousComponent
+oldPos: path.oldPos + oldPosInc, lastComponent: {
+count: last.count + 1, added, removed, previousComponent: last.previousComponent
 }
 };
 else return {
-oldPos: path.oldPos + oldPosInc,
-lastComponent: {
-count: 1,
-added,
-removed,
-previousComponent: last
+oldPos: path.oldPos + oldPosInc, lastComponent: {
+count: 1, added, removed, previousComponent: last
 }
 };
 }
@@ -9666,17 +7791,11 @@ newPos++;
 oldPos++;
 commonCount++;
 if (options.oneChangePerToken) basePath.lastComponent = {
-count: 1,
-previousComponent: basePath.lastComponent,
-added: false,
-removed: false
+count: 1, previousComponent: basePath.lastComponent, added: false, removed: false
 };
 }
 if (commonCount && !options.oneChangePerToken) basePath.lastComponent = {
-count: commonCount,
-previousComponent: basePath.lastComponent,
-added: false,
-removed: false
+count: commonCount, previousComponent: basePath.lastComponent, added: false, removed: false
 };
 basePath.oldPos = oldPos;
 return newPos;
@@ -9933,10 +8052,8 @@ var PAIRS_MAX = 400;
 var COMMON_MIN = .3;
 function markDiff(diff) {
 const lines = readDiff$1(diff).map(({ text, ...line }) => ({
-...line,
-pieces: [{
-text,
-isChanged: false
+...line, pieces: [{
+text, isChanged: false
 }]
 }));
 let pairs = 0;
@@ -9947,12 +8064,10 @@ if (Math.max(before.length, after.length) > WORDS_MAX) continue;
 const changes = diffWordsWithSpace(before, after);
 if (changes.reduce((sum, change) => sum + (change.added || change.removed ? 0 : change.value.length), 0) < COMMON_MIN * Math.max(before.length, after.length)) continue;
 removed.pieces = changes.filter((change) => !change.added).map((change) => ({
-text: change.value,
-isChanged: change.removed
+text: change.value, isChanged: change.removed
 }));
 added.pieces = changes.filter((change) => !change.removed).map((change) => ({
-text: change.value,
-isChanged: change.added
+text: change.value, isChanged: change.added
 }));
 }
 return lines;
@@ -9993,18 +8108,11 @@ var form = y$1("unified");
 function Counts({ lines }) {
 if (lines === null) return null;
 return a("span", {
-class: "counts figure",
-children: [
-a("span", {
-class: "added",
-children: ["+", lines[0]]
-}),
-" ",
-a("span", {
-class: "removed",
-children: ["−", lines[1]]
-})
-]
+class: "counts figure", children: [a("span", {
+class: "added", children: ["+", lines[0]]
+}), " ", a("span", {
+class: "removed", children: ["−", lines[1]]
+})]
 });
 }
 function DiffView({ diff, title = "" }) {
@@ -10017,60 +8125,27 @@ const body = isOfOne ? lines.filter((line) => line.sort !== "file" || !/^(?:--- 
 const isSplit = form.value === "split";
 const rows = isSplit ? splitRows(body) : body;
 return a("figure", {
-class: `diff-box${isSplit ? " split" : ""}`,
-children: [
-a("figcaption", { children: [
-a("span", {
-class: "path",
-children: a(Text, { children: title || (isOfOne ? path : plural$1(names.filter((name) => name.startsWith("+++ ")).length, "file")) || "change" })
-}),
-a(Counts, { lines: countChangedLines(diff) }),
-a("button", {
-type: "button",
-class: "small",
-"aria-pressed": isSplit,
-onClick: () => {
+class: `diff-box${isSplit ? " split" : ""}`, children: [a("figcaption", { children: [a("span", {
+class: "path", children: a(Text, { children: title || (isOfOne ? path : plural$1(names.filter((name) => name.startsWith("+++ ")).length, "file")) || "change" })
+}), a(Counts, { lines: countChangedLines(diff) }), a("button", {
+type: "button", class: "small", "aria-pressed": isSplit, onClick: () => {
 form.value = isSplit ? "unified" : "split";
-},
-children: "Side by side"
-})
-] }),
-a("div", {
-class: "diff-scroll",
-tabIndex: 0,
-role: "region",
-"aria-label": `Change of ${title || path || "a file"}`,
-children: a("table", {
-class: "diff",
-children: a("tbody", { children: isSplit ? splitRows(body).slice(0, shown).map(([left, right], at) => a(SplitLine, {
-left,
-right
+}, children: "Side by side"
+})] }), a("div", {
+class: "diff-scroll", tabIndex: 0, role: "region", "aria-label": `Change of ${title || path || "a file"}`, children: a("table", {
+class: "diff", children: a("tbody", { children: isSplit ? splitRows(body).slice(0, shown).map(([left, right], at) => a(SplitLine, {
+left, right
 }, at)) : body.slice(0, shown).map((line, at) => a(UnifiedLine, { line }, at)) })
 })
-}),
-rows.length > shown ? a("button", {
-type: "button",
-class: "small more",
-onClick: () => setShown(shown + 10 * LINES_SHOWN),
-children: [
-"Show ",
-count$1(Math.min(rows.length - shown, 10 * LINES_SHOWN)),
-" more lines"
-]
-}) : null,
-diff.length > DIFF_MAX ? a("p", {
-class: "beside",
-children: "The change is longer than this page lays out. The exact bytes of the record have all of it."
-}) : null
-]
+}), rows.length > shown ? a("button", {
+type: "button", class: "small more", onClick: () => setShown(shown + 10 * LINES_SHOWN), children: ["Show ", count$1(Math.min(rows.length - shown, 10 * LINES_SHOWN)), " more lines"]
+}) : null, diff.length > DIFF_MAX ? a("p", {
+class: "beside", children: "The change is longer than this page lays out. The exact bytes of the record have all of it."
+}) : null]
 });
 }
 var SIGNS = {
-added: "+",
-removed: "−",
-same: " ",
-place: "",
-file: ""
+added: "+", removed: "−", same: " ", place: "", file: ""
 };
 function Pieces({ line }) {
 const tag = line.sort === "added" ? "ins" : "del";
@@ -10082,56 +8157,35 @@ return tag === "ins" ? a("ins", { children: text }, at) : a("del", { children: t
 }
 function UnifiedLine({ line }) {
 if (line.sort === "place" || line.sort === "file") return a("tr", {
-class: line.sort,
-children: a("td", {
-colSpan: 4,
-children: a(Pieces, { line })
+class: line.sort, children: a("td", {
+colSpan: 4, children: a(Pieces, { line })
 })
 });
 return a("tr", {
-class: line.sort,
-children: [
-a("td", {
-class: "n",
-children: line.old ?? ""
-}),
-a("td", {
-class: "n",
-children: line.next ?? ""
-}),
-a("td", {
-class: "sign",
-children: SIGNS[line.sort]
-}),
-a("td", {
-class: "text",
-children: a(Pieces, { line })
-})
-]
+class: line.sort, children: [a("td", {
+class: "n", children: line.old || ""
+}), a("td", {
+class: "n", children: line.next || ""
+}), a("td", {
+class: "sign", children: SIGNS[line.sort]
+}), a("td", {
+class: "text", children: a(Pieces, { line })
+})]
 });
 }
 function SplitLine({ left, right }) {
 if (left !== null && (left.sort === "place" || left.sort === "file")) return a("tr", {
-class: left.sort,
-children: a("td", {
-colSpan: 6,
-children: a(Pieces, { line: left })
+class: left.sort, children: a("td", {
+colSpan: 6, children: a(Pieces, { line: left })
 })
 });
-const half = (line, number) => a($, { children: [
-a("td", {
-class: `n ${line?.sort ?? "none"}`,
-children: number ?? ""
-}),
-a("td", {
-class: `sign ${line?.sort ?? "none"}`,
-children: line === null ? "" : SIGNS[line.sort]
-}),
-a("td", {
-class: `text ${line?.sort ?? "none"}`,
-children: line === null ? "" : a(Pieces, { line })
-})
-] });
+const half = (line, number) => a($, { children: [a("td", {
+class: `n ${line?.sort ?? "none"}`, children: number || ""
+}), a("td", {
+class: `sign ${line?.sort ?? "none"}`, children: line === null ? "" : SIGNS[line.sort]
+}), a("td", {
+class: `text ${line?.sort ?? "none"}`, children: line === null ? "" : a(Pieces, { line })
+})] });
 return a("tr", { children: [half(left, left?.old ?? null), half(right, right?.next ?? null)] });
 }
 var INLINE_MAX = 16384;
@@ -10149,36 +8203,11 @@ const result = at(content, "outcome", "result");
 const action = at(result, "action");
 const policy = at(result, "policy");
 const isWhole = isObject(result) && isObject(action) && (!isTruthy(policy) || isObject(policy)) && isObject(content.get("trigger"));
-const texts = [
-at(result, "gate_id"),
-at(result, "decision"),
-at(result, "digest")
-];
-const needed = [
-"score",
-"instruction_sha256",
-"input_sha256"
-].every((name) => at(result, name) !== void 0);
+const texts = [at(result, "gate_id"), at(result, "decision"), at(result, "digest")];
+const needed = ["score", "instruction_sha256", "input_sha256"].every((name) => at(result, name) !== void 0);
 if (!isWhole || !needed || texts.some((text) => typeof text !== "string")) return null;
 return {
-id: asText(content.get("id")),
-hash: record.hash,
-chain: record.chain,
-sequence: asCount(content.get("sequence")),
-signedBy: record.signed_by,
-at: asText(at(content, "trigger", "timestamp")),
-callId: asText(result.get("call_id")),
-decision: asText(result.get("decision")),
-digest: asText(result.get("digest")),
-score: result.get("score") ?? null,
-interval: result.get("interval") ?? null,
-thresholds: result.get("thresholds") ?? null,
-reasons: asList(result.get("reasons")).map(plainText),
-rules: asList(at(policy, "rules")).map(plainText),
-tool: asText(action.get("tool")),
-arguments: asObject(action.get("arguments")),
-mode: asText(result.get("mode")) || "enforce",
-answer: asText(result.get("answer"))
+id: asText(content.get("id")), hash: record.hash, chain: record.chain, sequence: asCount(content.get("sequence")), signedBy: record.signed_by, at: asText(at(content, "trigger", "timestamp")), callId: asText(result.get("call_id")), decision: asText(result.get("decision")), digest: asText(result.get("digest")), score: result.get("score") ?? null, interval: result.get("interval") ?? null, thresholds: result.get("thresholds") ?? null, reasons: asList(result.get("reasons")).map(plainText), rules: asList(at(policy, "rules")).map(plainText), tool: asText(action.get("tool")), arguments: asObject(action.get("arguments")), mode: asText(result.get("mode")) || "enforce", answer: asText(result.get("answer"))
 };
 }
 function plainText(value) {
@@ -10264,23 +8293,18 @@ if (!Array.isArray(command) || !command.every((word) => typeof word === "string"
 if (command.length === 3 && ["-lc", "-c"].includes(command[1])) return command[2];
 return command.map((word) => word === "" ? "''" : /[^A-Za-z0-9_@%+=:,./-]/.test(word) ? `'${word.replaceAll("'", "'\"'\"'")}'` : word).join(" ");
 }
-var TELLING = [
-"file_path",
-"relpath",
-"path",
-"notebook_path",
-"url",
-"recipient",
-"query",
-"pattern",
-"name",
-"id"
-];
-function actionLine(tool, given) {
+var TELLING = ["file_path", "relpath", "path", "notebook_path", "url", "recipient", "query", "pattern", "name", "id"];
+var VERBS = {
+file_read: "read", code_edit: "edit", file_delete: "delete", shell_exec: "run", api_request: "send"
+};
+function actionLine(action) {
+const given = asObject(action.get("arguments"));
 const command = commandLine(given);
 if (command) return command;
-const about = TELLING.map((name) => asText(given.get(name))).find(Boolean) ?? "";
-return [tool || "an action", about].filter(Boolean).join(" ");
+const type = asText(action.get("type"));
+const files = asList(action.get("files")).map(asText).filter(Boolean);
+const about = TELLING.map((name) => asText(given.get(name))).find(Boolean) ?? (files.length > 1 ? `${files[0]} and ${files.length - 1} more` : files[0] ?? "");
+return [asText(action.get("tool")) || VERBS[type] || type.replaceAll("_", " ") || "an action", about].filter(Boolean).join(" ");
 }
 // src/sessions/labels.ts
 var ARGUMENTS_MAX = 160;
@@ -10296,69 +8320,30 @@ return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 function totalFigures(session) {
 const figures = [{
-words: plural(session.actions, "action"),
-sort: "call"
+words: plural(session.actions, "action"), sort: "call"
 }];
 if (session.edits) figures.push({
-words: `${plural(session.edits, "edit")} (+${session.linesAdded}/-${session.linesRemoved})`,
-sort: "edit"
+words: `${plural(session.edits, "edit")} (+${session.linesAdded}/-${session.linesRemoved})`, sort: "edit"
 });
-const counted = [
-[
-session.commands,
-"command",
-"command"
-],
-[
-session.failures,
-"failure",
-"failure"
-],
-[
-session.denials,
-"denial",
-"denial"
-],
-[
-session.subagents,
-"subagent",
-"agent"
-],
-[
-session.unknown,
-"unknown record",
-"unknown"
-],
-[
-session.unreadable,
-"unreadable record",
-"unreadable"
-]
-];
+const counted = [[session.commands, "command", "command"], [session.failures, "failure", "failure"], [session.denials, "denial", "denial"], [session.subagents, "subagent", "agent"], [session.unknown, "unknown record", "unknown"], [session.unreadable, "unreadable record", "unreadable"]];
 for (const [count, noun, sort] of counted) if (count) figures.push({
-words: plural(count, noun),
-sort
+words: plural(count, noun), sort
 });
 const tokens = tokensLabel(session.tokensIn, session.tokensOut);
 if (tokens) figures.push({
-words: `tokens: ${tokens}`,
-sort: ""
+words: `tokens: ${tokens}`, sort: ""
 });
 if (session.costUsd !== null) figures.push({
-words: formatMoney(session.costUsd),
-sort: ""
+words: formatMoney(session.costUsd), sort: ""
 });
 for (const model of session.models) figures.push({
-words: model,
-sort: ""
+words: model, sort: ""
 });
 figures.push({
-words: plural(session.records, "record"),
-sort: ""
+words: plural(session.records, "record"), sort: ""
 });
 if (session.imported) figures.push({
-words: "imported",
-sort: ""
+words: "imported", sort: ""
 });
 return figures;
 }
@@ -10378,19 +8363,14 @@ function formatDuration(milliseconds) {
 return milliseconds >= 1e3 ? `${(milliseconds / 1e3).toFixed(1)} s` : `${milliseconds} ms`;
 }
 var REFUSED_BY = {
-human_approved: "by a person",
-policy: "by a rule"
+human_approved: "by a person", policy: "by a rule"
 };
 function authorityLabel({ authority, status, rule }) {
 const words = status === "blocked" ? REFUSED_BY[authority] ?? "" : authority === "unknown" ? "" : authority.replaceAll("_", " ");
 return words && rule ? `${words} (${rule})` : words || rule;
 }
 var DECISIONS$1 = {
-pass: "allowed",
-human_approved: "allowed by a person",
-human_review: "needs approval",
-skip: "denied",
-skipped: "denied, asked too often"
+pass: "allowed", human_approved: "allowed by a person", human_review: "needs approval", skip: "denied", skipped: "denied, asked too often"
 };
 function decisionLabel(decision) {
 return Object.hasOwn(DECISIONS$1, decision) ? DECISIONS$1[decision] : decision;
@@ -10405,12 +8385,7 @@ return [wentIn === null ? "" : `${formatCount(wentIn)} in`, cameOut === null ? "
 function formatMoney(dollars) {
 return dollars >= .01 || dollars === 0 ? `$${dollars.toFixed(2)}` : "<$0.01";
 }
-var UNNAMED_OUTPUTS = [
-"stdout",
-"output",
-"content",
-"text"
-];
+var UNNAMED_OUTPUTS = ["stdout", "output", "content", "text"];
 var OUTPUTS = new Set([...UNNAMED_OUTPUTS, "stderr"]);
 function labelledTexts(value) {
 if (Array.isArray(value) && value.length && value.every(isQueryResult)) return value.map((result) => {
@@ -10419,29 +8394,21 @@ const name = at(result, "success") === true ? query : `${query} (failed)`;
 const [output, error] = [at(result, "result") ?? null, String(at(result, "error") || "")];
 const text = isEmpty(output) ? "" : valueText(output);
 return {
-name,
-text: text.includes(error) ? text : `${text}\n${error}`.replace(/^\n+|\n+$/g, ""),
-isAside: false
+name, text: text.includes(error) ? text : `${text}\n${error}`.replace(/^\n+|\n+$/g, ""), isAside: false
 };
 });
 if (!isObject(value) || isBlobReference(value)) return isEmpty(value) ? [] : [{
-name: "",
-text: valueText(value),
-isAside: typeof value !== "string"
+name: "", text: valueText(value), isAside: typeof value !== "string"
 }];
 const outputs = [...value].filter((entry) => typeof entry[1] === "string" && (OUTPUTS.has(entry[0]) || entry[1].trim().includes("\n")));
 outputs.sort(([one], [other]) => Number(!UNNAMED_OUTPUTS.includes(one)) - Number(!UNNAMED_OUTPUTS.includes(other)));
 const texts = outputs.filter(([, text]) => text.trim() && !outputs.some(([, other]) => other.trim().endsWith(`\n${text.trim()}`))).map(([name, text]) => ({
-name: UNNAMED_OUTPUTS.includes(name) ? "" : name,
-text,
-isAside: false
+name: UNNAMED_OUTPUTS.includes(name) ? "" : name, text, isAside: false
 }));
 const names = new Set(outputs.map(([name]) => name));
 const rest = [...value].filter(([name, item]) => !names.has(name) && !isEmpty(item)).map(([name, item]) => `${name.replaceAll("_", " ")} ${valueText(item)}`);
 return rest.length ? [...texts, {
-name: "",
-text: rest.join(", "),
-isAside: true
+name: "", text: rest.join(", "), isAside: true
 }] : texts;
 }
 function isQueryResult(value) {
@@ -10482,41 +8449,31 @@ if (!(value instanceof JsonNumber)) return null;
 const number = value.value;
 return Number.isFinite(number) ? Math.min(1, Math.max(0, number)) : null;
 }
+function Score({ value }) {
+if (!(value instanceof JsonNumber)) return null;
+const number = value.value;
+const shown = !Number.isFinite(number) || value.text.length <= 5 ? value.text : number > 0 && number < .001 ? "<0.001" : number.toFixed(3);
+return a("span", {
+class: "figure", title: value.text, children: shown
+});
+}
 function DecisionCard({ decision, isLinked = true }) {
 const state = refuses(decision) ? "bad" : decision.decision === "human_review" ? "warn" : "good";
 const reasons = shownReasons(decision);
 return a("div", {
-class: `decision is-${state}`,
-children: [
-a("p", { children: [
-a("strong", { children: decisionLabel(decision.decision) }),
-isObserved(decision) ? a("span", {
-class: "warn",
-children: " The gate only observed, and held nothing back."
-}) : null,
-decision.at ? a("span", {
-class: "beside",
-children: [" · ", a(Time, { children: decision.at })]
-}) : null,
-isLinked && decision.chain !== null && decision.sequence !== null ? a($, { children: [" · ", a("a", {
-href: link("c", decision.chain, decision.sequence),
-children: "its record"
-})] }) : null
-] }),
-reasons.length ? a("ul", { children: reasons.map((reason, place) => a("li", { children: a(Text, { children: reason }) }, place)) }) : null,
-a("dl", {
-class: "facts",
-children: [decision.rules.length ? a("div", { children: [a("dt", { children: "Rules" }), a("dd", { children: decision.rules.map((rule) => a("code", { children: a(Text, { children: rule }) }, rule)) })] }) : null, decision.answer ? a("div", { children: [a("dt", { children: "Answer to the agent" }), a("dd", { children: a(Text, { children: decision.answer }) })] }) : null]
-}),
-decision.score instanceof JsonNumber ? a(ScoreBar, {
-score: decision.score,
-interval: decision.interval,
-thresholds: decision.thresholds
+class: `decision is-${state}`, children: [a("p", { children: [a("strong", { children: decisionLabel(decision.decision) }), isObserved(decision) ? a("span", {
+class: "warn", children: " The gate only observed, and held nothing back."
+}) : null, decision.at ? a("span", {
+class: "beside", children: [" · ", a(Time, { children: decision.at })]
+}) : null, isLinked && decision.chain !== null && decision.sequence !== null ? a($, { children: [" · ", a("a", {
+href: link("c", decision.chain, decision.sequence), children: "its record"
+})] }) : null] }), reasons.length ? a("ul", { children: reasons.map((reason, place) => a("li", { children: a(Text, { children: reason }) }, place)) }) : null, a("dl", {
+class: "facts", children: [decision.rules.length ? a("div", { children: [a("dt", { children: "Rules" }), a("dd", { children: decision.rules.map((rule) => a("code", { children: a(Text, { children: rule }) }, rule)) })] }) : null, decision.answer ? a("div", { children: [a("dt", { children: "Answer to the agent" }), a("dd", { children: a(Text, { children: decision.answer }) })] }) : null]
+}), decision.score instanceof JsonNumber ? a(ScoreBar, {
+score: decision.score, interval: decision.interval, thresholds: decision.thresholds
 }) : a("p", {
-class: "beside",
-children: "No risk was computed: the rules alone decided."
-})
-]
+class: "beside", children: "No risk was computed: the rules alone decided."
+})]
 });
 }
 var WIDTH$2 = 320;
@@ -10525,81 +8482,21 @@ const [low, high] = Array.isArray(interval) ? interval : [];
 const pass = at(thresholds, "pass_below");
 const skip = at(thresholds, "skip_above");
 const toX = (value) => (onScale(value) ?? 0) * WIDTH$2;
-const shown = (value) => value instanceof JsonNumber ? value.text : "";
 return a("div", {
-class: "score",
-children: [a("svg", {
-viewBox: `0 0 ${WIDTH$2} 28`,
-width: "100%",
-height: "28",
-preserveAspectRatio: "none",
-"aria-hidden": "true",
-children: [
-a("rect", {
-class: "scale",
-x: "0",
-y: "12",
-width: WIDTH$2,
-height: "4"
-}),
-onScale(low) === null || onScale(high) === null ? null : a("rect", {
-class: "interval",
-x: toX(low),
-y: "9",
-width: Math.max(2, toX(high) - toX(low)),
-height: "10"
-}),
-onScale(pass) === null ? null : a("rect", {
-class: "threshold",
-x: toX(pass),
-y: "4",
-width: "2",
-height: "20"
-}),
-onScale(skip) === null ? null : a("rect", {
-class: "threshold",
-x: toX(skip),
-y: "4",
-width: "2",
-height: "20"
-}),
-a("rect", {
-class: "value",
-x: toX(score) - 2,
-y: "6",
-width: "4",
-height: "16"
-})
-]
+class: "score", children: [a("svg", {
+viewBox: `0 0 ${WIDTH$2} 28`, width: "100%", height: "28", preserveAspectRatio: "none", "aria-hidden": "true", children: [a("rect", {
+class: "scale", x: "0", y: "12", width: WIDTH$2, height: "4"
+}), onScale(low) === null || onScale(high) === null ? null : a("rect", {
+class: "interval", x: toX(low), y: "9", width: Math.max(2, toX(high) - toX(low)), height: "10"
+}), onScale(pass) === null ? null : a("rect", {
+class: "threshold", x: toX(pass), y: "4", width: "2", height: "20"
+}), onScale(skip) === null ? null : a("rect", {
+class: "threshold", x: toX(skip), y: "4", width: "2", height: "20"
+}), a("rect", {
+class: "value", x: toX(score) - 2, y: "6", width: "4", height: "16"
+})]
 }), a("p", {
-class: "beside",
-children: [
-"Risk ",
-a("span", {
-class: "figure",
-children: score.text
-}),
-shown(low) ? a($, { children: [
-", interval ",
-a("span", {
-class: "figure",
-children: shown(low)
-}),
-" to ",
-a("span", {
-class: "figure",
-children: shown(high)
-})
-] }) : null,
-shown(pass) ? a($, { children: ["; passes below ", a("span", {
-class: "figure",
-children: shown(pass)
-})] }) : null,
-shown(skip) ? a($, { children: [", is denied above ", a("span", {
-class: "figure",
-children: shown(skip)
-})] }) : null
-]
+class: "beside", children: ["Risk ", a(Score, { value: score }), low instanceof JsonNumber ? a($, { children: [", interval ", a(Score, { value: low }), " to ", a(Score, { value: high })] }) : null, pass instanceof JsonNumber ? a($, { children: [". It is low if the whole interval is at most ", a(Score, { value: pass })] }) : null, skip instanceof JsonNumber ? a($, { children: [", and denied if the whole is above ", a(Score, { value: skip })] }) : null, pass instanceof JsonNumber ? ". The rules decide, and see this." : ""]
 })]
 });
 }
@@ -10614,9 +8511,7 @@ var asked = 0;
 function readCases() {
 const mine = ++asked;
 connection.ask({
-type: "approvals",
-keys: pinnedKeys(),
-now: new Date().toISOString().replace("Z", "+00:00")
+type: "approvals", keys: pinnedKeys(), now: new Date().toISOString().replace("Z", "+00:00")
 }).then((found) => {
 if (mine !== asked) return;
 cases.value = found.cases;
@@ -10640,12 +8535,7 @@ if (waiting.value > 0) now.value = new Date();
 }
 // src/views/approvals/case_line.tsx
 var CASE_WORDS = {
-pending: "waits for an answer",
-approved: "approved, not used yet",
-denied: "denied",
-expired: "expired: denied",
-closed: "closed: denied",
-used: "approved and used"
+pending: "waits for an answer", approved: "approved, not used yet", denied: "denied", expired: "expired: denied", closed: "closed: denied", used: "approved and used"
 };
 function timeLeft(expires) {
 const seconds = Math.max(0, Math.floor((new Date(expires).getTime() - now.value.getTime()) / 1e3));
@@ -10655,12 +8545,7 @@ return hours ? `${hours} h ${String(minutes).padStart(2, "0")} min` : `${minutes
 function CaseState({ one }) {
 const state = stateOf(one);
 return a("span", {
-class: `word ${[
-"denied",
-"expired",
-"closed"
-].includes(state) ? "failure" : state === "pending" ? "" : "good"}`,
-children: CASE_WORDS[state] ?? state
+class: `word ${["denied", "expired", "closed"].includes(state) ? "failure" : state === "pending" ? "" : "good"}`, children: CASE_WORDS[state] ?? state
 });
 }
 function describeCase(one) {
@@ -10673,64 +8558,31 @@ if (!(error instanceof BadInput)) throw error;
 const action = asObject(at(content, "action"));
 const isApart = action.size === 1 && action.has("blob");
 return {
-content,
-line: isApart || !action.size ? "a large action" : actionLine(asText(action.get("tool")), asObject(action.get("arguments")))
+content, line: isApart || !action.size ? "a large action" : actionLine(action)
 };
 }
 function CaseLine({ one, isFirst }) {
 return a("a", {
-class: "case-line",
-href: link("approvals", one.id),
-"data-row": true,
-tabIndex: isFirst ? 0 : -1,
-children: [
-a("code", { children: a(Text, { children: describeCase(one).line.slice(0, 160) }) }),
-a(CaseState, { one }),
-a("span", {
-class: "beside",
-children: stateOf(one) === "pending" ? a($, { children: [timeLeft(one.expires), " left"] }) : a(Time, { children: one.opened })
-})
-]
+class: "case-line", href: link("approvals", one.id), "data-row": true, tabIndex: isFirst ? 0 : -1, children: [a("code", { children: a(Text, { children: describeCase(one).line.slice(0, 160) }) }), a(CaseState, { one }), a("span", {
+class: "beside", children: stateOf(one) === "pending" ? a($, { children: [timeLeft(one.expires), " left"] }) : a(Time, { children: one.opened })
+})]
 });
 }
 // src/verify/approvals/content.ts
 function enrolmentContent({ identity, key, custody }, ledger, tenant, at) {
 const parts = key instanceof Passkey ? [["passkey", key.fields()]] : [["public_key", key.ed25519], ["public_key_pq", key.mlDsa]];
-return new Map([
-["identity", identity],
-...parts,
-["custody", custody],
-["ledger", ledger],
-["tenant", tenant],
-["at", at]
-]);
+return new Map([["identity", identity], ...parts, ["custody", custody], ["ledger", ledger], ["tenant", tenant], ["at", at]]);
 }
 function voteContent(request, word, approver, shown, { scope = request.scope, uses = 1 } = {}) {
-const content = new Map([
-["digest", request.digest],
-["decision", word],
-["approver", approver],
-["expires", request.expires],
-["shown", shown]
-]);
+const content = new Map([["digest", request.digest], ["decision", word], ["approver", approver], ["expires", request.expires], ["shown", shown]]);
 if (request.statement === 1) return content;
-return new Map([
-...content,
-["v", new JsonNumber("2")],
-["ledger", request.ledger],
-["tenant", request.tenant],
-["request", request.id],
-["scope", scope],
-["uses", new JsonNumber(String(uses))]
-]);
+return new Map([...content, ["v", new JsonNumber("2")], ["ledger", request.ledger], ["tenant", request.tenant], ["request", request.id], ["scope", scope], ["uses", new JsonNumber(String(uses))]]);
 }
 // src/source/passkey.ts
 var ALGORITHMS = new Map([[-7, {
-alg: ES256,
-prefix: "3059301306072a8648ce3d020106082a8648ce3d030107034200"
+alg: ES256, prefix: "3059301306072a8648ce3d020106082a8648ce3d030107034200"
 }], [-8, {
-alg: EDDSA,
-prefix: "302a300506032b6570032100"
+alg: EDDSA, prefix: "302a300506032b6570032100"
 }]]);
 var TIMEOUT = 12e4;
 function passkeyObstacle() {
@@ -10743,64 +8595,37 @@ async function createPasskey(identity, known = []) {
 const rpId = location.hostname;
 const created = await navigator.credentials.create({ publicKey: {
 rp: {
-id: rpId,
-name: "Aver"
-},
-user: {
-id: crypto.getRandomValues(new Uint8Array(16)),
-name: identity,
-displayName: identity
-},
-challenge: crypto.getRandomValues(new Uint8Array(32)),
-pubKeyCredParams: [...ALGORITHMS.keys()].map((alg) => ({
-type: "public-key",
-alg
-})),
-authenticatorSelection: {
-userVerification: "required",
-residentKey: "preferred"
-},
-excludeCredentials: known.filter((one) => one.rpId === rpId).map(describeCredential),
-attestation: "none",
-timeout: TIMEOUT
+id: rpId, name: "Aver"
+}, user: {
+id: crypto.getRandomValues(new Uint8Array(16)), name: identity, displayName: identity
+}, challenge: crypto.getRandomValues(new Uint8Array(32)), pubKeyCredParams: [...ALGORITHMS.keys()].map((alg) => ({
+type: "public-key", alg
+})), authenticatorSelection: {
+userVerification: "required", residentKey: "preferred"
+}, excludeCredentials: known.filter((one) => one.rpId === rpId).map(describeCredential), attestation: "none", timeout: TIMEOUT
 } });
 if (created === null) throw new BadInput("no passkey was made");
 const response = created.response;
 const found = ALGORITHMS.get(response.getPublicKeyAlgorithm());
 const encoded = toHex$1(new Uint8Array(response.getPublicKey() ?? new ArrayBuffer(0)));
 if (found === void 0 || !encoded.startsWith(found.prefix)) throw new BadInput("the passkey has an algorithm that Aver does not verify");
-return new Passkey(new Map([
-["alg", found.alg],
-["public_key", encoded.slice(found.prefix.length)],
-["rp_id", rpId],
-["credential", encodeBase64url(new Uint8Array(created.rawId))]
-]), "the new key");
+return new Passkey(new Map([["alg", found.alg], ["public_key", encoded.slice(found.prefix.length)], ["rp_id", rpId], ["credential", encodeBase64url(new Uint8Array(created.rawId))]]), "the new key");
 }
 function describeCredential(passkey) {
 return {
-type: "public-key",
-id: decodeBase64url(passkey.credential)
+type: "public-key", id: decodeBase64url(passkey.credential)
 };
 }
 async function signByPasskey(purpose, content, passkey) {
 const given = await navigator.credentials.get({ publicKey: {
-challenge: Uint8Array.from(sha256Bytes(statementBytes(purpose, content))),
-rpId: passkey.rpId,
-allowCredentials: [describeCredential(passkey)],
-userVerification: "required",
-timeout: TIMEOUT
+challenge: Uint8Array.from(sha256Bytes(statementBytes(purpose, content))), rpId: passkey.rpId, allowCredentials: [describeCredential(passkey)], userVerification: "required", timeout: TIMEOUT
 } });
 if (given === null) throw new BadInput("the passkey did not sign");
 const response = given.response;
 const signature = new Uint8Array(response.signature);
 return {
-by: passkey.fingerprint,
-ed25519: "",
-ml_dsa_65: "",
-passkey: {
-authenticator_data: encodeBase64url(new Uint8Array(response.authenticatorData)),
-client_data: encodeBase64url(new Uint8Array(response.clientDataJSON)),
-signature: encodeBase64url(passkey.alg === "ES256" ? normaliseEs256(signature) : signature)
+by: passkey.fingerprint, ed25519: "", ml_dsa_65: "", passkey: {
+authenticator_data: encodeBase64url(new Uint8Array(response.authenticatorData)), client_data: encodeBase64url(new Uint8Array(response.clientDataJSON)), signature: encodeBase64url(passkey.alg === "ES256" ? normaliseEs256(signature) : signature)
 }
 };
 }
@@ -10808,15 +8633,10 @@ async function signEnrolment(identity, home, known = []) {
 const key = await createPasskey(identity, known);
 const now = `${new Date().toISOString().slice(0, 19)}+00:00`;
 const content = enrolmentContent({
-identity,
-key,
-custody: "passkey",
-endorsers: []
+identity, key, custody: "passkey", endorsers: []
 }, home.ledger, home.tenant, now);
 return {
-purpose: "enrolment",
-content,
-signatures: [await signByPasskey("enrolment", content, key)]
+purpose: "enrolment", content, signatures: [await signByPasskey("enrolment", content, key)]
 };
 }
 function enrolmentCode(statement) {
@@ -10841,16 +8661,7 @@ const passkeys = new Map();
 for (const [identity, approver] of isObject(approvers) ? approvers : []) if (isObject(approver) && approver.get("custody") === "passkey") passkeys.set(identity, new Passkey(approver.get("passkey"), identity));
 const version = content.get("statement");
 return {
-ledger,
-tenant,
-id: text(record.get("id"), "id"),
-opened: text(readBlock(record)?.get("at"), "time"),
-expires: text(content.get("expires"), "end"),
-digest: text(content.get("digest"), "digest"),
-scope: typeof content.get("scope") === "string" ? content.get("scope") : "",
-statement: isInteger(version) && version.text === "2" ? 2 : 1,
-content,
-passkeys
+ledger, tenant, id: text(record.get("id"), "id"), opened: text(readBlock(record)?.get("at"), "time"), expires: text(content.get("expires"), "end"), digest: text(content.get("digest"), "digest"), scope: typeof content.get("scope") === "string" ? content.get("scope") : "", statement: isInteger(version) && version.text === "2" ? 2 : 1, content, passkeys
 };
 }
 async function signVote(request, word, identity, shown, choice = {}) {
@@ -10859,36 +8670,19 @@ if (passkey === void 0) throw new BadInput(`${identity} has no passkey that may 
 if (request.statement !== 2) throw new BadInput("an earlier version of Aver opened this request: answer it at a terminal");
 const content = voteContent(request, word, identity, sha256Hex(shown), word === "approve" ? choice : {});
 return {
-purpose: "approval",
-content,
-signatures: [await signByPasskey("approval", content, passkey)]
+purpose: "approval", content, signatures: [await signByPasskey("approval", content, passkey)]
 };
 }
 function voteBody(statement, shown, comment = "") {
-return canonicalJson(new Map([
-["statement", statementFields$2(statement)],
-["shown", shown],
-["comment", comment]
-]));
+return canonicalJson(new Map([["statement", statementFields$2(statement)], ["shown", shown], ["comment", comment]]));
 }
 function statementFields$2(statement) {
-return new Map([
-["v", new JsonNumber("1")],
-["purpose", statement.purpose],
-["content", statement.content],
-["signatures", statement.signatures.map(signatureFields)]
-]);
+return new Map([["v", new JsonNumber("1")], ["purpose", statement.purpose], ["content", statement.content], ["signatures", statement.signatures.map(signatureFields)]]);
 }
 // src/source/shown_text.ts
 var LINE_WIDTH = 300;
 var DEPTH_MAX = 20;
-var HIDDEN = new RegExp([
-"\\p{C}",
-"(?! )\\p{Z}",
-"[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufeff\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]",
-"[\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u2800\\u3164\\uffa0\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}]",
-"(?<=\\p{M}{2})\\p{M}"
-].join("|"), "gu");
+var HIDDEN = new RegExp(["\\p{C}", "(?! )\\p{Z}", "[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufeff\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]", "[\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u2800\\u3164\\uffa0\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}]", "(?<=\\p{M}{2})\\p{M}"].join("|"), "gu");
 async function shownText(request, fetchBlob, given = {}) {
 const { content } = request;
 const action = await readPart(content.get("action"), fetchBlob);
@@ -10897,26 +8691,7 @@ const diff = await readDiff(content.get("diff"), fetchBlob);
 if (!isObject(action)) throw new BadInput("the request holds no action");
 const { uses = 1, scope = request.scope, comment = "" } = given;
 const risk = at(content, "risk", "score");
-return [
-`request ${request.id}`,
-`  opened ${request.opened}, expires ${request.expires} (UTC)`,
-...renderLevels(content.get("levels")),
-`  risk ${risk instanceof JsonNumber ? risk.text : "not estimated"}`,
-"why a person is asked",
-...texts(content.get("reasons")).flatMap(quote),
-...texts(content.get("rules")).flatMap((rule) => quote(`rule ${rule}`)),
-"the action",
-...[...action].flatMap(([name, value]) => renderField(name, value, 0)),
-...isObject(beside) ? ["what its digest leaves out", ...[...beside].flatMap(([name, value]) => renderField(name, value, 0))] : [],
-...diff === null ? [] : ["its diff", ...quote(diff.replace(/\n$/, ""))],
-...comment ? ["your reason", ...quote(comment)] : [],
-"what an answer is good for",
-`  ledger ${request.ledger}, tenant ${request.tenant}`,
-`  request ${request.id}`,
-...quote(`scope: ${scope}`),
-`  ${uses === 1 ? "once" : `${uses} times`}, until ${request.expires} (UTC)`,
-`digest ${request.digest}`
-].map((line) => `${line.trimEnd()}\n`).join("");
+return [`request ${request.id}`, `  opened ${request.opened}, expires ${request.expires} (UTC)`, ...renderLevels(content.get("levels")), `  risk ${risk instanceof JsonNumber ? risk.text : "not estimated"}`, "why a person is asked", ...texts(content.get("reasons")).flatMap(quote), ...texts(content.get("rules")).flatMap((rule) => quote(`rule ${rule}`)), "the action", ...[...action].flatMap(([name, value]) => renderField(name, value, 0)), ...isObject(beside) ? ["what its digest leaves out", ...[...beside].flatMap(([name, value]) => renderField(name, value, 0))] : [], ...diff === null ? [] : ["its diff", ...quote(diff.replace(/\n$/, ""))], ...comment ? ["your reason", ...quote(comment)] : [], "what an answer is good for", `  ledger ${request.ledger}, tenant ${request.tenant}`, `  request ${request.id}`, ...quote(`scope: ${scope}`), `  ${uses === 1 ? "once" : `${uses} times`}, until ${request.expires} (UTC)`, `digest ${request.digest}`].map((line) => `${line.trimEnd()}\n`).join("");
 }
 async function fetchWhole(digest, fetchBlob) {
 if (typeof digest !== "string") throw new BadInput("the request names a blob without its digest");
@@ -10994,9 +8769,7 @@ this.records += records;
 this.bytes = Math.min(this.bytes + bytes, this.totalBytes);
 if (this.options.signal?.aborted) throw new Stopped("stopped by the reader");
 this.options.progress?.({
-records: this.records,
-bytes: this.bytes,
-totalBytes: this.totalBytes
+records: this.records, bytes: this.bytes, totalBytes: this.totalBytes
 });
 }
 };
@@ -11020,20 +8793,14 @@ this.access = access;
 }
 async ask(path, init = {}) {
 const headers = {
-...init.headers,
-Authorization: `Bearer ${this.access.token}`
+...init.headers, Authorization: `Bearer ${this.access.token}`
 };
 for (let tried = 1;; tried++) {
 let answer;
 const signal = init.signal ?? AbortSignal.timeout(SILENT_AFTER);
 try {
 answer = await fetch(`${this.access.origin}/api/v1/${path}`, {
-...init,
-signal,
-headers,
-cache: "no-store",
-credentials: "omit",
-redirect: "error"
+...init, signal, headers, cache: "no-store", credentials: "omit", redirect: "error"
 });
 } catch (error) {
 if (error.name === "AbortError") throw error;
@@ -11087,7 +8854,8 @@ try {
 said = await answer.json();
 } catch {}
 const text = (value, otherwise) => typeof value === "string" ? value : otherwise;
-const words = answer.status === 401 ? "the server does not accept this page's token" : `the server says ${answer.status}`;
+const words = `the server says ${answer.status}`;
+if (answer.status === 401) return new ApiError(401, text(said.code, ""), "the server does not accept this page's token: each start of aver serve makes a new one; open the link that it printed last", "");
 return new ApiError(answer.status, text(said.code, ""), text(said.message, words), text(said.advice, ""));
 }
 function query(values) {
@@ -11097,8 +8865,7 @@ return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name
 // src/views/approvals/passkey.tsx
 var PERSON$1 = /^person:[a-z0-9][a-z0-9._-]{0,63}$/;
 var fetchBlob = (digest) => connection.ask({
-type: "blob",
-digest
+type: "blob", digest
 });
 function explain(error) {
 if (error instanceof ApiError) return `The ledger refused it: ${error.code ? `${error.code}, ` : ""}${error.message}`;
@@ -11107,8 +8874,7 @@ return name === "NotAllowedError" ? "The passkey did not sign: you cancelled it,
 }
 function home() {
 return {
-ledger: contents.value?.ledger ?? "",
-tenant: contents.value?.tenant ?? ""
+ledger: contents.value?.ledger ?? "", tenant: contents.value?.tenant ?? ""
 };
 }
 function openRequest(one) {
@@ -11139,9 +8905,7 @@ try {
 const text = shown.value ?? "";
 const body = voteBody(await signVote(request, word, person, text), text, comment);
 await server.value?.api.ask(`approvals/${request.id}`, {
-method: "POST",
-body,
-headers: { "Content-Type": "application/json" }
+method: "POST", body, headers: { "Content-Type": "application/json" }
 });
 readCases();
 } catch (error) {
@@ -11149,55 +8913,28 @@ setWords(explain(error));
 }
 setBusy(false);
 };
-return a($, { children: [
-a("h3", { children: "Or with a passkey" }),
-obstacle || doubt ? a("p", {
-class: "beside",
-children: obstacle || doubt
-}) : a($, { children: [
-a("p", { children: "Read this text. You sign exactly it." }),
-a("pre", {
-class: "shown",
-tabIndex: 0,
-children: visible(shown.value ?? "…")
-}),
-a("p", {
-class: "filters",
-children: [a("label", { children: ["You are ", a("select", {
-value: person,
-onChange: (event) => setPerson(event.currentTarget.value),
-children: people.map((name) => a("option", { children: name }, name))
+return a($, { children: [a("h3", { children: "Or with a passkey" }), obstacle || doubt ? a("p", {
+class: "beside", children: obstacle || doubt
+}) : a($, { children: [a("p", { children: "Read this text. You sign exactly it." }), a("pre", {
+class: "shown", tabIndex: 0, children: visible(shown.value ?? "…")
+}), a("p", {
+class: "filters", children: [a("label", { children: ["You are ", a("select", {
+value: person, onChange: (event) => setPerson(event.currentTarget.value), children: people.map((name) => a("option", { children: name }, name))
 })] }), a("label", { children: ["Reason ", a("input", {
-type: "search",
-value: comment,
-maxLength: 500,
-onInput: (event) => setComment(event.currentTarget.value)
+type: "search", value: comment, maxLength: 500, onInput: (event) => setComment(event.currentTarget.value)
 })] })]
-}),
-a("p", {
-class: "buttons",
-children: [a("button", {
-type: "button",
-disabled: isBusy || shown.state !== "done",
-onClick: () => void answer("approve"),
-children: "Approve with a passkey"
+}), a("p", {
+class: "buttons", children: [a("button", {
+type: "button", disabled: isBusy || shown.state !== "done", onClick: () => void answer("approve"), children: "Approve with a passkey"
 }), a("button", {
-type: "button",
-disabled: isBusy || shown.state !== "done",
-onClick: () => void answer("deny"),
-children: "Deny with a passkey"
+type: "button", disabled: isBusy || shown.state !== "done", onClick: () => void answer("deny"), children: "Deny with a passkey"
 })]
-})
-] }),
-shown.state === "failed" ? a(Problem, { words: shown.words }) : null,
-words ? a(Problem, { words }) : null
-] });
+})] }), shown.state === "failed" ? a(Problem, { words: shown.words }) : null, words ? a(Problem, { words }) : null] });
 }
 function PasskeyEnrolment() {
 const [identity, setIdentity] = d$2("person:");
 const [command, setCommand] = d$2({
-line: "",
-fingerprint: ""
+line: "", fingerprint: ""
 });
 const [words, setWords] = d$2("");
 if (server.value === null) return null;
@@ -11205,58 +8942,33 @@ const obstacle = passkeyObstacle();
 const enrol = async () => {
 setWords("");
 setCommand({
-line: "",
-fingerprint: ""
+line: "", fingerprint: ""
 });
 try {
 if (!PERSON$1.test(identity)) throw new Error("A person is named such as person:ada-phone: small letters, digits, dots and dashes.");
 const statement = await signEnrolment(identity, home());
 setCommand({
-line: endorseCommand(statement),
-fingerprint: enrolledFingerprint(statement)
+line: endorseCommand(statement), fingerprint: enrolledFingerprint(statement)
 });
 } catch (error) {
 setWords(explain(error));
 }
 };
 return a("section", {
-class: "section",
-children: [
-a("h2", { children: "Answer from here with a passkey" }),
-a("p", { children: [
-"Your device makes a passkey and keeps it. An approver who is on the roster endorses it at a terminal; from then on it can answer new requests on this page. The first approver is enrolled at the terminal: ",
-a("code", { children: "aver approvals enrol" }),
-"."
-] }),
-obstacle ? a("p", {
-class: "beside",
-children: obstacle
+class: "section", children: [a("h2", { children: "Answer from here with a passkey" }), a("p", { children: ["Your device makes a passkey and keeps it. An approver who is on the roster endorses it at a terminal; from then on it can answer new requests on this page. The first approver is enrolled at the terminal: ", a("code", { children: "aver approvals enrol" }), "."] }), obstacle ? a("p", {
+class: "beside", children: obstacle
 }) : a("form", {
-class: "filters",
-onSubmit: (event) => {
+class: "filters", onSubmit: (event) => {
 event.preventDefault();
 enrol();
-},
-children: [a("label", { children: ["Person ", a("input", {
-type: "search",
-value: identity,
-onInput: (event) => setIdentity(event.currentTarget.value),
-spellcheck: false
+}, children: [a("label", { children: ["Person ", a("input", {
+type: "search", value: identity, onInput: (event) => setIdentity(event.currentTarget.value), spellcheck: false
 })] }), a("button", {
-type: "submit",
-children: "Make a passkey"
+type: "submit", children: "Make a passkey"
 })]
-}),
-words ? a(Problem, { words }) : null,
-command.line ? a("div", {
-role: "status",
-children: [a("p", { children: [
-"An approver runs this, and compares the fingerprint ",
-a("code", { children: a(Text, { children: command.fingerprint }) }),
-":"
-] }), a("p", { children: a(Command, { children: command.line }) })]
-}) : null
-]
+}), words ? a(Problem, { words }) : null, command.line ? a("div", {
+role: "status", children: [a("p", { children: ["An approver runs this, and compares the fingerprint ", a("code", { children: a(Text, { children: command.fingerprint }) }), ":"] }), a("p", { children: a(Command, { children: command.line }) })]
+}) : null]
 });
 }
 // src/views/approvals/case.tsx
@@ -11269,106 +8981,48 @@ if (bytes === null) throw new Error("A part of the request is kept beside its re
 return new TextDecoder().decode(bytes);
 }
 async function readParts(content) {
-const [action, beside, diff] = await Promise.all([
-"action",
-"beside",
-"diff"
-].map((name) => readApart(at(content, name))));
+const [action, beside, diff] = await Promise.all(["action", "beside", "diff"].map((name) => readApart(at(content, name))));
 const whole = (text, name) => asObject(text ? readJson(text) : at(content, name));
 const shown = at(content, "diff");
 return {
-action: whole(action, "action"),
-beside: whole(beside, "beside"),
-diff: diff ?? (typeof shown === "string" ? shown : "")
+action: whole(action, "action"), beside: whole(beside, "beside"), diff: diff ?? (typeof shown === "string" ? shown : "")
 };
 }
 function Levels({ one }) {
 return a("div", {
-class: "scroll",
-tabIndex: 0,
-role: "region",
-"aria-label": "Levels",
-children: a("table", {
-class: "plain",
-children: [a("thead", { children: a("tr", { children: [
-a("th", {
-scope: "col",
-children: "Level"
-}),
-a("th", {
-scope: "col",
-children: "Who decides"
-}),
-a("th", {
-scope: "col",
-children: "How many"
-}),
-a("th", {
-scope: "col",
-children: "From"
-})
-] }) }), a("tbody", { children: one.levels.map((level, index) => a("tr", {
-class: index + 1 === one.floor ? "current" : "",
-children: [
-a("td", { children: [index + 1, index + 1 === one.floor && stateOf(one) === "pending" ? " (decides now)" : ""] }),
-a("td", { children: level.approvers.map((name) => {
+class: "scroll", tabIndex: 0, role: "region", "aria-label": "Levels", children: a("table", {
+class: "plain", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "Level"
+}), a("th", {
+scope: "col", children: "Who decides"
+}), a("th", {
+scope: "col", children: "How many"
+}), a("th", {
+scope: "col", children: "From"
+})] }) }), a("tbody", { children: one.levels.map((level, index) => a("tr", {
+class: index + 1 === one.floor ? "current" : "", children: [a("td", { children: [index + 1, index + 1 === one.floor && stateOf(one) === "pending" ? " (decides now)" : ""] }), a("td", { children: level.approvers.map((name) => {
 const key = one.approvers.find((approver) => approver.identity === name);
 return a("p", {
-class: "tight",
-children: [
-a(Text, { children: name }),
-" ",
-key ? a("span", {
-class: "beside",
-children: [
-a(Hex, { children: key.fingerprint }),
-" ",
-key.custody
-]
-}) : null
-]
+class: "tight", children: [a(Text, { children: name }), " ", key ? a("span", {
+class: "beside", children: [a(Hex, { children: key.fingerprint }), " ", key.custody]
+}) : null]
 }, name);
-}) }),
-a("td", { children: [
-level.quorum,
-" of ",
-level.approvers.length
-] }),
-a("td", { children: level.after ? `${level.after} s after it was opened` : "at once" })
-]
+}) }), a("td", { children: [level.quorum, " of ", level.approvers.length] }), a("td", { children: level.after ? `${level.after} s after it was opened` : "at once" })]
 }, index)) })]
 })
 });
 }
 function Votes({ one }) {
 if (!one.votes.length) return a("p", {
-class: "soft",
-children: "Nobody has answered."
+class: "soft", children: "Nobody has answered."
 });
 return a("div", {
-class: "scroll",
-tabIndex: 0,
-role: "region",
-"aria-label": "Answers",
-children: a("table", {
-class: "plain",
-children: a("tbody", { children: one.votes.map((vote) => a("tr", { children: [
-a("td", { children: [
-a(Mark, { name: vote.problem ? "failed" : "verified" }),
-" ",
-vote.word
-] }),
-a("td", { children: a(Text, { children: vote.approver || "the gate" }) }),
-a("td", { children: a(Time, { children: vote.at }) }),
-a("td", { children: vote.problem ? a("strong", {
-class: "bad",
-children: a(Text, { children: vote.problem })
-}) : vote.approver ? "the signature holds, by the key that the request names" : "" }),
-a("td", { children: a("a", {
-href: link("c", one.chain, vote.place),
-children: "record"
-}) })
-] }, vote.place)) })
+class: "scroll", tabIndex: 0, role: "region", "aria-label": "Answers", children: a("table", {
+class: "plain", children: a("tbody", { children: one.votes.map((vote) => a("tr", { children: [a("td", { children: [a(Mark, { name: vote.problem ? "failed" : "verified" }), " ", vote.word] }), a("td", { children: a(Text, { children: vote.approver || "the gate" }) }), a("td", { children: a(Time, { children: vote.at }) }), a("td", { children: vote.problem ? a("strong", {
+class: "bad", children: a(Text, { children: vote.problem })
+}) : vote.approver ? "the signature holds, by the key that the request names" : "" }), a("td", { children: a("a", {
+href: link("c", one.chain, vote.place), children: "record"
+}) })] }, vote.place)) })
 })
 });
 }
@@ -11386,39 +9040,24 @@ return () => clearInterval(timer);
 if (state !== "pending") return null;
 const id = one.id.slice(0, ID_SHOWN);
 return a("section", {
-class: "answers",
-children: [
-a("h2", { children: "Answer it" }),
-a("p", { children: "Run one of these. It shows the whole request again and asks for your passphrase there. This page never asks for one, and takes no key: nobody could tell it from a forged page." }),
-a("p", {
-onClick: () => setFollowed("approve"),
-children: a(Command, { children: `aver approvals approve ${id}` })
-}),
-a("p", {
-onClick: () => setFollowed("deny"),
-children: a(Command, { children: `aver approvals deny ${id} --because "…"` })
-}),
-a(PasskeyAnswer, { one }),
-thing.value?.live ? a("p", {
-class: "beside",
-role: "status",
-children: "This page follows the ledger, and shows the answer when it is there."
+class: "answers", children: [a("h2", { children: "Answer it" }), a("p", { children: "Run one of these. It shows the whole request again and asks for your passphrase there. This page never asks for one, and takes no key: nobody could tell it from a forged page." }), a("p", {
+onClick: () => setFollowed("approve"), children: a(Command, { children: `aver approvals approve ${id}` })
+}), a("p", {
+onClick: () => setFollowed("deny"), children: a(Command, { children: `aver approvals deny ${id} --because "…"` })
+}), a(PasskeyAnswer, { one }), thing.value?.live ? a("p", {
+class: "beside", role: "status", children: "This page follows the ledger, and shows the answer when it is there."
 }) : a("p", {
-class: "beside",
-children: "This is a copy: an answer appears in the ledger, not here."
-})
-]
+class: "beside", children: "This is a copy: an answer appears in the ledger, not here."
+})]
 });
 }
 function ExactAction({ content }) {
 const answer = useAnswer(() => readParts(content), [content]);
 if (answer.state === "failed") return a(Problem, {
-words: answer.words,
-retry: answer.retry
+words: answer.words, retry: answer.retry
 });
 if (answer.value === null) return a(Loading, {
-rows: 4,
-words: "Reading the action"
+rows: 4, words: "Reading the action"
 });
 const { action, beside, diff } = answer.value;
 const given = asObject(action.get("arguments"));
@@ -11426,20 +9065,9 @@ const command = commandLine(given);
 const inner = [...given].filter((entry) => typeof entry[1] === "string" && isDiff(entry[1]));
 const fields = new Map([...action].filter(([name]) => name !== "arguments" && name !== "v"));
 const rest = new Map([...given].filter(([name, value]) => !inner.some(([shown]) => shown === name) && !(command && value === command)));
-return a($, { children: [
-command ? a("pre", {
-class: "command-line",
-tabIndex: 0,
-role: "region",
-"aria-label": "Command",
-children: a(Text, { children: command })
-}) : null,
-diff ? a(DiffView, { diff }) : null,
-inner.map(([name, text]) => a(DiffView, { diff: text }, name)),
-rest.size ? a(Value, { value: rest }) : null,
-a(Value, { value: fields }),
-[...beside.values()].some(isTruthy) ? a($, { children: [a("h3", { children: "Beside it, and not covered by the digest" }), a(Value, { value: beside })] }) : null
-] });
+return a($, { children: [command ? a("pre", {
+class: "command-line", tabIndex: 0, role: "region", "aria-label": "Command", children: a(Text, { children: command })
+}) : null, diff ? a(DiffView, { diff }) : null, inner.map(([name, text]) => a(DiffView, { diff: text }, name)), rest.size ? a(Value, { value: rest }) : null, a(Value, { value: fields }), [...beside.values()].some(isTruthy) ? a($, { children: [a("h3", { children: "Beside it, and not covered by the digest" }), a(Value, { value: beside })] }) : null] });
 }
 function Why({ one, content }) {
 const risk = at(content, "risk");
@@ -11447,111 +9075,54 @@ const score = at(risk, "score");
 const interval = [at(risk, "low") ?? null, at(risk, "high") ?? null];
 const reasons = asTexts(at(content, "reasons"));
 return a("div", {
-class: "members",
-children: a("dl", { children: [
-a("div", { children: [a("dt", { children: "reasons" }), a("dd", { children: reasons.length ? a("ul", {
-class: "plain-list",
-children: reasons.map((reason, place) => a("li", { children: a(Text, { children: reason }) }, place))
+class: "members", children: a("dl", { children: [a("div", { children: [a("dt", { children: "reasons" }), a("dd", { children: reasons.length ? a("ul", {
+class: "plain-list", children: reasons.map((reason, place) => a("li", { children: a(Text, { children: reason }) }, place))
 }) : a("span", {
-class: "soft",
-children: "none"
-}) })] }),
-a("div", { children: [a("dt", { children: "risk" }), a("dd", { children: score instanceof JsonNumber ? a(ScoreBar, {
-score,
-interval,
-thresholds: null
+class: "soft", children: "none"
+}) })] }), a("div", { children: [a("dt", { children: "risk" }), a("dd", { children: score instanceof JsonNumber ? a(ScoreBar, {
+score, interval, thresholds: null
 }) : a("span", {
-class: "soft",
-children: "no score"
-}) })] }),
-a("div", { children: [a("dt", { children: "rules" }), a("dd", { children: asTexts(at(content, "rules")).map((rule) => a("code", { children: a(Text, { children: rule }) }, rule)) })] }),
-a("div", { children: [a("dt", { children: "digest of the action" }), a("dd", { children: [
-a(Hex, {
-length: 64,
-children: one.digest
-}),
-" ",
-a(Copy, {
-text: one.digest,
-label: "copy"
-}),
-" ",
-one.isSameAction ? a("span", {
-class: "good",
-children: "computed here: the same"
+class: "soft", children: "no score"
+}) })] }), a("div", { children: [a("dt", { children: "rules" }), a("dd", { children: asTexts(at(content, "rules")).map((rule) => a("code", { children: a(Text, { children: rule }) }, rule)) })] }), a("div", { children: [a("dt", { children: "digest of the action" }), a("dd", { children: [a(Hex, {
+length: 64, children: one.digest
+}), " ", a(Copy, {
+text: one.digest, label: "copy"
+}), " ", one.isSameAction ? a("span", {
+class: "good", children: "computed here: the same"
 }) : a("strong", {
-class: "bad",
-children: "another action"
-})
-] })] }),
-a("div", { children: [a("dt", { children: "opened" }), a("dd", { children: a(Time, { children: one.opened }) })] }),
-a("div", { children: [a("dt", { children: "expires" }), a("dd", { children: a(Time, { children: one.expires }) })] }),
-a("div", { children: [a("dt", { children: "request" }), a("dd", { children: [
-a("code", { children: a(Text, { children: one.id }) }),
-" ",
-a("a", {
-href: link("c", one.chain, one.place),
-children: "its record"
-})
-] })] })
-] })
+class: "bad", children: "another action"
+})] })] }), a("div", { children: [a("dt", { children: "opened" }), a("dd", { children: a(Time, { children: one.opened }) })] }), a("div", { children: [a("dt", { children: "expires" }), a("dd", { children: a(Time, { children: one.expires }) })] }), a("div", { children: [a("dt", { children: "request" }), a("dd", { children: [a("code", { children: a(Text, { children: one.id }) }), " ", a("a", {
+href: link("c", one.chain, one.place), children: "its record"
+})] })] })] })
 });
 }
 function Case({ one }) {
 const { content, line } = describeCase(one);
 const state = stateOf(one);
 return a("article", {
-class: "record case",
-children: [
-a("p", {
-class: "beside",
-children: a("a", {
-href: link("approvals"),
-children: "All requests"
+class: "record case", children: [a("p", {
+class: "beside", children: a("a", {
+href: link("approvals"), children: "All requests"
 })
-}),
-a("h1", { children: a("code", { children: a(Text, { children: line.slice(0, 400) }) }) }),
-a("p", {
-class: "sentence",
-children: [
-a(CaseState, { one }),
-" ",
-state === "pending" ? a("strong", {
-class: "countdown",
-children: [timeLeft(one.expires), " left; then it is denied"]
-}) : a(Text, { children: one.reason })
-]
-}),
-one.problem ? a(Problem, { words: `The record of this request does not hold: ${one.problem}. Do not answer it.` }) : null,
-!one.isSameAction ? a(Problem, { words: "The action or the diff in this request is not the one that its digest names. Do not answer it." }) : null,
-!one.isSignerKnown && !one.problem ? a("div", {
-class: "finding warning",
-children: a("p", { children: ["The record of this request was signed by a key that you have not pinned, so the signature was not checked. ", a("a", {
-href: link("keys"),
-children: "Keys"
+}), a("h1", { children: a("code", { children: a(Text, { children: line.slice(0, 400) }) }) }), a("p", {
+class: "sentence", children: [a(CaseState, { one }), " ", state === "pending" ? a("strong", {
+class: "countdown", children: [timeLeft(one.expires), " left; then it is denied"]
+}) : a(Text, { children: one.reason })]
+}), one.problem ? a(Problem, { words: `The record of this request does not hold: ${one.problem}. Do not answer it.` }) : null, !one.isSameAction ? a(Problem, { words: "The action or the diff in this request is not the one that its digest names. Do not answer it." }) : null, !one.isSignerKnown && !one.problem ? a("div", {
+class: "finding warning", children: a("p", { children: ["The record of this request was signed by a key that you have not pinned, so the signature was not checked. ", a("a", {
+href: link("keys"), children: "Keys"
 })] })
-}) : null,
-a("section", {
-class: "section",
-children: [a("h2", { children: "The exact action" }), a(ExactAction, { content })]
-}),
-a("section", {
-class: "section",
-children: [a("h2", { children: "Why it is asked" }), a(Why, {
-one,
-content
+}) : null, a("section", {
+class: "section", children: [a("h2", { children: "The exact action" }), a(ExactAction, { content })]
+}), a("section", {
+class: "section", children: [a("h2", { children: "Why it is asked" }), a(Why, {
+one, content
 })]
-}),
-a(Answers, { one }),
-a("section", {
-class: "section",
-children: [a("h2", { children: "Who decides" }), a(Levels, { one })]
-}),
-a("section", {
-class: "section",
-children: [a("h2", { children: "What was answered" }), a(Votes, { one })]
-})
-]
+}), a(Answers, { one }), a("section", {
+class: "section", children: [a("h2", { children: "Who decides" }), a(Levels, { one })]
+}), a("section", {
+class: "section", children: [a("h2", { children: "What was answered" }), a(Votes, { one })]
+})]
 });
 }
 // src/views/approvals/approvals.tsx
@@ -11563,47 +9134,23 @@ useRowKeys(box);
 const open = all.filter((one) => stateOf(one) === "pending");
 const done = all.filter((one) => stateOf(one) !== "pending");
 return a("div", {
-ref: box,
-children: [
-open.length ? a("section", { children: [a("h2", { children: [
-plural$1(open.length, "request"),
-" ",
-open.length === 1 ? "waits" : "wait",
-" for an answer"
-] }), a("div", {
-class: "cases",
-children: open.map((one, at) => a(CaseLine, {
-one,
-isFirst: at === 0
+ref: box, children: [open.length ? a("section", { children: [a("h2", { children: [plural$1(open.length, "request"), " ", open.length === 1 ? "waits" : "wait", " for an answer"] }), a("div", {
+class: "cases", children: open.map((one, at) => a(CaseLine, {
+one, isFirst: at === 0
 }, one.id))
 })] }) : a("p", {
-class: "strip",
-children: "Nothing waits for you."
-}),
-done.length ? a("section", { children: [a("h2", { children: "Answered" }), a("div", {
-class: "cases",
-children: done.slice(0, listed).map((one, at) => a(CaseLine, {
-one,
-isFirst: !open.length && at === 0
+class: "strip", children: "Nothing waits for you."
+}), done.length ? a("section", { children: [a("h2", { children: "Answered" }), a("div", {
+class: "cases", children: done.slice(0, listed).map((one, at) => a(CaseLine, {
+one, isFirst: !open.length && at === 0
 }, one.id))
-})] }) : null,
-done.length > listed ? a("p", {
-class: "all",
-children: a("button", {
-type: "button",
-onClick: () => setListed(listed + 100),
-children: [
-"Show ",
-Math.min(100, done.length - listed),
-" more"
-]
+})] }) : null, done.length > listed ? a("p", {
+class: "all", children: a("button", {
+type: "button", onClick: () => setListed(listed + 100), children: ["Show ", Math.min(100, done.length - listed), " more"]
 })
-}) : null,
-a("p", {
-class: "beside all",
-children: "The states are computed here from the records and their signatures. A request that nobody answers in time is denied."
-})
-]
+}) : null, a("p", {
+class: "beside all", children: "The states are computed here from the records and their signatures. A request that nobody answers in time is denied."
+})]
 });
 }
 function ApprovalsView({ parts: [id] }) {
@@ -11612,106 +9159,27 @@ if (id) {
 const one = all?.find((found) => found.id === id);
 if (one) return a(Case, { one });
 return all === null ? a(Loading, {
-rows: 6,
-words: "Reading the request"
+rows: 6, words: "Reading the request"
 }) : a(Problem, {
-words: `There is no request ${id} here.`,
-retry: readCases
+words: `There is no request ${id} here.`, retry: readCases
 });
 }
-return a($, { children: [
-a("h1", { children: "Approvals" }),
-casesProblem.value ? a(Problem, {
-words: casesProblem.value,
-retry: readCases
-}) : null,
-all === null && !casesProblem.value ? a(Loading, {
-rows: 6,
-words: "Reading the requests"
-}) : null,
-all !== null && !all.length ? a(Empty, {
-command: "aver approvals enrol person:NAME",
-children: [contents.value?.chains.some((chain) => chain.id.startsWith("approvals.")) ? "No request for an approval is in it." : "The gate has asked nobody yet.", " It asks once a person is enrolled, and a rule or a risk wants an approval."]
-}) : null,
-all?.length ? a(Cases, { all }) : null,
-a(PasskeyEnrolment, {})
-] });
+return a($, { children: [a("h1", { children: "Approvals" }), casesProblem.value ? a(Problem, {
+words: casesProblem.value, retry: readCases
+}) : null, all === null && !casesProblem.value ? a(Loading, {
+rows: 6, words: "Reading the requests"
+}) : null, all !== null && !all.length ? a(Empty, {
+command: "aver approvals enrol person:NAME", children: [contents.value?.chains.some((chain) => chain.id.startsWith("approvals.")) ? "No request for an approval is in it." : "The gate has asked nobody yet.", " It asks once a person is enrolled, and a rule or a risk wants an approval."]
+}) : null, all?.length ? a(Cases, { all }) : null, a(PasskeyEnrolment, {})] });
 }
 // src/parts/tamper.tsx
-var CHANGES = [
-[
-"flip",
-"Flip a character",
-"one character of its text was changed",
-"One bit of what happened is another."
-],
-[
-"edit",
-"Edit its summary",
-"its summary was edited",
-"The record tells another story."
-],
-[
-"resign",
-"Edit it, and give it the right hash",
-"its summary was edited, and its hash computed anew",
-"The hash fits again; the signature needs the key."
-],
-[
-"forge",
-"Edit it, and sign it with another key",
-"its summary was edited, and it was signed by a key made just now",
-"Hash and signature fit; nobody pinned that key."
-],
-[
-"drop",
-"Drop it",
-"it was dropped",
-"It never happened."
-],
-[
-"double",
-"Insert it twice",
-"it was inserted twice",
-"It happened twice."
-],
-[
-"swap",
-"Swap it with the next",
-"it was swapped with the next record",
-"It happened in another order."
-],
-[
-"cut",
-"Cut the chain here",
-"the chain was cut before it",
-"Nothing happened from here on."
-],
-[
-"rollback",
-"Roll everything back to here",
-"the chain was cut before it, and index, heads and meta were left out",
-"The whole copy is an older one."
-]
-];
+var CHANGES = [["flip", "Flip a character", "one character of its text was changed", "One bit of what happened is another."], ["edit", "Edit its summary", "its summary was edited", "The record tells another story."], ["resign", "Edit it, and give it the right hash", "its summary was edited, and its hash computed anew", "The hash fits again; the signature needs the key."], ["forge", "Edit it, and sign it with another key", "its summary was edited, and it was signed by a key made just now", "Hash and signature fit; nobody pinned that key."], ["drop", "Drop it", "it was dropped", "It never happened."], ["double", "Insert it twice", "it was inserted twice", "It happened twice."], ["swap", "Swap it with the next", "it was swapped with the next record", "It happened in another order."], ["cut", "Cut the chain here", "the chain was cut before it", "Nothing happened from here on."], ["rollback", "Roll everything back to here", "the chain was cut before it, and index, heads and meta were left out", "The whole copy is an older one."]];
 function CopyStrip() {
 if (!changed.value) return null;
 return a("p", {
-class: "copy",
-role: "status",
-children: [
-a("strong", { children: "copy" }),
-" You changed this copy: ",
-a(Text, { children: changed.value }),
-". The records themselves are untouched.",
-" ",
-a("button", {
-type: "button",
-class: "small",
-onClick: () => void undoChange(),
-children: "Back to the records"
-})
-]
+class: "copy", role: "status", children: [a("strong", { children: "copy" }), " You changed this copy: ", a(Text, { children: changed.value }), ". The records themselves are untouched.", " ", a("button", {
+type: "button", class: "small", onClick: () => void undoChange(), children: "Back to the records"
+})]
 });
 }
 function TryToChange({ chain, place, sequence, title = "Try to change it" }) {
@@ -11719,30 +9187,18 @@ const [words, setWords] = d$2("");
 const format = contents.value?.format;
 if (format !== "bundle" && format !== "chain") return null;
 return a("section", {
-class: "section",
-children: [
-a("h2", { children: title }),
-a("p", { children: "The page changes a copy in memory, verifies it, and shows where it breaks." }),
-a("div", {
-class: "changes",
-children: CHANGES.map(([change, label, did, hope]) => a("div", { children: [a("button", {
-type: "button",
-onClick: () => {
+class: "section", children: [a("h2", { children: title }), a("p", { children: "The page changes a copy in memory, verifies it, and shows where it breaks." }), a("div", {
+class: "changes", children: CHANGES.map(([change, label, did, hope]) => a("div", { children: [a("button", {
+type: "button", onClick: () => {
 setWords("");
 tryChange(chain, place, change, `record ${sequence} of ${chain}: ${did}`).catch((error) => setWords(error.message));
-},
-children: label
+}, children: label
 }), a("span", {
-class: "beside",
-children: hope
+class: "beside", children: hope
 })] }, change))
-}),
-words ? a("div", {
-class: "finding failed",
-role: "alert",
-children: a("p", { children: a(Text, { children: words }) })
-}) : null
-]
+}), words ? a("div", {
+class: "finding failed", role: "alert", children: a("p", { children: a(Text, { children: words }) })
+}) : null]
 });
 }
 // src/views/capsule/related.ts
@@ -11753,9 +9209,7 @@ function relatedChains(chain, session) {
 const all = contents.value?.chains ?? [];
 const total = all.reduce((sum, one) => sum + (one.length ?? 0), 0);
 if (total <= SEARCHED_MAX$1) return {
-names: all.map((one) => one.id).filter((id) => id !== "meta"),
-isWhole: true,
-isQuick: total <= SEARCHED_AT_ONCE
+names: all.map((one) => one.id).filter((id) => id !== "meta"), isWhole: true, isQuick: total <= SEARCHED_AT_ONCE
 };
 const names = [];
 let sum = 0;
@@ -11766,9 +9220,7 @@ if (sum > SEARCHED_MAX$1 && names.length) break;
 names.push(one.id);
 }
 return {
-names,
-isWhole: false,
-isQuick: sum <= SEARCHED_AT_ONCE
+names, isWhole: false, isQuick: sum <= SEARCHED_AT_ONCE
 };
 }
 async function findRelated(chain, place, content, names, isWanted) {
@@ -11776,12 +9228,7 @@ const id = asText(content.get("id"));
 const parent = asText(content.get("parent_id"));
 const request = asText(at(content, "trigger", "correlation_id"));
 const refs = new Map(refsOf(content).map(([name, value]) => [value, name]));
-const marks = [
-id,
-parent,
-request,
-...refs.keys()
-].filter(Boolean).map((text) => JSON.stringify(text));
+const marks = [id, parent, request, ...refs.keys()].filter(Boolean).map((text) => JSON.stringify(text));
 const found = [];
 for (const name of names) {
 let index = -1;
@@ -11791,28 +9238,21 @@ index++;
 if (!(record instanceof Sealed) || name === chain && index === place) continue;
 if (!marks.some((mark) => record.canonical.includes(mark))) continue;
 const relation = relate(record, {
-id,
-parent,
-request,
-refs
+id, parent, request, refs
 });
 if (relation === null) continue;
 found.push({
-...relation,
-chain: name,
-place: index
+...relation, chain: name, place: index
 });
 if (found.length >= FOUND_MAX) return {
-found,
-isCut: true
+found, isCut: true
 };
 }
 if (!isWanted()) throw new Left();
 }
 }
 return {
-found,
-isCut: false
+found, isCut: false
 };
 }
 function relate(record, wanted) {
@@ -11833,10 +9273,7 @@ else if (named) relation = `names this one as its ${named[0].replaceAll("_", " "
 else if (wanted.request && at(content, "trigger", "correlation_id") === wanted.request) relation = "of the same request";
 if (!relation) return null;
 return {
-relation,
-kind: readKind(content),
-summary: asText(at(content, "outcome", "summary")).slice(0, 240),
-at: asText(at(content, "trigger", "timestamp")) || record.signed_at
+relation, kind: readKind(content), summary: asText(at(content, "outcome", "summary")).slice(0, 240), at: asText(at(content, "trigger", "timestamp")) || record.signed_at
 };
 }
 // src/parts/terminal_text.ts
@@ -11856,29 +9293,24 @@ if (piece.text) pieces.push(piece);
 for (const found of text.matchAll(ESCAPE)) {
 if (pieces.length >= PIECES_MAX) break;
 add({
-text: text.slice(from, found.index),
-...visibleStyle(style)
+text: text.slice(from, found.index), ...visibleStyle(style)
 });
 from = found.index + found[0].length;
 const isLineEnd = found[0] === "\r";
 if (found[2] === "m" && !/[<=>?]/.test(found[1] ?? "")) style = applySgr(style, found[1] ?? "");
 else if (!isLineEnd || text[from] !== "\n") add({
-text: isLineEnd ? "␍" : `⟨ESC${found[0].slice(1, 24)}⟩`,
-isMark: true
+text: isLineEnd ? "␍" : `⟨ESC${found[0].slice(1, 24)}⟩`, isMark: true
 });
 }
 add({
-text: text.slice(from),
-...visibleStyle(style)
+text: text.slice(from), ...visibleStyle(style)
 });
 return pieces;
 }
 function visibleStyle({ isInverse, front, ground, ...rest }) {
 const [above, below] = isInverse ? [ground ?? 15, front ?? 0] : [front, ground];
 return {
-...rest,
-...above === void 0 ? {} : { front: above },
-...below === void 0 || below === above ? {} : { ground: below }
+...rest, ...above === void 0 ? {} : { front: above }, ...below === void 0 || below === above ? {} : { ground: below }
 };
 }
 function applySgr(before, parameters) {
@@ -11926,68 +9358,38 @@ const cube = one - 16;
 return [nearest(level(Math.floor(cube / 36)), level(Math.floor(cube / 6) % 6), level(cube % 6)), 2];
 }
 function grey(value) {
-return [
-value,
-value,
-value
-];
+return [value, value, value];
 }
 function nearest(red, green, blue) {
 const most = Math.max(red, green, blue);
 if (most - Math.min(red, green, blue) < 48) return most < 64 ? 0 : most < 144 ? 8 : most < 220 ? 7 : 15;
-const bits = [
-red,
-green,
-blue
-].map((part) => part > most * .6 ? 1 : 0);
+const bits = [red, green, blue].map((part) => part > most * .6 ? 1 : 0);
 return bits[0] + 2 * bits[1] + 4 * bits[2] + (most > 200 ? 8 : 0);
 }
 // src/parts/terminal.tsx
 function Terminal({ text, label = "Output" }) {
 const shown = text.slice(0, TERMINAL_MAX);
 return a("div", {
-class: "terminal-box",
-children: [a("pre", {
-class: "terminal",
-tabIndex: 0,
-role: "region",
-"aria-label": label,
-children: hasEscapes(shown) ? parseTerminal(shown).map((piece, at) => a(Piece, { piece }, at)) : visible(shown.replaceAll("\r\n", "\n"))
+class: "terminal-box", children: [a("pre", {
+class: "terminal", tabIndex: 0, role: "region", "aria-label": label, children: hasEscapes(shown) ? parseTerminal(shown).map((piece, at) => a(Piece, { piece }, at)) : visible(shown.replaceAll("\r\n", "\n"))
 }), text.length > 1e5 ? a("p", {
-class: "beside",
-children: [count$1(text.length - TERMINAL_MAX), " more characters are not laid out. The exact bytes of the record have them."]
+class: "beside", children: [count$1(text.length - TERMINAL_MAX), " more characters are not laid out. The exact bytes of the record have them."]
 }) : null]
 });
 }
 function Piece({ piece }) {
 const { text, front, ground, isBold, isFaint, isItalic, isUnderlined, isMark } = piece;
-const name = [
-front === void 0 ? "" : `front-${front}`,
-ground === void 0 ? "" : `ground-${ground}`,
-isBold ? "bold" : "",
-isFaint ? "faint" : "",
-isItalic ? "italic" : "",
-isUnderlined ? "underlined" : "",
-isMark ? "escape" : ""
-].filter(Boolean).join(" ");
+const name = [front === void 0 ? "" : `front-${front}`, ground === void 0 ? "" : `ground-${ground}`, isBold ? "bold" : "", isFaint ? "faint" : "", isItalic ? "italic" : "", isUnderlined ? "underlined" : "", isMark ? "escape" : ""].filter(Boolean).join(" ");
 return name ? a("span", {
-class: name,
-children: visible(text)
+class: name, children: visible(text)
 }) : visible(text);
 }
 // src/views/capsule/sections.tsx
 function Section({ name, title, children }) {
 return a("section", {
-class: "section",
-id: `section-${name}`,
-children: [a("h2", { children: [
-title,
-" ",
-a("span", {
-class: "soft",
-children: name
-})
-] }), children]
+class: "section", id: `section-${name}`, children: [a("h2", { children: [title, " ", a("span", {
+class: "soft", children: name
+})] }), children]
 });
 }
 function Rest({ section, shown }) {
@@ -11996,174 +9398,97 @@ return rest.size ? a(Value, { value: rest }) : null;
 }
 function Prose$1({ text }) {
 return a("div", {
-class: "prose",
-children: a(Text, { children: text })
+class: "prose", children: a(Text, { children: text })
 });
 }
 function Sections({ record, content }) {
 const section = (name) => asObject(content.get(name));
-return a($, { children: [
-a(Trigger, { section: section("trigger") }),
-a(Context, { section: section("context") }),
-a(Reasoning, { section: section("reasoning") }),
-a(Authority, { section: section("authority") }),
-a(Execution, { section: section("execution") }),
-a(Outcome, {
-section: section("outcome"),
-record
-})
-] });
+return a($, { children: [a(Trigger, { section: section("trigger") }), a(Context, { section: section("context") }), a(Reasoning, { section: section("reasoning") }), a(Authority, { section: section("authority") }), a(Execution, { section: section("execution") }), a(Outcome, {
+section: section("outcome"), record
+})] });
 }
 function Trigger({ section }) {
 const request = asText(section.get("request"));
 const time = asText(section.get("timestamp"));
 return a(Section, {
-name: "trigger",
-title: "What started it",
-children: [
-request ? a(Prose$1, { text: request }) : null,
-time ? a("p", {
-class: "beside",
-children: a(Time, { children: time })
-}) : null,
-a(Rest, {
-section,
-shown: ["request", "timestamp"]
-})
-]
+name: "trigger", title: "What started it", children: [request ? a(Prose$1, { text: request }) : null, time ? a("p", {
+class: "beside", children: a(Time, { children: time })
+}) : null, a(Rest, {
+section, shown: ["request", "timestamp"]
+})]
 });
 }
 function Context({ section }) {
 const environment = asObject(section.get("environment"));
 const block = environment.get("aver");
 return a(Section, {
-name: "context",
-title: "Where it happened",
-children: [a(Value, { value: new Map([...section].map(([name, value]) => [name, name === "environment" && isObject(value) ? new Map([...environment].filter(([key]) => key !== "aver")) : value])) }), isObject(block) ? a("details", { children: [a("summary", { children: ["Aver's block: ", a(Text, { children: asText(block.get("kind")) })] }), a(Value, { value: block })] }) : null]
+name: "context", title: "Where it happened", children: [a(Value, { value: new Map([...section].map(([name, value]) => [name, name === "environment" && isObject(value) ? new Map([...environment].filter(([key]) => key !== "aver")) : value])) }), isObject(block) ? a("details", { children: [a("summary", { children: ["Aver's block: ", a(Text, { children: asText(block.get("kind")) })] }), a(Value, { value: block })] }) : null]
 });
 }
 function Reasoning({ section }) {
 const [analysis, thinking] = [asText(section.get("analysis")), asText(section.get("reasoning"))];
 const options = asList(section.get("options")).filter(isObject);
 return a(Section, {
-name: "reasoning",
-title: "Why",
-children: [
-analysis ? a(Prose$1, { text: analysis }) : null,
-thinking ? a("details", {
-class: "thinking",
-open: !analysis,
-children: [a("summary", { children: "What the model thought" }), a(Prose$1, { text: thinking })]
-}) : null,
-options.length ? a(Options, {
-options,
-selected: section.get("selected_option") ?? null
-}) : null,
-a(Rest, {
-section,
-shown: [
-"analysis",
-"reasoning",
-...options.length ? ["options", "options_considered"] : []
-]
-})
-]
+name: "reasoning", title: "Why", children: [analysis ? a(Prose$1, { text: analysis }) : null, thinking ? a("details", {
+class: "thinking", open: !analysis, children: [a("summary", { children: "What the model thought" }), a(Prose$1, { text: thinking })]
+}) : null, options.length ? a(Options, {
+options, selected: section.get("selected_option") ?? null
+}) : null, a(Rest, {
+section, shown: ["analysis", "reasoning", ...options.length ? ["options", "options_considered"] : []]
+})]
 });
 }
 function Options({ options, selected }) {
-const known = [
-"id",
-"description",
-"pros",
-"cons",
-"estimated_impact",
-"feasibility",
-"risks",
-"selected",
-"rejection_reason"
-];
+const known = ["id", "description", "pros", "cons", "estimated_impact", "feasibility", "risks", "selected", "rejection_reason"];
 return a("div", {
-class: "scroll",
-children: a("table", {
-class: "options",
-children: [a("thead", { children: a("tr", { children: [
-a("th", {
-scope: "col",
-children: "Option"
-}),
-a("th", {
-scope: "col",
-children: "Feasibility"
-}),
-a("th", {
-scope: "col",
-children: "Chosen"
-}),
-a("th", {
-scope: "col",
-children: "Why, or why not"
-})
-] }) }), a("tbody", { children: options.map((option, place) => {
+class: "scroll", children: a("table", {
+class: "options", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "Option"
+}), a("th", {
+scope: "col", children: "Feasibility"
+}), a("th", {
+scope: "col", children: "Chosen"
+}), a("th", {
+scope: "col", children: "Why, or why not"
+})] }) }), a("tbody", { children: options.map((option, place) => {
 const name = asText(option.get("description")) || asText(option.get("id")) || `option ${place}`;
 const isChosen = option.get("selected") === true || selected !== null && (selected === option.get("id") || selected === option.get("description"));
-const others = new Map([...option].filter(([key, value]) => !known.includes(key) || [
-"pros",
-"cons",
-"risks"
-].includes(key) && asList(value).length));
+const others = new Map([...option].filter(([key, value]) => !known.includes(key) || ["pros", "cons", "risks"].includes(key) && asList(value).length));
 return a("tr", {
-class: isChosen ? "chosen" : "",
-children: [
-a("th", {
-scope: "row",
-children: a(Text, { children: name })
-}),
-a("td", {
-class: "figure",
-children: option.get("feasibility") instanceof JsonNumber ? option.get("feasibility").text : "–"
-}),
-a("td", { children: isChosen ? a("strong", { children: "✓ chosen" }) : "rejected" }),
-a("td", { children: [a(Text, { children: asText(option.get("rejection_reason")) || (isChosen ? "" : "it does not say why") }), others.size ? a(Value, { value: others }) : null] })
-]
+class: isChosen ? "chosen" : "", children: [a("th", {
+scope: "row", children: a(Text, { children: name })
+}), a("td", {
+class: "figure", children: option.get("feasibility") instanceof JsonNumber ? option.get("feasibility").text : "–"
+}), a("td", { children: isChosen ? a("strong", { children: "✓ chosen" }) : "rejected" }), a("td", { children: [a(Text, { children: asText(option.get("rejection_reason")) || (isChosen ? "" : "it does not say why") }), others.size ? a(Value, { value: others }) : null] })]
 }, place);
 }) })]
 })
 });
 }
-var AUTHORITIES$1 = {
-autonomous: "The agent did it by itself: nobody was asked.",
-policy: "A rule allowed or refused it.",
-human_approved: "A person decided about it.",
-escalated: "A second level decided about it.",
-unknown: "Nobody is known to have decided about it."
-};
+function AuthorityWords({ section }) {
+const [approver, policy, reason] = ["approver", "policy_reference", "escalation_reason"].map((name) => asText(section.get(name)));
+switch (asText(section.get("type"))) {
+case "autonomous": return a($, { children: "The agent did it by itself: nobody was asked." });
+case "policy": return policy ? a($, { children: ["The record rests on this policy, and names no person: ", a(Text, { children: policy })] }) : a($, { children: "The record rests on a policy that it does not name." });
+case "human_approved": return approver ? a($, { children: [a(Text, { children: approver }), " approved it."] }) : a($, { children: "A person approved it." });
+case "escalated": return a($, { children: [approver ? a($, { children: [a(Text, { children: approver }), " was asked about it"] }) : "It was passed on", reason ? a($, { children: [": ", a(Text, { children: reason })] }) : "."] });
+case "unknown": return a($, { children: "Nobody is known to have decided about it." });
+default: return null;
+}
+}
 function Authority({ section }) {
 const type = asText(section.get("type"));
 const chain = asList(section.get("chain"));
 return a(Section, {
-name: "authority",
-title: "Who allowed it",
-children: [
-type ? a("p", { children: [
-a("strong", { children: a(Text, { children: type.replaceAll("_", " ") }) }),
-". ",
-AUTHORITIES$1[type] ?? ""
-] }) : null,
-chain.length ? a($, { children: [a("h3", { children: "Signed statements, each checked here" }), a(Statements, { values: chain })] }) : null,
-a(Rest, {
-section,
-shown: ["type", "chain"]
-})
-]
+name: "authority", title: "Who decided", children: [type ? a("p", { children: [a("strong", { children: a(Text, { children: type.replaceAll("_", " ") }) }), ". ", a(AuthorityWords, { section })] }) : null, chain.length ? a($, { children: [a("h3", { children: "Signed statements" }), a(Statements, { values: chain })] }) : null, a(Rest, {
+section, shown: ["type", "chain"]
+})]
 });
 }
 function Execution({ section }) {
 return a(Section, {
-name: "execution",
-title: "What was done",
-children: [asList(section.get("tool_calls")).filter(isObject).map((call, place) => a(Call, { call }, place)), a(Rest, {
-section,
-shown: ["tool_calls"]
+name: "execution", title: "What was done", children: [asList(section.get("tool_calls")).filter(isObject).map((call, place) => a(Call, { call }, place)), a(Rest, {
+section, shown: ["tool_calls"]
 })]
 });
 }
@@ -12171,61 +9496,30 @@ function Call({ call }) {
 const given = asObject(call.get("arguments"));
 const command = commandLine(given);
 return a("div", {
-class: "tool-call",
-children: [
-a("h3", { children: [
-a("code", { children: a(Text, { children: asText(call.get("tool")) || "tool" }) }),
-" ",
-call.get("success") === true ? a("span", {
-class: "good",
-children: "ended well"
+class: "tool-call", children: [a("h3", { children: [a("code", { children: a(Text, { children: asText(call.get("tool")) || "tool" }) }), " ", call.get("success") === true ? a("span", {
+class: "good", children: "ended well"
 }) : call.get("success") === false ? a("span", {
-class: "bad",
-children: "did not end well"
-}) : null
-] }),
-command ? a("pre", {
-class: "command-line",
-tabIndex: 0,
-children: a(Text, { children: command })
-}) : null,
-!command && given.size ? a(Value, { value: given }) : null,
-command && given.size > 1 ? a(Value, { value: new Map([...given].filter(([name]) => name !== "command" && name !== "cmd")) }) : null,
-asText(call.get("error")) ? a(Terminal, {
-text: asText(call.get("error")),
-label: "Error"
-}) : null,
-a(Output, { value: call.get("result") ?? null }),
-a(Rest, {
-section: call,
-shown: [
-"tool",
-"arguments",
-"result",
-"success",
-"error"
-]
-})
-]
+class: "bad", children: "did not end well"
+}) : null] }), command ? a("pre", {
+class: "command-line", tabIndex: 0, children: a(Text, { children: command })
+}) : null, !command && given.size ? a(Value, { value: given }) : null, command && given.size > 1 ? a(Value, { value: new Map([...given].filter(([name]) => name !== "command" && name !== "cmd")) }) : null, asText(call.get("error")) ? a(Terminal, {
+text: asText(call.get("error")), label: "Error"
+}) : null, a(Output, { value: call.get("result") ?? null }), a(Rest, {
+section: call, shown: ["tool", "arguments", "result", "success", "error"]
+})]
 });
 }
 function Output({ value }) {
 if (typeof value === "string") return value ? isDiff(value) ? a(DiffView, { diff: value }) : a(Terminal, { text: value }) : null;
 if (isObject(value) && [...value.values()].some((item) => typeof item === "string" && (item.includes("\n") || item.includes("\x1B[")))) return a($, { children: labelledTexts(value).map((part, place) => a("section", {
-class: "output",
-children: [part.name ? a("h4", { children: a(Text, { children: part.name }) }) : null, part.isAside ? a("p", {
-class: "beside",
-children: a(Text, { children: part.text })
+class: "output", children: [part.name ? a("h4", { children: a(Text, { children: part.name }) }) : null, part.isAside ? a("p", {
+class: "beside", children: a(Text, { children: part.text })
 }) : isDiff(part.text) ? a(DiffView, { diff: part.text }) : a(Terminal, { text: part.text })]
 }, place)) });
 return value === null ? null : a(Value, { value });
 }
 var STATUSES = {
-success: ["good", "It ended well."],
-failure: ["bad", "It failed."],
-blocked: ["bad", "It was denied."],
-pending: ["warn", "Its outcome is not known here."],
-partial: ["warn", "It ended in part."]
+success: ["good", "It ended well."], failure: ["bad", "It failed."], blocked: ["bad", "It was denied."], pending: ["warn", "Its outcome is not known here."], partial: ["warn", "It ended in part."]
 };
 function Outcome({ section, record }) {
 const status = asText(section.get("status"));
@@ -12234,44 +9528,19 @@ const result = section.get("result") ?? null;
 const diff = isObject(result) && typeof result.get("diff") === "string" ? result.get("diff") : "";
 const [tone, words] = STATUSES[status] ?? ["", ""];
 return a(Section, {
-name: "outcome",
-title: "What came of it",
-children: [
-status ? a("p", { children: [
-a("strong", {
-class: tone,
-children: a(Text, { children: status })
-}),
-". ",
-words
-] }) : null,
-asText(section.get("summary")) ? a(Prose$1, { text: asText(section.get("summary")) }) : null,
-asText(section.get("error")) ? a(Terminal, {
-text: asText(section.get("error")),
-label: "Error"
-}) : null,
-decision === null ? null : a(DecisionCard, {
-decision,
-isLinked: false
-}),
-diff ? a(DiffView, { diff }) : null,
-diff ? a(Rest, {
-section: new Map([...result].filter(([name]) => name !== "diff")),
-shown: []
+name: "outcome", title: "What came of it", children: [status ? a("p", { children: [a("strong", {
+class: tone, children: a(Text, { children: status })
+}), ". ", words] }) : null, asText(section.get("summary")) ? a(Prose$1, { text: asText(section.get("summary")) }) : null, asText(section.get("error")) ? a(Terminal, {
+text: asText(section.get("error")), label: "Error"
+}) : null, decision === null ? null : a(DecisionCard, {
+decision, isLinked: false
+}), diff ? a(DiffView, { diff }) : null, diff ? a(Rest, {
+section: new Map([...result].filter(([name]) => name !== "diff")), shown: []
 }) : decision === null ? a(Output, { value: result }) : a("details", {
-class: "all-fields",
-children: [a("summary", { children: "All that the decision rests on" }), a(Output, { value: result })]
-}),
-a(Rest, {
-section,
-shown: [
-"status",
-"summary",
-"error",
-"result"
-]
-})
-]
+class: "all-fields", children: [a("summary", { children: "All that the decision rests on" }), a(Output, { value: result })]
+}), a(Rest, {
+section, shown: ["status", "summary", "error", "result"]
+})]
 });
 }
 // src/views/capsule/capsule.tsx
@@ -12296,10 +9565,7 @@ setWords(`${address} names no record: a number does, or p and a place`);
 return;
 }
 connection.ask({
-type: "record",
-chain,
-at: place,
-keys: pinnedKeys()
+type: "record", chain, at: place, keys: pinnedKeys()
 }).then((found) => {
 if (isCurrent) setDetail(found);
 }, (error) => {
@@ -12312,13 +9578,7 @@ verifyChain(chain);
 return () => {
 isCurrent = false;
 };
-}, [
-chain,
-address,
-contents.value,
-pins.value,
-turn
-]);
+}, [chain, address, contents.value, pins.value, turn]);
 const place = detail?.row.place ?? 0;
 const length = contents.value?.chains.find((one) => one.id === chain)?.length ?? null;
 const hasNext = length === null || place + 1 < length;
@@ -12326,48 +9586,26 @@ const near = (to) => link("c", chain, detail?.row.sequence === String(place) ? t
 useKeys({
 j: () => {
 if (detail && hasNext) location.hash = near(place + 1);
-},
-k: () => {
+}, k: () => {
 if (detail && place > 0) location.hash = near(place - 1);
-},
-Escape: () => {
+}, Escape: () => {
 location.hash = link("s", chain, `at-${detail?.row.sequence ?? ""}`);
 }
 });
-if (words) return a($, { children: [
-a("p", { children: a("a", {
-href: link("s", chain),
-children: "Back to the chain"
-}) }),
-a("div", {
-class: "finding failed",
-role: "alert",
-children: a("p", { children: a(Text, { children: words }) })
-}),
-a("p", { children: a("button", {
-type: "button",
-onClick: () => setTurn(turn + 1),
-children: "Try again"
-}) })
-] });
+if (words) return a($, { children: [a("p", { children: a("a", {
+href: link("s", chain), children: "Back to the chain"
+}) }), a("div", {
+class: "finding failed", role: "alert", children: a("p", { children: a(Text, { children: words }) })
+}), a("p", { children: a("button", {
+type: "button", onClick: () => setTurn(turn + 1), children: "Try again"
+}) })] });
 if (detail === null) return a("div", {
-"aria-busy": "true",
-children: [
-a("h1", { children: "Record" }),
-a("p", {
-class: "beside",
-role: "status",
-children: "Reading the record …"
-}),
-a("div", { class: "band placeholder tall" }),
-a("div", { class: "band placeholder tall" })
-]
+"aria-busy": "true", children: [a("h1", { children: "Record" }), a("p", {
+class: "beside", role: "status", children: "Reading the record …"
+}), a("div", { class: "band placeholder tall" }), a("div", { class: "band placeholder tall" })]
 });
 return a(Capsule, {
-chain,
-detail,
-hasNext,
-near
+chain, detail, hasNext, near
 }, detail.hash + place);
 }
 function Capsule({ chain, detail, hasNext, near }) {
@@ -12376,110 +9614,48 @@ const { place } = row;
 const record = w$2(() => {
 const { canonical, hash, signature, signaturePq, signedAt, signedBy } = detail;
 return toSealed(chain, {
-place,
-canonical,
-hash,
-signature,
-signaturePq,
-signedAt,
-signedBy,
-problem: ""
+place, canonical, hash, signature, signaturePq, signedAt, signedBy, problem: ""
 });
 }, [detail]);
 const content = w$2(() => readContent(record), [record]);
 const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === row.sequence && one.code !== "UNKNOWN_SIGNER");
 const uri = `capsule://${chain}/${row.sequence || place}`;
 return a("article", {
-class: "capsule record",
-children: [
-a("nav", {
-class: "beside neighbours",
-"aria-label": "Neighbours",
-children: [
-a("a", {
-href: link("s", chain, `at-${row.sequence}`),
-children: "Back to the session or chain (Esc)"
-}),
-place > 0 ? a("a", {
-href: near(place - 1),
-rel: "prev",
-children: "Record before (k)"
-}) : a("span", { children: "The first of its chain" }),
-hasNext ? a("a", {
-href: near(place + 1),
-rel: "next",
-children: "Record after (j)"
-}) : a("span", { children: "The last of its chain" })
-]
-}),
-a("h1", { children: a(Text, { children: row.summary || row.kind }) }),
-a("p", {
-class: "beside address",
-children: [
-a("code", { children: a(Text, { children: uri }) }),
-" ",
-a(Copy, {
-text: uri,
-label: "copy"
-}),
-" ",
-a(Copy, {
-text: location.href,
-label: "copy link"
-}),
-a("span", { children: [
-row.kind,
-" · ",
-row.type,
-" · ",
-a(Time, { children: row.at })
-] })
-]
-}),
-a(SealBand, { detail }),
-inChain.map((finding, index) => a(FindingCard, { finding }, index)),
-a("div", {
-class: "capsule-body",
-children: [a("div", { children: content === null ? a("p", {
-class: "strip",
-children: "The text of this record is no JSON object, or too large to lay out. Its exact bytes are below."
+class: "capsule record", children: [a("nav", {
+class: "beside neighbours", "aria-label": "Neighbours", children: [a("a", {
+href: link("s", chain, `at-${row.sequence}`), children: "Back to the session or chain (Esc)"
+}), place > 0 ? a("a", {
+href: near(place - 1), rel: "prev", children: "Record before (k)"
+}) : a("span", { children: "The first of its chain" }), hasNext ? a("a", {
+href: near(place + 1), rel: "next", children: "Record after (j)"
+}) : a("span", { children: "The last of its chain" })]
+}), a("h1", { children: a(Text, { children: row.summary || row.kind }) }), a("p", {
+class: "beside address", children: [a("code", { children: a(Text, { children: uri }) }), " ", a(Copy, {
+text: uri, label: "copy"
+}), " ", a(Copy, {
+text: location.href, label: "copy link"
+}), a("span", { children: [row.kind, " · ", row.type, " · ", a(Time, { children: row.at })] })]
+}), a(SealBand, { detail }), inChain.map((finding, index) => a(FindingCard, { finding }, index)), a("div", {
+class: "capsule-body", children: [a("div", { children: content === null ? a("p", {
+class: "strip", children: "The text of this record is no JSON object, or too large to lay out. Its exact bytes are below."
 }) : a(Sections, {
-record,
-content
+record, content
 }) }), a("aside", {
-"aria-label": "Seal and related records",
-children: [a(SealSection, { detail }), content === null ? null : a(Related, {
-chain,
-place,
-content
+"aria-label": "Seal and related records", children: [a(SealSection, { detail }), content === null ? null : a(Related, {
+chain, place, content
 })]
 })]
-}),
-a(TryToChange, {
-chain,
-place,
-sequence: row.sequence
-}),
-a("section", {
-class: "section",
-children: [
-a("h2", { children: "Exact bytes" }),
-a("p", {
-class: "beside",
-children: ["This text was hashed, as it is. ", detail.canonical.length > EXACT_MAX ? `The first ${EXACT_MAX} of ${detail.canonical.length} characters are shown; the copy has all.` : ""]
-}),
-a("p", { children: a(Copy, {
-text: detail.canonical,
-label: "copy the text that was hashed"
-}) }),
-a("pre", {
-class: "exact",
-tabIndex: 0,
-children: visible(detail.canonical.slice(0, EXACT_MAX))
-})
-]
-})
-]
+}), a(TryToChange, {
+chain, place, sequence: row.sequence
+}), a("section", {
+class: "section", children: [a("h2", { children: "Exact bytes" }), a("p", {
+class: "beside", children: ["This text was hashed, as it is. ", detail.canonical.length > EXACT_MAX ? `The first ${EXACT_MAX} of ${detail.canonical.length} characters are shown; the copy has all.` : ""]
+}), a("p", { children: a(Copy, {
+text: detail.canonical, label: "copy the text that was hashed"
+}) }), a("pre", {
+class: "exact", tabIndex: 0, children: visible(detail.canonical.slice(0, EXACT_MAX))
+})]
+})]
 });
 }
 function readContent(record) {
@@ -12497,77 +9673,31 @@ const isKnown = !detail.findings.some((one) => one.code === "UNKNOWN_SIGNER");
 const name = failed.length || !isSame ? "failed" : isKnown ? "verified" : "qualified";
 const words = failed.length || !isSame ? "This record does not hold by itself." : isKnown ? "The record holds by itself: its hash is right, and a key that you pinned signed it." : "Its hash is right. Its signer is not pinned here, so the signature is not checked.";
 return a("p", {
-class: `seal-band ${name}`,
-role: "status",
-children: [
-a(Mark, { name }),
-" ",
-a("strong", { children: name }),
-" ",
-words
-]
+class: `seal-band ${name}`, role: "status", children: [a(Mark, { name }), " ", a("strong", { children: name }), " ", words]
 });
 }
 function SealSection({ detail }) {
 const isSame = detail.computedHash === detail.hash;
 return a("section", {
-class: "section seal",
-id: "section-seal",
-children: [
-a("h2", { children: "Seal" }),
-a("div", {
-class: "members",
-children: a("dl", { children: [
-a("div", { children: [a("dt", { children: [a(Mark, { name: isSame ? "verified" : "failed" }), " SHA3-256, computed here"] }), a("dd", { children: a(Hex, {
-length: 64,
-children: detail.computedHash || "none: the text has no bytes"
-}) })] }),
-a("div", { children: [a("dt", { children: "hash, as stored" }), a("dd", { children: [
-a(Hex, {
-length: 64,
-children: detail.hash
-}),
-" ",
-isSame ? "the same" : a("strong", { children: "another" })
-] })] }),
-a("div", { children: [a("dt", { children: "hash of the record before" }), a("dd", { children: detail.previousHash ? a(Hex, {
-length: 64,
-children: detail.previousHash
+class: "section seal", id: "section-seal", children: [a("h2", { children: "Seal" }), a("div", {
+class: "members", children: a("dl", { children: [a("div", { children: [a("dt", { children: [a(Mark, { name: isSame ? "verified" : "failed" }), " SHA3-256, computed here"] }), a("dd", { children: a(Hex, {
+length: 64, children: detail.computedHash || "none: the text has no bytes"
+}) })] }), a("div", { children: [a("dt", { children: "hash, as stored" }), a("dd", { children: [a(Hex, {
+length: 64, children: detail.hash
+}), " ", isSame ? "the same" : a("strong", { children: "another" })] })] }), a("div", { children: [a("dt", { children: "hash of the record before" }), a("dd", { children: detail.previousHash ? a(Hex, {
+length: 64, children: detail.previousHash
 }) : a("span", {
-class: "soft",
-children: "none: this is the first"
-}) })] }),
-a("div", { children: [a("dt", { children: "signed by" }), a("dd", { children: [
-a(Hex, { children: detail.signedBy }),
-" at ",
-a(Time, { children: detail.signedAt })
-] })] }),
-a("div", { children: [a("dt", { children: "signature" }), a("dd", { children: [
-a(Hex, {
-length: 32,
-children: detail.signature
-}),
-" ",
-a(SignatureWords, { detail })
-] })] }),
-a("div", { children: [a("dt", { children: "post-quantum signature" }), a("dd", { children: detail.signaturePq ? a(Hex, {
-length: 32,
-children: detail.signaturePq
+class: "soft", children: "none: this is the first"
+}) })] }), a("div", { children: [a("dt", { children: "signed by" }), a("dd", { children: [a(Hex, { children: detail.signedBy }), " at ", a(Time, { children: detail.signedAt })] })] }), a("div", { children: [a("dt", { children: "signature" }), a("dd", { children: [a(Hex, {
+length: 32, children: detail.signature
+}), " ", a(SignatureWords, { detail })] })] }), a("div", { children: [a("dt", { children: "post-quantum signature" }), a("dd", { children: detail.signaturePq ? a(Hex, {
+length: 32, children: detail.signaturePq
 }) : a("span", {
-class: "soft",
-children: "none"
-}) })] })
-] })
-}),
-detail.findings.map((finding, index) => a("p", {
-class: "beside",
-children: [
-a("strong", { children: finding.code }),
-" ",
-a(Text, { children: finding.words })
-]
-}, index))
-]
+class: "soft", children: "none"
+}) })] })] })
+}), detail.findings.map((finding, index) => a("p", {
+class: "beside", children: [a("strong", { children: finding.code }), " ", a(Text, { children: finding.words })]
+}, index))]
 });
 }
 function SignatureWords({ detail }) {
@@ -12575,37 +9705,27 @@ const failed = detail.findings.find((one) => one.code === "SIG_INVALID" || one.c
 if (failed) return a("strong", { children: failed.code });
 const isUnknown = detail.findings.some((one) => one.code === "UNKNOWN_SIGNER");
 if (detail.computedHash !== detail.hash) return a("strong", {
-class: "bad",
-children: "signs the stored hash, which this text does not have"
+class: "bad", children: "signs the stored hash, which this text does not have"
 });
 if (!isUnknown) return a("span", {
-class: "good",
-children: "valid, by a key that you pinned"
+class: "good", children: "valid, by a key that you pinned"
 });
 if (detail.matchesOwnKey === true) return a("span", {
-class: "warn",
-children: ["matches the key in the bundle, which you have not pinned: not checked. ", a("a", {
-href: link("keys"),
-children: "Keys"
+class: "warn", children: ["matches the key in the bundle, which you have not pinned: not checked. ", a("a", {
+href: link("keys"), children: "Keys"
 })]
 });
 if (detail.matchesOwnKey === false) return a("strong", { children: "does not match the key in the bundle" });
 return a("span", {
-class: "warn",
-children: ["not checked: its key is not known here. ", a("a", {
-href: link("keys"),
-children: "Keys"
+class: "warn", children: ["not checked: its key is not known here. ", a("a", {
+href: link("keys"), children: "Keys"
 })]
 });
 }
 function Related({ chain, place, content }) {
 const [found, setFound] = d$2(null);
 const [words, setWords] = d$2("");
-const { names, isWhole, isQuick } = w$2(() => relatedChains(chain, asText(at(content, "context", "session_id"))), [
-chain,
-content,
-contents.value
-]);
+const { names, isWhole, isQuick } = w$2(() => relatedChains(chain, asText(at(content, "context", "session_id"))), [chain, content, contents.value]);
 const [isAsked, setAsked] = d$2(false);
 const [isWholeList, setWholeList] = d$2(false);
 const isSearched = isQuick || isAsked;
@@ -12621,101 +9741,38 @@ if (isCurrent) setWords(error.message);
 return () => {
 isCurrent = false;
 };
-}, [
-chain,
-place,
-content,
-names,
-isSearched
-]);
+}, [chain, place, content, names, isSearched]);
 return a("section", {
-class: "section",
-id: "section-related",
-children: [
-a("h2", { children: "Records that belong to it" }),
-words ? a("p", {
-class: "finding failed",
-role: "alert",
-children: a(Text, { children: words })
-}) : null,
-isSearched ? null : a("p", { children: a("button", {
-type: "button",
-onClick: () => setAsked(true),
-children: ["Look through ", plural$1(names.length, "chain")]
-}) }),
-isSearched && found === null && !words ? a("p", {
-class: "beside",
-role: "status",
-children: [
-"Looking through ",
-plural$1(names.length, "chain"),
-" …"
-]
-}) : null,
-found !== null && !found.found.length ? a("p", {
-class: "beside",
-children: [
-"No other record ",
-isWhole ? "here" : "of its chain and session",
-" belongs to the same request, caused it, or was caused by it."
-]
-}) : null,
-found?.found.length ? a("ul", {
-class: "related",
-children: found.found.slice(0, isWholeList ? void 0 : LISTED$2).map((one) => a("li", { children: [
-a("span", {
-class: "soft",
-children: [a(Text, { children: one.relation }), ":"]
-}),
-" ",
-a("a", {
-href: link("c", one.chain, one.place),
-children: a(Text, { children: one.summary || one.kind })
-}),
-" ",
-a("span", {
-class: "beside",
-children: [
-a(Text, { children: one.kind }),
-" · ",
-a(Time, { children: one.at })
-]
-})
-] }, `${one.chain} ${one.place}`))
-}) : null,
-found !== null && found.found.length > LISTED$2 && !isWholeList ? a("p", { children: a("button", {
-type: "button",
-class: "small",
-onClick: () => setWholeList(true),
-children: ["Show all ", found.found.length]
-}) }) : null,
-found?.isCut ? a("p", {
-class: "beside",
-children: "There are more. This list is cut."
-}) : null,
-found !== null && !isWhole ? a("p", {
-class: "beside",
-children: [
-"Only ",
-plural$1(names.length, "chain"),
-" of its session and its approvals were searched, because there are too many records."
-]
-}) : null
-]
+class: "section", id: "section-related", children: [a("h2", { children: "Records that belong to it" }), words ? a("p", {
+class: "finding failed", role: "alert", children: a(Text, { children: words })
+}) : null, isSearched ? null : a("p", { children: a("button", {
+type: "button", onClick: () => setAsked(true), children: ["Look through ", plural$1(names.length, "chain")]
+}) }), isSearched && found === null && !words ? a("p", {
+class: "beside", role: "status", children: ["Looking through ", plural$1(names.length, "chain"), " …"]
+}) : null, found !== null && !found.found.length ? a("p", {
+class: "beside", children: ["No other record ", isWhole ? "here" : "of its chain and session", " belongs to the same request, caused it, or was caused by it."]
+}) : null, found?.found.length ? a("ul", {
+class: "related", children: found.found.slice(0, isWholeList ? void 0 : LISTED$2).map((one) => a("li", { children: [a("span", {
+class: "soft", children: [a(Text, { children: one.relation }), ":"]
+}), " ", a("a", {
+href: link("c", one.chain, one.place), children: a(Text, { children: one.summary || one.kind })
+}), " ", a("span", {
+class: "beside", children: [a(Text, { children: one.kind }), " · ", a(Time, { children: one.at })]
+})] }, `${one.chain} ${one.place}`))
+}) : null, found !== null && found.found.length > LISTED$2 && !isWholeList ? a("p", { children: a("button", {
+type: "button", class: "small", onClick: () => setWholeList(true), children: ["Show all ", found.found.length]
+}) }) : null, found?.isCut ? a("p", {
+class: "beside", children: "There are more. This list is cut."
+}) : null, found !== null && !isWhole ? a("p", {
+class: "beside", children: ["Only ", plural$1(names.length, "chain"), " of its session and its approvals were searched, because there are too many records."]
+}) : null]
 });
 }
 // src/parts/break.tsx
-var LINKS = [
-"CHAIN_BREAK",
-"SEQUENCE_GAP",
-"GENESIS_INVALID"
-];
+var LINKS = ["CHAIN_BREAK", "SEQUENCE_GAP", "GENESIS_INVALID"];
 async function readExpected(chain, place, code) {
 const ask = (at) => connection.ask({
-type: "record",
-chain,
-at: { place: at },
-keys: pinnedKeys()
+type: "record", chain, at: { place: at }, keys: pinnedKeys()
 });
 if (code === "HASH_MISMATCH") {
 const { hash, computedHash } = await ask(place);
@@ -12726,25 +9783,12 @@ const [previous, here] = [await ask(place - 1), await ask(place)];
 return [previous.hash, here.previousHash];
 }
 function Expected({ chain, place, code }) {
-const answer = useAnswer(() => readExpected(chain, place, code).catch(() => null), [
-chain,
-place,
-code
-]);
+const answer = useAnswer(() => readExpected(chain, place, code).catch(() => null), [chain, place, code]);
 if (!answer.value) return null;
 const [expected, found] = answer.value;
 const what = code === "HASH_MISMATCH" ? ["stored hash", "computed here"] : ["hash of the record before", "this record links to"];
 return a("p", {
-class: "beside tight",
-children: [
-what[0],
-": ",
-a(WholeHex, { children: expected }),
-" ",
-what[1],
-": ",
-found ? a(WholeHex, { children: found }) : "nothing"
-]
+class: "beside tight", children: [what[0], ": ", a(WholeHex, { children: expected }), " ", what[1], ": ", found ? a(WholeHex, { children: found }) : "nothing"]
 });
 }
 function Proof({ proof }) {
@@ -12752,48 +9796,44 @@ if (proof === void 0 || proof === null || typeof proof !== "object") return null
 const heads = Object.entries(proof).filter(([, head]) => head !== null && typeof head === "object" && "hash" in head);
 if (!heads.length) return null;
 return a("p", {
-class: "beside tight",
-children: heads.map(([name, head]) => a("span", { children: [
-name,
-": ",
-head.count,
-" records, ",
-head.hash ? a(WholeHex, { children: head.hash }) : "no head",
-" "
-] }, name))
+class: "beside tight", children: heads.map(([name, head]) => a("span", { children: [name, ": ", plural$1(head.count ?? 0, "record"), ", ", head.hash ? a(WholeHex, { children: head.hash }) : "no head", " "] }, name))
 });
+}
+var WORDS = {
+character: 8.4, line: 22
+};
+var SMALL = {
+character: 7.2, line: 18
+};
+var PADDING = 24;
+function breakHeight(finding, width) {
+const lines = (length, character) => Math.ceil(length / Math.max(16, Math.floor(.9 * width / character)));
+const said = `${finding.code} at ${describePlace(finding.place)}: ${finding.words}`;
+const explained = adviceOn(finding.code);
+const small = lines(`${explained?.meaning ?? ""} ${explained?.advice ?? ""}`.length, SMALL.character);
+return PADDING + WORDS.line * lines(said.length, WORDS.character) + SMALL.line * (small + lines(100, SMALL.character));
 }
 function BreakCard({ chain, finding, place }) {
 return a($, { children: [a("span", {
-class: "jag",
-"aria-hidden": "true"
+class: "jag", "aria-hidden": "true"
 }), a("div", {
-class: "break-words",
-children: [
-a(FindingCard, { finding }),
-place === null ? null : a(Expected, {
-chain,
-place,
-code: finding.code
-}),
-a(Proof, { proof: finding.proof })
-]
+class: "break-words", children: [a(FindingCard, { finding }), place === null ? null : a(Expected, {
+chain, place, code: finding.code
+}), a(Proof, { proof: finding.proof })]
 })] });
 }
 // src/parts/virtual_rows.ts
 var OVERSCAN = 12;
 function useVirtualRows(heights, box) {
 const [{ top, height }, setWindow] = d$2({
-top: 0,
-height: 800
+top: 0, height: 800
 });
 const tops = w$2(() => sumUp(heights), [heights]);
 F$2(() => {
 const element = box();
 if (element === null) return;
 const update = () => setWindow({
-top: element.scrollTop,
-height: element.clientHeight
+top: element.scrollTop, height: element.clientHeight
 });
 const observer = new ResizeObserver(update);
 observer.observe(element);
@@ -12806,9 +9846,7 @@ element.removeEventListener("scroll", update);
 }, []);
 const [from, to] = visibleRange(tops, top, height);
 const rows = Array.from({ length: to - from }, (_, at) => ({
-index: from + at,
-start: tops[from + at],
-size: heights[from + at]
+index: from + at, start: tops[from + at], size: heights[from + at]
 }));
 const reveal = (index) => {
 const element = box();
@@ -12818,9 +9856,7 @@ if (start < element.scrollTop + size) element.scrollTop = Math.max(0, start - si
 else if (start + 2 * size > element.scrollTop + element.clientHeight) element.scrollTop = start + 2 * size - element.clientHeight;
 };
 return {
-rows,
-total: tops[heights.length] ?? 0,
-reveal
+rows, total: tops[heights.length] ?? 0, reveal
 };
 }
 function sumUp(heights) {
@@ -12848,36 +9884,15 @@ function VirtualRows({ heights, row, label, handle, onRange, isBusy = false, onK
 const box = T(null);
 const { rows, total, reveal } = useVirtualRows(heights, () => box.current);
 const [start, stop] = [rows[0]?.index ?? 0, (rows.at(-1)?.index ?? -1) + 1];
-F$2(() => onRange?.(start, stop), [
-start,
-stop,
-heights
-]);
+F$2(() => onRange?.(start, stop), [start, stop, heights]);
 F$2(() => handle?.({ scrollTo: reveal }));
 return a("div", {
-ref: box,
-class: "virtual",
-role: "grid",
-"aria-label": label,
-"aria-rowcount": heights.length,
-"aria-busy": isBusy,
-tabIndex: 0,
-onKeyDown,
-children: a("div", {
-class: "space",
-role: "rowgroup",
-style: { height: `${total}px` },
-children: rows.map((one) => a("div", {
-class: "entry",
-role: "row",
-"aria-rowindex": one.index + 1,
-style: {
-top: `${one.start}px`,
-height: `${one.size}px`
-},
-children: a("div", {
-role: "gridcell",
-children: row(one.index)
+ref: box, class: "virtual", role: "grid", "aria-label": label, "aria-rowcount": heights.length, "aria-busy": isBusy, tabIndex: 0, onKeyDown, children: a("div", {
+class: "space", role: "rowgroup", style: { height: `${total}px` }, children: rows.map((one) => a("div", {
+class: "entry", role: "row", "aria-rowindex": one.index + 1, style: {
+top: `${one.start}px`, height: `${one.size}px`
+}, children: a("div", {
+role: "gridcell", children: row(one.index)
 })
 }, one.index))
 })
@@ -12890,39 +9905,14 @@ return matchMedia("(max-width: 719px)").matches;
 var FINDINGS_KEPT = 100;
 function ChainMark({ chain, isCounted = false }) {
 const now = judgementOf(chain);
-if (now.state === "working") return a($, { children: [
-a(Mark, { name: "working" }),
-" ",
-a("span", { children: "verifying" })
-] });
-if (now.state !== "done") return a($, { children: [
-a(Mark, { name: "not judged" }),
-" ",
-a("span", { children: "not judged" })
-] });
-if (now.verdict.status === "verified") return a($, { children: [
-a(Mark, { name: "verified" }),
-" ",
-a("span", { children: "verified" })
-] });
+if (now.state === "working") return a($, { children: [a(Mark, { name: "working" }), " ", a("span", { children: "verifying" })] });
+if (now.state !== "done") return a($, { children: [a(Mark, { name: "not judged" }), " ", a("span", { children: "not judged" })] });
+if (now.verdict.status === "verified") return a($, { children: [a(Mark, { name: "verified" }), " ", a("span", { children: "verified" })] });
 const failed = findingsOf(chain).filter((one) => one.status === "failed").length;
-if (failed) return a($, { children: [
-a(Mark, { name: "failed" }),
-" ",
-a("span", { children: isCounted ? plural$1(failed, "finding") : "failed" })
-] });
-return now.verdict.findings.filter((one) => one.status === "failed").length >= FINDINGS_KEPT ? a($, { children: [
-a(Mark, { name: "not judged" }),
-" ",
-a("span", {
-title: "The verdict lists a hundred findings of a kind, and counts the others: one may be of this chain",
-children: "not told apart"
-})
-] }) : a($, { children: [
-a(Mark, { name: "qualified" }),
-" ",
-a("span", { children: "no failure" })
-] });
+if (failed) return a($, { children: [a(Mark, { name: "failed" }), " ", a("span", { children: isCounted ? plural$1(failed, "finding") : "failed" })] });
+return now.verdict.findings.filter((one) => one.status === "failed").length >= FINDINGS_KEPT ? a($, { children: [a(Mark, { name: "not judged" }), " ", a("span", {
+title: "The verdict lists a hundred findings of a kind, and counts the others: one may be of this chain", children: "not told apart"
+})] }) : a($, { children: [a(Mark, { name: "qualified" }), " ", a("span", { children: "no failure" })] });
 }
 // src/views/chains/entries.ts
 function arrange(rows, total, findings, isLive) {
@@ -12939,24 +9929,17 @@ const same = rest.filter((finding) => finding.code === code);
 const first = same[0];
 const words = same.length > 1 ? `${first.words} (${same.length} places say so)` : first.words;
 bare.push({
-sort: "break",
-before: total,
-isAtRow: false,
-finding: {
-...first,
-words
+sort: "break", before: total, isAtRow: false, finding: {
+...first, words
 }
 });
 }
 const cut = rest.find((finding) => finding.code === "TRUNCATED");
 if (cut !== void 0) bare.push({
-sort: "end",
-before: total,
-words: `The end was cut: ${cut.words}`
+sort: "end", before: total, words: `The end was cut: ${cut.words}`
 });
 return bare.map((extra, at) => ({
-...extra,
-index: extra.before + at
+...extra, index: extra.before + at
 }));
 }
 function arrangeFindings(byPlace, total) {
@@ -12966,10 +9949,7 @@ const failed = found.find((one) => one.status === "failed");
 if (Number(key) >= total) continue;
 byPlace.delete(key);
 if (failed !== void 0) bare.push({
-sort: "break",
-before: Number(key),
-isAtRow: true,
-finding: failed
+sort: "break", before: Number(key), isAtRow: true, finding: failed
 });
 }
 return bare;
@@ -12988,17 +9968,12 @@ const first = (said ?? place - 1n) + 1n;
 if (!isNext && says > first) {
 const words = says - 1n === first ? `record ${first} is missing` : `records ${first} to ${says - 1n} are missing`;
 bare.push({
-sort: "missing",
-before: at,
-words
+sort: "missing", before: at, words
 });
 }
 const failed = byPlace.get(String(place))?.find((one) => one.status === "failed" && !(one.code === "SEQUENCE_GAP" && isNext));
 if (failed !== void 0) bare.push({
-sort: "break",
-before: at,
-isAtRow: true,
-finding: failed
+sort: "break", before: at, isAtRow: true, finding: failed
 });
 byPlace.delete(String(place));
 should = place + 1n;
@@ -13022,8 +9997,7 @@ function entryAt(index, extras) {
 const before = extrasBefore(index, extras);
 const extra = extras[before];
 return extra?.index === index ? extra : {
-sort: "row",
-place: index - before
+sort: "row", place: index - before
 };
 }
 function indexOfPlace(place, extras) {
@@ -13040,88 +10014,42 @@ var PLACEHOLDERS = 12;
 var PAGE$2 = 200;
 var FILE_PAGE = 2e3;
 var SORTS = {
-tool: "◆",
-chat: "❝",
-agent: "▲",
-system: "●",
-workflow: "▶",
-auth: "✓",
-vault: "▣",
-kill: "■"
+tool: "◆", chat: "❝", agent: "▲", system: "●", workflow: "▶", auth: "✓", vault: "▣", kill: "■"
 };
 var AUTHORITIES = {
-human_approved: "a person",
-policy: "a rule",
-autonomous: "the agent",
-escalated: "a second level",
-unknown: ""
+human_approved: "a person", policy: "a rule", autonomous: "the agent", escalated: "escalated", unknown: ""
 };
 var lastSelected = new Map();
 function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }) {
 const classes = `row${isAfterBreak ? " after" : ""}${isBroken ? " broken" : ""}${isSelected ? " selected" : ""}`;
 if (row === void 0) return a("div", {
-class: `${classes} loading`,
-children: [
-a("span", { class: "time" }),
-a("span", { class: "node" }),
-a("span", {
-class: "sequence figure",
-children: place
-})
-]
+class: `${classes} loading`, children: [a("span", { class: "time" }), a("span", { class: "node" }), a("span", {
+class: "sequence figure", children: place
+})]
 });
 const word = row.problem ? "cannot be read" : row.status && row.status !== "success" ? row.status === "blocked" ? "denied" : row.status : "";
 return a("a", {
-class: classes,
-href: recordLink(chain, row),
-tabIndex: -1,
-children: [
-a("span", {
-class: "time",
-children: a(Time, {
-short: true,
-children: row.at
+class: classes, href: recordLink(chain, row), tabIndex: -1, children: [a("span", {
+class: "time", children: a(Time, {
+short: true, children: row.at
 })
-}),
-a("span", {
-class: "node",
-"aria-hidden": "true"
-}),
-a("span", {
-class: "sequence figure",
-children: row.sequence || row.place
-}),
-a("span", {
-class: "sort",
-title: row.type,
-"aria-hidden": "true",
-children: SORTS[row.type] ?? "○"
-}),
-a("span", {
-class: "kind",
-children: row.kind
-}),
-a("span", {
-class: "summary",
-children: [
-row.tool && !row.summary.startsWith(row.tool) ? a("strong", { children: a(Text, { children: row.tool }) }) : null,
-" ",
-a(Text, { children: row.problem || row.summary })
-]
-}),
-a("span", {
-class: word ? `word ${row.status}` : "",
-children: word
-}),
-a("span", {
-class: "authority",
-children: AUTHORITIES[row.authority] ?? row.authority
-}),
-a("span", {
-class: "tokens figure",
-children: row.tokens
-})
-]
+}), a("span", {
+class: "node", "aria-hidden": "true"
+}), a("span", {
+class: "sequence figure", children: row.sequence || row.place
+}), a("span", {
+class: "sort", title: row.type, "aria-hidden": "true", children: SORTS[row.type] ?? "○"
+}), a("span", {
+class: "kind", children: row.kind
+}), a("span", {
+class: "summary", children: [row.tool && !row.summary.startsWith(row.tool) ? a("strong", { children: a(Text, { children: row.tool }) }) : null, " ", a(Text, { children: row.problem || row.summary })]
+}), a("span", {
+class: word ? `word ${row.status}` : "", children: word
+}), a("span", {
+class: "authority", children: AUTHORITIES[row.authority] ?? row.authority
+}), a("span", {
+class: "tokens figure", children: row.tokens
+})]
 });
 }
 function WholeFindings({ findings }) {
@@ -13129,7 +10057,16 @@ const [first, ...rest] = findings;
 if (first === void 0) return null;
 return a($, { children: [a(FindingCard, { finding: first }), rest.length ? a("details", { children: [a("summary", { children: [plural$1(rest.length, "more finding"), " about the chain as a whole"] }), rest.slice(0, 50).map((finding, at) => a(FindingCard, { finding }, at))] }) : null] });
 }
-function ChainView({ parts: [chain = "", wanted = ""] }) {
+function ChainView({ parts }) {
+const [chain = ""] = parts;
+if (contents.value?.chains.some((one) => one.id === chain)) return a(ListedChain, { parts });
+return a($, { children: [a("h1", { children: "Chain" }), a(NotHere, {
+what: "chain", name: chain
+}), a("p", { children: a("a", {
+href: link("chains"), children: "All chains"
+}) })] });
+}
+function ListedChain({ parts: [chain = "", wanted = ""] }) {
 const listed = contents.value?.chains.find((one) => one.id === chain);
 const isLive = contents.value?.format === "ledger";
 const [rows, setRows] = d$2(new Map());
@@ -13144,10 +10081,7 @@ const [isReading, setReading] = d$2(!isLive);
 const fetchRows = async (start, stop) => {
 try {
 const found = await connection.ask({
-type: "rows",
-chain,
-start,
-stop
+type: "rows", chain, start, stop
 });
 setRows((before) => {
 const next = new Map(before);
@@ -13193,23 +10127,14 @@ verifyChain(chain);
 const now = judgementOf(chain);
 const findings = findingsOf(chain);
 const judged = now.state === "done" ? now.verdict : null;
-const extras = w$2(() => total === null ? [] : arrange(rows, total, findings, isLive || isReading), [
-isLive || isReading ? null : rows,
-total,
-judged,
-isReading
-]);
+const extras = w$2(() => total === null ? [] : arrange(rows, total, findings, isLive || isReading), [isLive || isReading ? null : rows, total, judged, isReading]);
 const length = rowCount(total ?? 0, extras);
 const entry = (index) => entryAt(index, extras);
 const heights = w$2(() => {
 const all = Array(total === null ? PLACEHOLDERS : length).fill(hasTallRows ? PHONE_ROW_HEIGHT$3 : ROW_HEIGHT$3);
 for (const extra of extras) all[extra.index] = extra.sort === "break" ? CARD_HEIGHT : ROW_HEIGHT$3;
 return all;
-}, [
-extras,
-length,
-total === null
-]);
+}, [extras, length, total === null]);
 const select = (index) => {
 setSelected(index);
 lastSelected.set(chain, index);
@@ -13224,11 +10149,7 @@ const place = Number(wanted.slice(3));
 const found = findExtra(extras, place) ?? [...rows.values()].find((row) => row.sequence === wanted.slice(3))?.place ?? place;
 const index = typeof found === "number" ? indexOfPlace(Math.min(found, (total ?? 1) - 1), extras) : found.index;
 select(index);
-}, [
-wanted,
-extras.length,
-total
-]);
+}, [wanted, extras.length, total]);
 const move = (step) => {
 let index = selected;
 do
@@ -13242,127 +10163,69 @@ const next = breaks.find((extra) => extra.index > selected) ?? breaks[0];
 if (next) select(next.index);
 };
 useKeys({
-j: () => move(1),
-ArrowDown: () => move(1),
-k: () => move(-1),
-ArrowUp: () => move(-1),
-b: goToBreak,
-Enter: () => {
+j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1), b: goToBreak, Enter: () => {
 const found = selected >= 0 ? entry(selected) : null;
 const row = found?.sort === "row" ? rows.get(found.place) : void 0;
 if (row) location.hash = recordLink(chain, row);
-},
-Escape: () => {
+}, Escape: () => {
 location.hash = link("chains");
 }
 });
 const broken = w$2(() => new Set(extras.flatMap((extra) => extra.sort === "break" && extra.isAtRow ? [extra.before] : [])), [extras]);
 const firstBreak = extras.find((extra) => extra.sort !== "end")?.before ?? Infinity;
 return a("section", {
-class: "chain-view",
-children: [
-a("header", { children: [
-a("h1", { children: a(Text, { children: listed?.title ?? chain }) }),
-a("p", {
-class: "beside",
-children: [
-listed && listed.title !== chain ? a($, { children: [a("code", { children: a(Text, { children: chain }) }), " "] }) : null,
-total === null ? "" : plural$1(total, "record"),
-isCut ? " listed; the chain is longer, and was verified whole" : "",
-" ",
-now.state === "done" && listed ? a("span", {
-class: "judged",
-children: a(ChainMark, {
-chain,
-isCounted: true
+class: "chain-view", children: [a("header", { children: [a("h1", { children: a(Text, { children: listed?.title ?? chain }) }), a("p", {
+class: "beside", children: [listed && listed.title !== chain ? a($, { children: [a("code", { children: a(Text, { children: chain }) }), " "] }) : null, total === null ? "" : plural$1(total, "record"), isCut ? " listed; the chain is longer, and was verified whole" : "", " ", now.state === "done" && listed ? a("span", {
+class: "judged", children: a(ChainMark, {
+chain, isCounted: true
 })
-}) : null,
-" ",
-extras.some((extra) => extra.sort !== "end") ? a("button", {
-type: "button",
-class: "small",
-onClick: goToBreak,
-children: "Next break (b)"
-}) : null,
-" ",
-a("a", {
-href: link("s", chain),
-children: "as a session"
-})
-]
-}),
-now.state === "working" || now.state === "not judged" ? a(Band, {
-now,
-again: () => verifyChain(chain),
-...judgement.value.state === "working" ? {} : { total: total ?? 0 }
-}) : null,
-extras.some((extra) => extra.sort !== "end") ? a("p", {
-class: "beside tight",
-children: "Records after a break have a dashed line: no longer tied to what came before. Each keeps its own mark."
-}) : null,
-a(WholeFindings, { findings: findings.filter((one) => one.place.sequence === null) })
-] }),
-words ? a(Problem, {
-words,
-retry: () => {
+}) : null, " ", extras.some((extra) => extra.sort !== "end") ? a("button", {
+type: "button", class: "small", onClick: goToBreak, children: "Next break (b)"
+}) : null, " ", a("a", {
+href: link("s", chain), children: "as a session"
+})]
+}), now.state === "working" || now.state === "not judged" ? a(Band, {
+now, again: () => verifyChain(chain), ...judgement.value.state === "working" ? {} : { total: total ?? 0 }
+}) : null, extras.some((extra) => extra.sort !== "end") ? a("p", {
+class: "beside tight", children: "Records after a break have a dashed line: no longer tied to what came before. Each keeps its own mark."
+}) : null, a(WholeFindings, { findings: findings.filter((one) => one.place.sequence === null) })] }), words ? a(Problem, {
+words, retry: () => {
 asked.current.clear();
 if (isLive) fetchPages(0, PAGE$2);
 else readFile(() => true);
 }
-}) : null,
-total === 0 && !words && !length ? a(Empty, {
-command: "aver log",
-children: listed ? "There is no record in it." : a($, { children: ["There is no chain of this name here. ", a("a", {
-href: link("chains"),
-children: "All chains"
+}) : null, total === 0 && !words && !length ? a(Empty, {
+command: "aver log", children: listed ? "There is no record in it." : a($, { children: ["There is no chain of this name here. ", a("a", {
+href: link("chains"), children: "All chains"
 })] })
-}) : null,
-a(VirtualRows, {
-heights,
-label: `Records of ${chain}; j and k move, Enter opens one`,
-isBusy: total === null,
-handle: (handle) => {
+}) : null, a(VirtualRows, {
+heights, label: `Records of ${chain}; j and k move, Enter opens one`, isBusy: total === null, handle: (handle) => {
 list.current = handle;
-},
-onRange: (start, stop) => {
+}, onRange: (start, stop) => {
 if (total === null || stop <= start) return;
 const places = [start, stop - 1].map((index) => entry(index)).map((found) => found.sort === "row" ? found.place : found.before);
 fetchPages(places[0] ?? 0, (places[1] ?? 0) + 1);
-},
-row: (index) => {
+}, row: (index) => {
 if (total === null) return a("div", { class: "row loading" });
 const found = entry(index);
 if (found.sort === "row") return a(Row, {
-row: rows.get(found.place),
-place: found.place,
-chain,
-isAfterBreak: found.place >= firstBreak,
-isBroken: broken.has(found.place),
-isSelected: index === selected
+row: rows.get(found.place), place: found.place, chain, isAfterBreak: found.place >= firstBreak, isBroken: broken.has(found.place), isSelected: index === selected
 });
 if (found.sort === "missing") return a("div", {
-class: `missing${index === selected ? " selected" : ""}`,
-children: found.words
+class: `missing${index === selected ? " selected" : ""}`, children: found.words
 });
 if (found.sort === "end") return a("div", {
-class: "cap",
-children: found.words
+class: "cap", children: found.words
 });
 return a("div", {
-class: `break break-entry${index === selected ? " selected" : ""}`,
-children: a(BreakCard, {
-chain,
-finding: found.finding,
-place: found.isAtRow ? found.before : null
+class: `break break-entry${index === selected ? " selected" : ""}`, children: a(BreakCard, {
+chain, finding: found.finding, place: found.isAtRow ? found.before : null
 })
 });
 }
-}),
-a("p", {
-class: "beside",
-children: total === null ? "Reading …" : `${count$1(total)} rows; j and k move, Enter opens, b goes to the next break.`
-})
-]
+}), a("p", {
+class: "beside", children: total === null ? "Reading …" : `${count$1(total)} rows; j and k move, Enter opens, b goes to the next break.`
+})]
 });
 }
 // src/views/chains/chains.tsx
@@ -13370,35 +10233,19 @@ var ROW_HEIGHT$2 = 40;
 var PHONE_ROW_HEIGHT$2 = 56;
 function ChainRow({ chain, isLive }) {
 return a("a", {
-class: `chain-row${isLive ? " of-ledger" : ""}`,
-href: link("chain", chain.id),
-"data-row": true,
-tabIndex: -1,
-children: [
-a("span", {
-class: "state",
-children: a(ChainMark, { chain: chain.id })
-}),
-a("span", {
-class: "what",
-children: [a("strong", { children: a(Text, { children: chain.title }) }), chain.title === chain.id ? null : a("code", { children: a(Text, { children: chain.id }) })]
-}),
-a("span", {
-class: "number",
-children: chain.length === null ? "" : count$1(chain.length)
-}),
-a("span", {
-class: "when",
-children: a(Time, {
-brief: true,
-children: chain.endedAt
+class: `chain-row${isLive ? " of-ledger" : ""}`, href: link("chain", chain.id), "data-row": true, tabIndex: -1, children: [a("span", {
+class: "state", children: a(ChainMark, { chain: chain.id })
+}), a("span", {
+class: "what", children: [a("strong", { children: a(Text, { children: chain.title }) }), chain.title === chain.id ? null : a("code", { children: a(Text, { children: chain.id }) })]
+}), a("span", {
+class: "number", children: chain.length === null ? "" : count$1(chain.length)
+}), a("span", {
+class: "when", children: a(Time, {
+brief: true, children: chain.endedAt
 })
-}),
-a("span", {
-class: "by",
-children: chain.signers.length ? chain.signers.slice(0, 2).map((signer) => a(Hex, { children: signer }, signer)) : chain.head ? a(Hex, { children: chain.head }) : null
-})
-]
+}), a("span", {
+class: "by", children: chain.signers.length ? chain.signers.slice(0, 2).map((signer) => a(Hex, { children: signer }, signer)) : chain.head ? a(Hex, { children: chain.head }) : null
+})]
 });
 }
 function ChainsView(_) {
@@ -13410,90 +10257,39 @@ const found = all.filter((chain) => `${chain.id} ${chain.title} ${chain.tool}`.t
 const heights = w$2(() => Array(found.length).fill(isPhone() ? PHONE_ROW_HEIGHT$2 : ROW_HEIGHT$2), [found.length]);
 const isLive = contents.value?.format === "ledger";
 return a("section", {
-class: "fills",
-children: [
-a("h1", { children: "Chains" }),
-a("form", {
-class: "filters",
-onSubmit: (event) => event.preventDefault(),
-children: [a("label", { children: ["Filter ", a("input", {
-type: "search",
-value: wanted,
-onInput: (event) => setWanted(event.currentTarget.value),
-placeholder: "name, title or tool"
+class: "fills", children: [a("h1", { children: "Chains" }), a("form", {
+class: "filters", onSubmit: (event) => event.preventDefault(), children: [a("label", { children: ["Filter ", a("input", {
+type: "search", value: wanted, onInput: (event) => setWanted(event.currentTarget.value), placeholder: "name, title or tool"
 })] }), a("span", {
-class: "beside",
-role: "status",
-children: [
-count$1(found.length),
-" of ",
-count$1(all.length)
-]
+class: "beside", role: "status", children: [count$1(found.length), " of ", count$1(all.length)]
 })]
-}),
-all.length ? null : isLive ? a(Empty, {
-command: "aver install claude-code",
-children: "Nothing is recorded in this ledger yet. This records what a coding agent does from now on."
+}), all.length ? null : isLive ? a(Empty, {
+command: "aver install claude-code", children: "Nothing is recorded in this ledger yet. This records what a coding agent does from now on."
 }) : a(Empty, {
-command: "aver export --out DIR",
-children: "There is no chain in it. This writes a bundle with all chains of your ledger."
-}),
-all.length && !found.length ? a(Empty, { children: "No chain fits this filter." }) : null,
-found.length ? a($, { children: [a("div", {
-class: `chain-row heads${isLive ? " of-ledger" : ""}`,
-"aria-hidden": "true",
-children: [
-a("span", { children: "State" }),
-a("span", { children: "Chain" }),
-a("span", {
-class: "number",
-children: "Records"
-}),
-a("span", {
-class: "when",
-children: isLive ? "" : "Last"
-}),
-a("span", {
-class: "by",
-children: isLive ? "Head" : "Signed by"
-})
-]
+command: "aver export --out DIR", children: "There is no chain in it. This writes a bundle with all chains of your ledger."
+}), all.length && !found.length ? a(Empty, { children: "No chain fits this filter." }) : null, found.length ? a($, { children: [a("div", {
+class: `chain-row heads${isLive ? " of-ledger" : ""}`, "aria-hidden": "true", children: [a("span", { children: "State" }), a("span", { children: "Chain" }), a("span", {
+class: "number", children: "Records"
+}), a("span", {
+class: "when", children: isLive ? "" : "Last"
+}), a("span", {
+class: "by", children: isLive ? "Head" : "Signed by"
+})]
 }), a("div", {
-ref: box,
-class: "grow",
-children: a(VirtualRows, {
-heights,
-label: "Chains; j and k move, Enter opens one",
-row: (at) => a(ChainRow, {
-chain: found[at],
-isLive
+ref: box, class: "grow", children: a(VirtualRows, {
+heights, label: "Chains; j and k move, Enter opens one", row: (at) => a(ChainRow, {
+chain: found[at], isLive
 })
 })
-})] }) : null,
-a("p", {
-class: "beside",
-children: [
-"Titles, times and lengths are claims of ",
-isLive ? "the server" : "the index",
-"; the verdict compares them with the records. ",
-a("a", {
-href: link("meta"),
-children: "What the meta chain remembers"
-})
-]
-})
-]
+})] }) : null, a("p", {
+class: "beside", children: ["Titles, times and lengths are claims of ", isLive ? "the server" : "the index", "; the verdict compares them with the records. ", a("a", {
+href: link("meta"), children: "What the meta chain remembers"
+})]
+})]
 });
 }
 // src/parts/minimap.tsx
-var ORDER = [
-"prompt",
-"edit",
-"hit",
-"failure",
-"denial",
-"break"
-];
+var ORDER = ["prompt", "edit", "hit", "failure", "denial", "break"];
 function Minimap({ marks, share: [from, to], go, words }) {
 const box = T(null);
 const point = (event) => {
@@ -13505,83 +10301,35 @@ const view = box.current?.querySelector(".view");
 if (view) [view.style.top, view.style.height] = [`${100 * from}%`, `${Math.max(1, 100 * (to - from))}%`];
 });
 return a("div", {
-ref: box,
-class: "minimap",
-"aria-hidden": "true",
-title: words,
-onPointerDown: (event) => {
+ref: box, class: "minimap", "aria-hidden": "true", title: words, onPointerDown: (event) => {
 event.currentTarget.setPointerCapture(event.pointerId);
 point(event);
-},
-onPointerMove: (event) => {
+}, onPointerMove: (event) => {
 if (event.buttons & 1) point(event);
-},
-children: [w$2(() => a(Marks, { marks }), [marks]), a("div", { class: "view" })]
+}, children: [w$2(() => a(Marks, { marks }), [marks]), a("div", { class: "view" })]
 });
 }
 var COLUMNS$1 = {
-prompt: [0, 16],
-edit: [3, 5],
-hit: [6, 5],
-failure: [8, 5],
-denial: [8, 5],
-break: [8, 5]
+prompt: [0, 16], edit: [3, 5], hit: [6, 5], failure: [8, 5], denial: [8, 5], break: [8, 5]
 };
 function Marks({ marks }) {
 return a("svg", {
-viewBox: "0 0 16 1000",
-preserveAspectRatio: "none",
-width: "16",
-height: "100%",
-children: [...marks].sort((one, other) => ORDER.indexOf(one.sort) - ORDER.indexOf(other.sort)).slice(-1500).map(({ sort, at }, index) => a("rect", {
-class: sort,
-x: COLUMNS$1[sort][0],
-y: Math.round(at * 994),
-width: COLUMNS$1[sort][1],
-height: "6"
+viewBox: "0 0 16 1000", preserveAspectRatio: "none", width: "16", height: "100%", children: [...marks].sort((one, other) => ORDER.indexOf(one.sort) - ORDER.indexOf(other.sort)).slice(-1500).map(({ sort, at }, index) => a("rect", {
+class: sort, x: COLUMNS$1[sort][0], y: Math.round(at * 994), width: COLUMNS$1[sort][1], height: "6"
 }, index))
 });
 }
 // src/parts/timeline_icon.tsx
 var PATHS = {
-prompt: "M3 3h10v7H7l-3 3v-3H3z",
-answer: "M3 4h10M3 8h10M3 12h6",
-edit: "M3 13l1-3 7-7 2 2-7 7z",
-command: "M3 5l3 3-3 3M8 11h5",
-call: "M8 3v10M3 8h10",
-note: "M8 7v5M8 4v.5",
-unknown: "M5.5 6a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .8-1 1.7M8 12.5v.5",
-unreadable: "M8 2l6 11H2zM8 6v3.5M8 11v.5",
-agent: "M4 3v4a3 3 0 0 0 3 3h5M9.5 7.5L12 10l-2.5 2.5",
-decision: "M8 2l5 2v4c0 3-2 5-5 6-3-1-5-3-5-6V4z",
-break: "M4 4l8 8M12 4l-8 8",
-missing: "M3 8h2M7 8h2M11 8h2"
+prompt: "M3 3h10v7H7l-3 3v-3H3z", answer: "M3 4h10M3 8h10M3 12h6", edit: "M3 13l1-3 7-7 2 2-7 7z", command: "M3 5l3 3-3 3M8 11h5", call: "M8 3v10M3 8h10", note: "M8 7v5M8 4v.5", unknown: "M5.5 6a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .8-1 1.7M8 12.5v.5", unreadable: "M8 2l6 11H2zM8 6v3.5M8 11v.5", agent: "M4 3v4a3 3 0 0 0 3 3h5M9.5 7.5L12 10l-2.5 2.5", decision: "M8 2l5 2v4c0 3-2 5-5 6-3-1-5-3-5-6V4z", break: "M4 4l8 8M12 4l-8 8", missing: "M3 8h2M7 8h2M11 8h2"
 };
 var NAMES = {
-prompt: "prompt",
-answer: "answer",
-edit: "edit",
-command: "command",
-call: "tool call",
-note: "note",
-unknown: "unknown record",
-unreadable: "unreadable record",
-agent: "subagent",
-decision: "decision",
-break: "break",
-missing: "missing records"
+prompt: "prompt", answer: "answer", edit: "edit", command: "command", call: "tool call", note: "note", unknown: "unknown record", unreadable: "unreadable record", agent: "subagent", decision: "decision", break: "break", missing: "missing records"
 };
 function SortIcon({ sort, isStruck = false }) {
 return a("svg", {
-class: `sort-icon ${sort}${isStruck ? " struck" : ""}`,
-viewBox: "0 0 16 16",
-width: "16",
-height: "16",
-role: "img",
-"aria-label": NAMES[sort],
-children: [a("path", { d: PATHS[sort] }), isStruck ? a("path", {
-class: "strike",
-d: "M2 14L14 2"
+class: `sort-icon ${sort}${isStruck ? " struck" : ""}`, viewBox: "0 0 16 16", width: "16", height: "16", role: "img", "aria-label": NAMES[sort], children: [a("path", { d: PATHS[sort] }), isStruck ? a("path", {
+class: "strike", d: "M2 14L14 2"
 }) : null]
 });
 }
@@ -13597,80 +10345,38 @@ for (const entry of entries) {
 const { chain, depth, step } = entry;
 const found = byChain.get(chain) ?? byChain.set(chain, new ChainFindings(findingsOf(chain))).get(chain);
 const bare = {
-depth,
-chain,
-entry: null,
-findings: [],
-finding: null,
-place: null,
-words: "",
-isDenied: false,
-isFailed: false,
-isAfterBreak: found.isBroken,
-turn
+depth, chain, entry: null, findings: [], finding: null, place: null, words: "", isDenied: false, isFailed: false, isAfterBreak: found.isBroken, turn
 };
 if (step === null) {
 const { decision } = entry;
 if (decision === null) rows.push({
-...bare,
-sort: "agent",
-entry,
-words: `subagent ${entry.agent}`
+...bare, sort: "agent", entry, words: `subagent ${entry.agent}`
 });
 else rows.push({
-...bare,
-sort: "decision",
-entry,
-words: `${decisionLabel(decision.decision)}: ${decision.tool}`,
-isDenied: refuses(decision) && !isObserved(decision)
+...bare, sort: "decision", entry, words: `${decisionLabel(decision.decision)}: ${decision.tool}`, isDenied: refuses(decision) && !isObserved(decision)
 });
 continue;
 }
 const missing = found.findMissing(step.sequence, entry.place);
 if (missing) rows.push({
-...bare,
-sort: "missing",
-words: missing
+...bare, sort: "missing", words: missing
 });
 const failed = found.take(entry.place).filter((finding) => finding.status === "failed");
 for (const finding of failed.slice(0, 1)) rows.push({
-...bare,
-sort: "break",
-finding,
-place: entry.place,
-isAfterBreak: true
+...bare, sort: "break", finding, place: entry.place, isAfterBreak: true
 });
 if (!failed.length && isBookkeeping(step)) continue;
 if (step.what === "prompt" && depth === 0) turn++;
 const sort = stepSort(entry);
 rows.push({
-...bare,
-sort,
-entry,
-findings: failed,
-words: "",
-isDenied: step.status === "blocked",
-isFailed: step.status === "failure",
-isAfterBreak: found.isBroken,
-turn
+...bare, sort, entry, findings: failed, words: "", isDenied: step.status === "blocked", isFailed: step.status === "failure", isAfterBreak: found.isBroken, turn
 });
 }
 for (const [chain, found] of byChain) for (const finding of found.rest()) {
 const last = rows.findLastIndex((row) => row.chain === chain);
 const depth = rows[last]?.depth ?? 0;
 rows.splice(last + 1, 0, {
-sort: "break",
-depth,
-chain,
-entry: null,
-findings: [],
-finding,
-place: null,
-words: "",
-isDenied: false,
-isFailed: false,
-isAfterBreak: true,
-turn: rows[last]?.turn ?? turn
+sort: "break", depth, chain, entry: null, findings: [], finding, place: null, words: "", isDenied: false, isFailed: false, isAfterBreak: true, turn: rows[last]?.turn ?? turn
 });
 }
 return rows;
@@ -13744,11 +10450,11 @@ setWidth(element.clientWidth);
 return () => observer.disconnect();
 }, []);
 const isPhone = typeof window !== "undefined" && window.innerWidth < PHONE_WIDTH;
-const heights = w$2(() => rows.map((row) => rowHeight(row, width - (isPhone ? 80 : BESIDE_TEXT) - 20 * row.depth, isPhone, visible)), [
-rows,
-width,
-isPhone
-]);
+const heights = w$2(() => rows.map((row) => {
+const inside = width - (isPhone ? 80 : BESIDE_TEXT) - 20 * row.depth;
+const height = rowHeight(row, inside, isPhone, visible);
+return row.finding === null ? height : Math.max(height, breakHeight(row.finding, inside));
+}), [rows, width, isPhone]);
 const { rows: shown, total, reveal } = useVirtualRows(heights, () => box.current);
 A$1(() => {
 if (selected >= 0) reveal(selected);
@@ -13758,49 +10464,23 @@ const element = box.current;
 if (element && total) setShare([element.scrollTop / total, (element.scrollTop + element.clientHeight) / total]);
 };
 A$1(update, [total, width]);
-const marks = w$2(() => listMarks(rows, heights, hits), [
-rows,
-heights,
-hits
-]);
+const marks = w$2(() => listMarks(rows, heights, hits), [rows, heights, hits]);
 const space = T(null);
 F$2(() => {
 if (space.current) space.current.style.height = `${total}px`;
 }, [total]);
 return a("div", {
-class: "timeline-frame",
-children: [a("div", {
-ref: box,
-class: "story",
-role: "grid",
-"aria-label": label,
-"aria-rowcount": rows.length,
-"aria-activedescendant": selected >= 0 ? `row-${selected}` : void 0,
-tabIndex: 0,
-onScroll: update,
-children: a("div", {
-ref: space,
-class: "space",
-role: "rowgroup",
-children: shown.map(({ index, start, size }) => {
+class: "timeline-frame", children: [a("div", {
+ref: box, class: "story", role: "grid", "aria-label": label, "aria-rowcount": rows.length, "aria-activedescendant": selected >= 0 ? `row-${selected}` : void 0, tabIndex: 0, onScroll: update, children: a("div", {
+ref: space, class: "space", role: "rowgroup", children: shown.map(({ index, start, size }) => {
 const row = rows[index];
 return row === void 0 ? null : a(StoryRow, {
-row,
-index,
-top: start,
-height: size,
-isSelected: index === selected,
-isHit: hits.has(row),
-onSelect,
-onOpen
+row, index, top: start, height: size, isSelected: index === selected, isHit: hits.has(row), onSelect, onOpen
 }, index);
 })
 })
 }), a(Minimap, {
-marks,
-share,
-words: "prompts, edits, failures, denials, hits and breaks",
-go: (at) => {
+marks, share, words: "prompts, edits, failures, denials, hits and breaks", go: (at) => {
 if (box.current) box.current.scrollTop = at * total - box.current.clientHeight / 2;
 }
 })]
@@ -13813,24 +10493,19 @@ let top = 0;
 rows.forEach((row, index) => {
 const at = top / total;
 if (row.sort === "break" || row.sort === "missing") marks.push({
-sort: "break",
-at
+sort: "break", at
 });
 else if (row.isDenied) marks.push({
-sort: "denial",
-at
+sort: "denial", at
 });
 else if (row.isFailed) marks.push({
-sort: "failure",
-at
+sort: "failure", at
 });
 else if (row.sort === "edit" || row.sort === "prompt") marks.push({
-sort: row.sort,
-at
+sort: row.sort, at
 });
 if (hits.has(row)) marks.push({
-sort: "hit",
-at
+sort: "hit", at
 });
 top += heights[index] ?? 0;
 });
@@ -13843,77 +10518,36 @@ const { style } = element.current;
 [style.transform, style.height] = [`translateY(${top}px)`, `${height}px`];
 style.setProperty("--depth", String(Math.min(row.depth, 8)));
 });
-const names = [
-"story-row",
-row.sort,
-isSelected ? "selected" : "",
-isHit ? "hit" : "",
-row.isAfterBreak ? "after" : "",
-row.findings.length ? "broken" : "",
-row.isDenied ? "denied" : "",
-row.isFailed ? "failed" : "",
-row.depth ? "nested" : ""
-];
+const names = ["story-row", row.sort, isSelected ? "selected" : "", isHit ? "hit" : "", row.isAfterBreak ? "after" : "", row.findings.length ? "broken" : "", row.isDenied ? "denied" : "", row.isFailed ? "failed" : "", row.depth ? "nested" : ""];
 return a("div", {
-ref: element,
-id: `row-${index}`,
-class: names.filter(Boolean).join(" "),
-role: "row",
-"aria-rowindex": index + 1,
-"aria-selected": isSelected,
-onClick: () => onSelect(index),
-onDblClick: () => onOpen(index),
-children: a(RowCells, { row })
+ref: element, id: `row-${index}`, class: names.filter(Boolean).join(" "), role: "row", "aria-rowindex": index + 1, "aria-selected": isSelected, onClick: () => onSelect(index), onDblClick: () => onOpen(index), children: a(RowCells, { row })
 });
 }
 function RowCells({ row }) {
 const { entry, sort } = row;
 if (sort === "break" && row.finding !== null) return a("div", {
-role: "gridcell",
-class: "break-card",
-children: a(BreakCard, {
-chain: row.chain,
-finding: row.finding,
-place: row.place
+role: "gridcell", class: "break-card", children: a(BreakCard, {
+chain: row.chain, finding: row.finding, place: row.place
 })
 });
 if (sort === "missing") return a("div", {
-role: "gridcell",
-class: "missing-cell",
-children: row.words
+role: "gridcell", class: "missing-cell", children: row.words
 });
 const step = entry?.step ?? null;
 const at = step?.at ?? entry?.decision?.at ?? "";
-return a($, { children: [
-a("span", {
-role: "gridcell",
-class: "time",
-children: at ? a(Time, {
-short: true,
-children: at
+return a($, { children: [a("span", {
+role: "gridcell", class: "time", children: at ? a(Time, {
+short: true, children: at
 }) : null
-}),
-a("span", {
-role: "gridcell",
-class: "rail-line",
-"aria-hidden": "true",
-children: a("span", { class: "node" })
-}),
-a("span", {
-role: "gridcell",
-class: "icon",
-children: a(SortIcon, {
-sort,
-isStruck: row.isDenied
+}), a("span", {
+role: "gridcell", class: "rail-line", "aria-hidden": "true", children: a("span", { class: "node" })
+}), a("span", {
+role: "gridcell", class: "icon", children: a(SortIcon, {
+sort, isStruck: row.isDenied
 })
-}),
-step !== null && sort === "prompt" ? a("span", {
-role: "gridcell",
-class: "asked",
-children: visible(step.asked)
-}) : a(Summary, { row }),
-step !== null && sort !== "prompt" ? a(Facts, { step }) : null
-] });
+}), step !== null && sort === "prompt" ? a("span", {
+role: "gridcell", class: "asked", children: visible(step.asked)
+}) : a(Summary, { row }), step !== null && sort !== "prompt" ? a(Facts, { step }) : null] });
 }
 function Summary({ row }) {
 const { entry } = row;
@@ -13922,25 +10556,14 @@ const decision = entry?.decision ?? null;
 if (step === null) {
 const why = decision === null ? "" : shownReasons(decision)[0] ?? decision.rules.join(" ");
 return a("span", {
-role: "gridcell",
-class: "summary",
-children: decision === null ? a("strong", { children: a(Text, { children: row.words }) }) : a($, { children: [
-a(Word, { row }),
-" ",
-a(Text, { children: decision.tool }),
-" ",
-a("span", {
-class: "soft",
-children: a(Text, { children: why })
-})
-] })
+role: "gridcell", class: "summary", children: decision === null ? a("strong", { children: a(Text, { children: row.words }) }) : a($, { children: [a(Word, { row }), " ", a(Text, { children: decision.tool }), " ", a("span", {
+class: "soft", children: a(Text, { children: why })
+})] })
 });
 }
 const words = step.what === "answer" && step.text ? step.text : stepSummary(step).replace(/^denied: /, "");
 return a("span", {
-role: "gridcell",
-class: "summary",
-children: [a(Word, { row }), a(Text, { children: words })]
+role: "gridcell", class: "summary", children: [a(Word, { row }), a(Text, { children: words })]
 });
 }
 function Word({ row }) {
@@ -13948,50 +10571,31 @@ const { entry } = row;
 const step = entry?.step ?? null;
 const decision = entry?.decision ?? null;
 if (row.isDenied) return a("span", {
-class: "word bad",
-children: ["denied ", step === null ? "by the gate" : authorityLabel(step).split(" (", 1)[0]]
+class: "word bad", children: ["denied ", step === null ? "by the gate" : authorityLabel(step).split(" (", 1)[0]]
 });
 if (row.isFailed) return a("span", {
-class: "word warn",
-children: "failed"
+class: "word warn", children: "failed"
 });
 if (step?.status === "pending") return a("span", {
-class: "word",
-children: "no outcome"
+class: "word", children: "no outcome"
 });
 if (step === null && decision !== null) return a("span", {
-class: "word",
-children: [isObserved(decision) ? "observed: " : "", decisionLabel(decision.decision)]
+class: "word", children: [isObserved(decision) ? "observed: " : "", decisionLabel(decision.decision)]
 });
 return null;
 }
 function Facts({ step }) {
 const { tokensIn, tokensOut, costUsd } = step.spent;
 const tokens = tokensIn === null && tokensOut === null ? "" : `${tokensIn === null ? "–" : count$1(tokensIn)} → ${tokensOut === null ? "–" : count$1(tokensOut)}`;
-return a($, { children: [
-a("span", {
-role: "gridcell",
-class: "authority",
-title: authorityLabel(step),
-children: a(Text, { children: step.status === "blocked" ? step.rule : authorityLabel(step) })
-}),
-a("span", {
-role: "gridcell",
-class: "lines",
-children: a(Counts, { lines: step.lines })
-}),
-a("span", {
-role: "gridcell",
-class: "tokens figure",
-title: costUsd === null ? "tokens in and out" : `tokens in and out, ${formatMoney(costUsd)}`,
-children: tokens
-}),
-a("span", {
-role: "gridcell",
-class: "took figure",
-children: step.durationMs === null ? "" : formatDuration(step.durationMs)
-})
-] });
+return a($, { children: [a("span", {
+role: "gridcell", class: "authority", title: authorityLabel(step), children: a(Text, { children: step.status === "blocked" ? step.rule : authorityLabel(step) })
+}), a("span", {
+role: "gridcell", class: "lines", children: a(Counts, { lines: step.lines })
+}), a("span", {
+role: "gridcell", class: "tokens figure", title: costUsd === null ? "tokens in and out" : `tokens in and out, ${formatMoney(costUsd)}`, children: tokens
+}), a("span", {
+role: "gridcell", class: "took figure", children: step.durationMs === null ? "" : formatDuration(step.durationMs)
+})] });
 }
 // src/sessions/totals.ts
 var TITLE_MAX$1 = 120;
@@ -14000,19 +10604,7 @@ var CUMULATIVE_TOOLS = new Set(["codex"]);
 var LINE_END = /\r\n|[\n\v\f\r\u001c-\u001e\u0085\u2028\u2029]/;
 var SessionCounter = class {
 sum = {
-prompts: 0,
-actions: 0,
-edits: 0,
-linesAdded: 0,
-linesRemoved: 0,
-commands: 0,
-failures: 0,
-denials: 0,
-gated: 0,
-observed: 0,
-unknown: 0,
-unreadable: 0,
-records: 0
+prompts: 0, actions: 0, edits: 0, linesAdded: 0, linesRemoved: 0, commands: 0, failures: 0, denials: 0, gated: 0, observed: 0, unknown: 0, unreadable: 0, records: 0
 };
 spent = UNKNOWN_CONSUMPTION;
 growing = UNKNOWN_CONSUMPTION;
@@ -14078,21 +10670,7 @@ for (const each of this.byMessage.values()) spent = addConsumption(spent, each);
 const costUsd = this.sessionCost ?? (spent.costUsd === null ? null : Number(spent.costUsd.toFixed(COST_DIGITS)));
 const [started, ended] = this.times ?? this.sealed ?? [null, null];
 return {
-...this.sum,
-tool: chains.tool,
-session: chains.session,
-title: this.title || cutText(this.firstPrompt, TITLE_MAX$1),
-started,
-ended,
-denials: this.sum.denials + left.filter((decision) => refuses(decision) && !isObserved(decision)).length,
-observed: this.sum.observed + left.filter(isObserved).length,
-tokensIn: spent.tokensIn,
-tokensOut: spent.tokensOut,
-costUsd,
-models: [...this.models],
-subagents: chains.agents.length,
-imported: chains.imported,
-chains: chainNames(chains)
+...this.sum, tool: chains.tool, session: chains.session, title: this.title || cutText(this.firstPrompt, TITLE_MAX$1), started, ended, denials: this.sum.denials + left.filter((decision) => refuses(decision) && !isObserved(decision)).length, observed: this.sum.observed + left.filter(isObserved).length, tokensIn: spent.tokensIn, tokensOut: spent.tokensOut, costUsd, models: [...this.models], subagents: chains.agents.length, imported: chains.imported, chains: chainNames(chains)
 };
 }
 };
@@ -14133,8 +10711,7 @@ await report(records += batch.length);
 }
 const left = matcher.listUnmatched();
 return {
-totals: counter.finish(chains, left),
-entries: [...builder.build(left)]
+totals: counter.finish(chains, left), entries: [...builder.build(left)]
 };
 }
 var StoryBuilder = class {
@@ -14146,13 +10723,7 @@ constructor(chains) {
 this.chains = chains;
 this.agents = new Map(chains.agents.map(([agent, chain]) => [chain, agent]));
 for (const chain of [chains.main, ...this.agents.keys()]) if (chain !== null) this.plans.set(chain, {
-steps: [],
-items: [],
-additions: new Map(),
-decisions: new Map(),
-ids: new Set(),
-last: "",
-isAsStored: false
+steps: [], items: [], additions: new Map(), decisions: new Map(), ids: new Set(), last: "", isAsStored: false
 });
 }
 add(chain, place, step, decision) {
@@ -14167,9 +10738,7 @@ return;
 }
 plan.ids.add(step.id);
 plan.items.push({
-at: plan.last,
-place,
-decision: null
+at: plan.last, place, decision: null
 });
 if (decision !== null) plan.decisions.set(place, decision);
 }
@@ -14177,9 +10746,7 @@ if (decision !== null) plan.decisions.set(place, decision);
 for (const { items } of this.plans.values()) items.sort((one, other) => compareCodePoints(one.at, other.at) || one.place - other.place);
 const [first] = this.plans.values();
 first?.items.push(...unmatched.map((decision) => ({
-at: decision.at,
-place: -1,
-decision
+at: decision.at, place: -1, decision
 })));
 first?.items.sort((one, other) => compareCodePoints(one.at, other.at));
 if (this.chains.main !== null) yield* this.buildChain(this.chains.main, 0);
@@ -14189,46 +10756,31 @@ for (const chain of this.agents.keys()) yield* this.buildSubagent(chain, 1);
 this.built.add(chain);
 const plan = this.plans.get(chain);
 const bare = {
-depth,
-chain,
-place: -1,
-step: null,
-decision: null,
-additions: [],
-agent: ""
+depth, chain, place: -1, step: null, decision: null, additions: [], agent: ""
 };
 const inOrder = plan.isAsStored ? [...plan.items.filter((item) => item.decision !== null), ...plan.steps.map((_, place) => ({
-at: "",
-place,
-decision: null
+at: "", place, decision: null
 }))] : plan.items;
 let asked = "";
 for (const { place, decision } of inOrder) {
 const step = plan.steps[place];
 if (decision !== null || step === void 0) {
 yield {
-...bare,
-decision
+...bare, decision
 };
 continue;
 }
 if (!step.own && step.asked && step.asked !== asked) {
 asked = step.asked;
 yield {
-...bare,
-place,
-step: promptOf(step)
+...bare, place, step: promptOf(step)
 };
 if (step.what === "prompt") continue;
 }
 const additions = plan.isAsStored ? [] : plan.additions.get(step.id) ?? [];
 const whole = applyAdditions(step, additions.map((one) => plan.steps[one]));
 yield {
-...bare,
-place,
-step: whole,
-decision: plan.decisions.get(place) ?? null,
-additions
+...bare, place, step: whole, decision: plan.decisions.get(place) ?? null, additions
 };
 if (this.agents.has(step.subagent)) yield* this.buildSubagent(step.subagent, depth + 1);
 }
@@ -14236,35 +10788,17 @@ if (this.agents.has(step.subagent)) yield* this.buildSubagent(step.subagent, dep
 *buildSubagent(chain, depth) {
 if (this.built.has(chain)) return;
 yield {
-depth,
-chain,
-place: -1,
-step: null,
-decision: null,
-additions: [],
-agent: this.agents.get(chain) ?? ""
+depth, chain, place: -1, step: null, decision: null, additions: [], agent: this.agents.get(chain) ?? ""
 };
 yield* this.buildChain(chain, depth);
 }
 };
 function lighten(step) {
 return {
-...step,
-summary: step.what === "call" || step.summary ? stepSummary({
-...step,
-status: ""
-}).slice(0, TEXT_MAX) : "",
-asked: step.asked.slice(0, ASKED_MAX),
-text: step.text.slice(0, TEXT_MAX),
-thinking: step.thinking.slice(0, TEXT_MAX),
-error: step.error.slice(0, TEXT_MAX),
-arguments: null,
-result: null,
-diff: null,
-more: null,
-addition: step.addition === null ? null : {
-...step.addition,
-says: new Map()
+...step, summary: step.what === "call" || step.summary ? stepSummary({
+...step, status: ""
+}).slice(0, TEXT_MAX) : "", asked: step.asked.slice(0, ASKED_MAX), text: step.text.slice(0, TEXT_MAX), thinking: step.thinking.slice(0, TEXT_MAX), error: step.error.slice(0, TEXT_MAX), arguments: null, result: null, diff: null, more: null, addition: step.addition === null ? null : {
+...step.addition, says: new Map()
 }
 };
 }
@@ -14274,30 +10808,16 @@ for (const later of additions) {
 const { addition } = later;
 if (addition !== null) {
 if (whole.status === "pending" && addition.status) whole = {
-...whole,
-status: addition.status,
-error: addition.error
+...whole, status: addition.status, error: addition.error
 };
 const lines = whole.lines ?? (hasHappened(whole.status) ? addition.lines : null);
 const [result, diff] = [whole.result ?? addition.says.get("result") ?? null, whole.diff ?? addition.says.get("diff") ?? null];
 whole = {
-...whole,
-result,
-diff,
-lines
+...whole, result, diff, lines
 };
 }
 whole = {
-...whole,
-thinking: whole.thinking || later.thinking,
-text: whole.text || later.text,
-redacted: whole.redacted || later.redacted,
-model: whole.model || later.model,
-authority: whole.authority === "unknown" ? later.authority : whole.authority,
-rule: whole.rule || later.rule,
-durationMs: whole.durationMs ?? later.durationMs,
-spent: addConsumption(whole.spent, later.spent),
-cut: new Map([...later.cut, ...whole.cut])
+...whole, thinking: whole.thinking || later.thinking, text: whole.text || later.text, redacted: whole.redacted || later.redacted, model: whole.model || later.model, authority: whole.authority === "unknown" ? later.authority : whole.authority, rule: whole.rule || later.rule, durationMs: whole.durationMs ?? later.durationMs, spent: addConsumption(whole.spent, later.spent), cut: new Map([...later.cut, ...whole.cut])
 };
 }
 return whole;
@@ -14330,26 +10850,10 @@ const data = digest === void 0 ? null : await blob(digest);
 return data === null ? step[name] : new TextDecoder().decode(data);
 }
 async function fetchStep(step, blob, most) {
-const [asked, text, thinking, error] = await Promise.all([
-"asked",
-"text",
-"thinking",
-"error"
-].map((name) => fullText(step, name, blob)));
-const [given, result, diff] = await Promise.all([
-step.arguments,
-step.result,
-step.diff
-].map((value) => fetchBlobs(value, blob, most)));
+const [asked, text, thinking, error] = await Promise.all(["asked", "text", "thinking", "error"].map((name) => fullText(step, name, blob)));
+const [given, result, diff] = await Promise.all([step.arguments, step.result, step.diff].map((value) => fetchBlobs(value, blob, most)));
 return {
-...step,
-asked: asked ?? "",
-text: text ?? "",
-thinking: thinking ?? "",
-error: error ?? "",
-arguments: given ?? null,
-result: result ?? null,
-diff: diff ?? null
+...step, asked: asked ?? "", text: text ?? "", thinking: thinking ?? "", error: error ?? "", arguments: given ?? null, result: result ?? null, diff: diff ?? null
 };
 }
 // src/views/session/step_detail.tsx
@@ -14363,30 +10867,19 @@ const own = await read(entry.place);
 const additions = (await Promise.all(entry.additions.map(read))).filter((step) => step !== null);
 const shown = entry.step;
 return {
-step: await fetchStep(own === null || shown.what !== own.what ? shown : applyAdditions(own, additions), readBlob, SHOWN_BLOB_MAX),
-additions
+step: await fetchStep(own === null || shown.what !== own.what ? shown : applyAdditions(own, additions), readBlob, SHOWN_BLOB_MAX), additions
 };
 }
 function BreakDetail({ row, finding }) {
-return a($, { children: [
-a("h2", { children: "The chain breaks here" }),
-a("div", {
-class: "break-detail",
-children: a(BreakCard, {
-chain: row.chain,
-finding,
-place: row.place
+return a($, { children: [a("h2", { children: "The chain breaks here" }), a("div", {
+class: "break-detail", children: a(BreakCard, {
+chain: row.chain, finding, place: row.place
 })
-}),
-a("p", { children: "Records after this place keep their own marks: intact in themselves, no longer tied to what came before." }),
-a("p", { children: [row.place === null ? null : a($, { children: [a("a", {
-href: link("c", row.chain, `p${row.place}`),
-children: "The record at this place"
+}), a("p", { children: "Records after this place keep their own marks: intact in themselves, no longer tied to what came before." }), a("p", { children: [row.place === null ? null : a($, { children: [a("a", {
+href: link("c", row.chain, `p${row.place}`), children: "The record at this place"
 }), " · "] }), a("a", {
-href: link("chain", row.chain),
-children: "The chain as it is stored"
-})] })
-] });
+href: link("chain", row.chain), children: "The chain as it is stored"
+})] })] });
 }
 function StepDetail({ row }) {
 const { entry } = row;
@@ -14405,70 +10898,32 @@ isCurrent = false;
 };
 }, [entry]);
 if (row.finding !== null) return a(BreakDetail, {
-row,
-finding: row.finding
+row, finding: row.finding
 });
 if (entry === null) return a("p", {
-class: "strip",
-children: row.words || "Choose a row to see the whole of it."
+class: "strip", children: row.words || "Choose a row to see the whole of it."
 });
-if (entry.step === null) return entry.decision === null ? a($, { children: [a("h2", { children: ["Subagent ", a(Text, { children: entry.agent })] }), a("p", { children: [
-"Its part of the session starts here, in a chain of its own: ",
-a("a", {
-href: link("chain", entry.chain),
-children: a(Text, { children: entry.chain })
-}),
-"."
-] })] }) : a($, { children: [a("h2", { children: "A decision about a call that is in no transcript" }), a(DecisionCard, { decision: entry.decision })] });
+if (entry.step === null) return entry.decision === null ? a($, { children: [a("h2", { children: ["Subagent ", a(Text, { children: entry.agent })] }), a("p", { children: ["Its part of the session starts here, in a chain of its own: ", a("a", {
+href: link("chain", entry.chain), children: a(Text, { children: entry.chain })
+}), "."] })] }) : a($, { children: [a("h2", { children: "A decision about a call that is in no transcript" }), a(DecisionCard, { decision: entry.decision })] });
 const step = whole?.step ?? entry.step;
 const isCurrent = whole !== null && whole.step.hash === entry.step.hash;
 return a("article", {
-class: "step-detail",
-"aria-busy": !isCurrent,
-children: [
-a("header", { children: [
-a("h2", { children: [
-a(SortIcon, {
-sort: row.sort,
-isStruck: row.isDenied
-}),
-" ",
-a(Text, { children: step.what === "prompt" ? "Prompt" : step.what === "answer" ? "Answer" : stepSummary(step) })
-] }),
-a("p", {
-class: "beside",
-children: [
-step.at ? a(Time, { children: step.at }) : "at a time that the record does not say",
-step.model ? a($, { children: [" · ", a(Text, { children: step.model })] }) : null,
-step.durationMs === null ? null : a($, { children: [" · ", formatDuration(step.durationMs)] }),
-consumptionLabel(step.spent) ? a($, { children: [" · ", consumptionLabel(step.spent)] }) : null
-]
-}),
-a("p", {
-class: "buttons",
-children: [a("a", {
-class: "button small",
-href: recordAddress(entry),
-children: "Open the record"
+class: "step-detail", "aria-busy": !isCurrent, children: [a("header", { children: [a("h2", { children: [a(SortIcon, {
+sort: row.sort, isStruck: row.isDenied
+}), " ", a(Text, { children: step.what === "prompt" ? "Prompt" : step.what === "answer" ? "Answer" : stepSummary(step) })] }), a("p", {
+class: "beside", children: [step.at ? a(Time, { children: step.at }) : "at a time that the record does not say", step.model ? a($, { children: [" · ", a(Text, { children: step.model })] }) : null, step.durationMs === null ? null : a($, { children: [" · ", formatDuration(step.durationMs)] }), consumptionLabel(step.spent) ? a($, { children: [" · ", consumptionLabel(step.spent)] }) : null]
+}), a("p", {
+class: "buttons", children: [a("a", {
+class: "button small", href: recordAddress(entry), children: "Open the record"
 }), a(Copy, {
-text: `capsule://${entry.chain}/${step.sequence ?? entry.place}`,
-label: "Copy its address"
+text: `capsule://${entry.chain}/${step.sequence ?? entry.place}`, label: "Copy its address"
 })]
-})
-] }),
-words ? a("div", {
-class: "finding failed",
-role: "alert",
-children: a("p", { children: a(Text, { children: words }) })
-}) : null,
-isCurrent ? a(StepBody, { step }) : a("div", { class: "placeholder tall" }),
-entry.decision === null ? null : a("section", { children: [a("h3", { children: "The gate" }), a(DecisionCard, { decision: entry.decision })] }),
-isCurrent && whole.additions.length ? a(Additions, {
-steps: whole.additions,
-chain: entry.chain,
-places: entry.additions
-}) : null
-]
+})] }), words ? a("div", {
+class: "finding failed", role: "alert", children: a("p", { children: a(Text, { children: words }) })
+}) : null, isCurrent ? a(StepBody, { step }) : a("div", { class: "placeholder tall" }), entry.decision === null ? null : a("section", { children: [a("h3", { children: "The gate" }), a(DecisionCard, { decision: entry.decision })] }), isCurrent && whole.additions.length ? a(Additions, {
+steps: whole.additions, chain: entry.chain, places: entry.additions
+}) : null]
 });
 }
 function recordAddress({ chain, place, step }) {
@@ -14476,8 +10931,7 @@ return link("c", chain, step !== null && step.sequence === place ? place : `p${p
 }
 function Prose({ text }) {
 return a("div", {
-class: "prose",
-children: a(Text, { children: text })
+class: "prose", children: a(Text, { children: text })
 });
 }
 function StepBody({ step }) {
@@ -14485,59 +10939,26 @@ const given = isObject(step.arguments) ? step.arguments : null;
 const command = step.what === "call" && given !== null ? commandLine(given) : "";
 const results = resultTexts(step, step.result);
 const error = stepError(step);
-return a($, { children: [
-step.what === "prompt" ? a(Prose, { text: step.asked }) : null,
-step.text && step.what !== "prompt" ? a(Prose, { text: step.text }) : null,
-step.thinking ? a("details", {
-class: "thinking",
-open: !step.text && step.what !== "call",
-children: [a("summary", { children: "What the model thought" }), a(Prose, { text: step.thinking })]
-}) : null,
-step.redacted ? a("p", {
-class: "beside",
-children: "The model thought here, and its tool redacted the text. The record keeps the proof of it."
-}) : null,
-typeof step.diff === "string" && step.diff ? a(DiffView, { diff: step.diff }) : null,
-command ? a($, { children: [a("h3", { children: "Command" }), a("pre", {
-class: "command-line",
-tabIndex: 0,
-children: a(Text, { children: command })
-})] }) : null,
-step.what === "call" && !command && given?.size && typeof step.diff !== "string" ? a($, { children: [a("h3", { children: "Arguments" }), a(Value, { value: given })] }) : null,
-error ? a($, { children: [a("h3", { children: "Error" }), a(Terminal, {
-text: error,
-label: "Error"
-})] }) : null,
-results.map((part, at) => a("section", { children: [a("h3", { children: part.name ? a(Text, { children: part.name }) : part.isAside ? "Result" : "Output" }), part.isAside ? a("p", {
-class: "beside",
-children: a(Text, { children: part.text })
-}) : a(Terminal, { text: part.text })] }, at)),
-typeof step.diff !== "string" && step.diff !== null ? a($, { children: [a("h3", { children: "Change" }), a(Value, { value: step.diff })] }) : null,
-step.what !== "call" && step.more !== null ? a($, { children: [a("h3", { children: "More" }), a(Value, { value: step.more })] }) : null,
-a("dl", {
-class: "facts",
-children: [
-authorityLabel(step) ? a("div", { children: [a("dt", { children: step.status === "blocked" ? "Denied" : "Allowed" }), a("dd", { children: a(Text, { children: authorityLabel(step) }) })] }) : null,
-step.status ? a("div", { children: [a("dt", { children: "Outcome" }), a("dd", { children: step.status === "blocked" ? "denied" : step.status })] }) : null,
-step.sideEffects.length ? a("div", { children: [a("dt", { children: "Side effects" }), a("dd", { children: a("ul", { children: step.sideEffects.slice(0, 50).map((effect, at) => a("li", { children: a(Text, { children: effect }) }, at)) }) })] }) : null
-]
-})
-] });
+return a($, { children: [step.what === "prompt" ? a(Prose, { text: step.asked }) : null, step.text && step.what !== "prompt" ? a(Prose, { text: step.text }) : null, step.thinking ? a("details", {
+class: "thinking", open: !step.text && step.what !== "call", children: [a("summary", { children: "What the model thought" }), a(Prose, { text: step.thinking })]
+}) : null, step.redacted ? a("p", {
+class: "beside", children: "The model thought here, and its tool redacted the text. The record keeps the proof of it."
+}) : null, typeof step.diff === "string" && step.diff ? a(DiffView, { diff: step.diff }) : null, command ? a($, { children: [a("h3", { children: "Command" }), a("pre", {
+class: "command-line", tabIndex: 0, children: a(Text, { children: command })
+})] }) : null, step.what === "call" && !command && given?.size && typeof step.diff !== "string" ? a($, { children: [a("h3", { children: "Arguments" }), a(Value, { value: given })] }) : null, error ? a($, { children: [a("h3", { children: "Error" }), a(Terminal, {
+text: error, label: "Error"
+})] }) : null, results.map((part, at) => a("section", { children: [a("h3", { children: part.name ? a(Text, { children: part.name }) : part.isAside ? "Result" : "Output" }), part.isAside ? a("p", {
+class: "beside", children: a(Text, { children: part.text })
+}) : a(Terminal, { text: part.text })] }, at)), typeof step.diff !== "string" && step.diff !== null ? a($, { children: [a("h3", { children: "Change" }), a(Value, { value: step.diff })] }) : null, step.what !== "call" && step.more !== null ? a($, { children: [a("h3", { children: "More" }), a(Value, { value: step.more })] }) : null, a("dl", {
+class: "facts", children: [authorityLabel(step) ? a("div", { children: [a("dt", { children: step.status === "blocked" ? "Denied" : "Allowed" }), a("dd", { children: a(Text, { children: authorityLabel(step) }) })] }) : null, step.status ? a("div", { children: [a("dt", { children: "Outcome" }), a("dd", { children: step.status === "blocked" ? "denied" : step.status })] }) : null, step.sideEffects.length ? a("div", { children: [a("dt", { children: "Side effects" }), a("dd", { children: a("ul", { children: step.sideEffects.slice(0, 50).map((effect, at) => a("li", { children: a(Text, { children: effect }) }, at)) }) })] }) : null]
+})] });
 }
 function Additions({ steps, chain, places }) {
-return a("section", { children: [a("h3", { children: "Later records about the same step" }), a("ul", { children: steps.map((step, at) => a("li", { children: [
-a("a", {
-href: link("c", chain, places[at] ?? 0),
-children: ["record ", places[at]]
-}),
-" from the ",
-step.addition?.via || "transcript",
-step.addition?.status ? a($, { children: ["; it says that the call ended with ", a("strong", { children: step.addition.status })] }) : null,
-step.addition?.differs.length ? a("span", {
-class: "warn",
-children: ["; both disagree in ", a(Text, { children: step.addition.differs.join(", ") })]
-}) : null
-] }, step.hash || at)) })] });
+return a("section", { children: [a("h3", { children: "Later records about the same step" }), a("ul", { children: steps.map((step, at) => a("li", { children: [a("a", {
+href: link("c", chain, places[at] ?? 0), children: ["record ", places[at]]
+}), " from the ", step.addition?.via || "transcript", step.addition?.status ? a($, { children: ["; it says that the call ended with ", a("strong", { children: step.addition.status })] }) : null, step.addition?.differs.length ? a("span", {
+class: "warn", children: ["; both disagree in ", a(Text, { children: step.addition.differs.join(", ") })]
+}) : null] }, step.hash || at)) })] });
 }
 // src/views/session/session.tsx
 var STORY_MAX = 2e4;
@@ -14546,13 +10967,9 @@ var TYPING_MS = 250;
 var last = null;
 function recall(chain) {
 return last !== null && last.open === contents.value && chainNames(last.chains).includes(chain) && last !== null ? {
-state: "done",
-chains: last.chains,
-reading: last.reading
+state: "done", chains: last.chains, reading: last.reading
 } : {
-state: "loading",
-records: 0,
-total: 0
+state: "loading", records: 0, total: 0
 };
 }
 function useSession(chain) {
@@ -14574,104 +10991,52 @@ const chains = await findSession(chain);
 if (chains === null) return set({ state: "none" });
 const total = countRecords(chainNames(chains));
 if (total > 2e4) return set({
-state: "too large",
-chains,
-total
+state: "too large", chains, total
 });
 const reading = await readSession(chains, readRecords, readBlob, (records) => {
 if (!isCurrent) throw new Left();
 set({
-state: "loading",
-records,
-total
+state: "loading", records, total
 });
 });
 last = {
-open,
-chains,
-reading
+open, chains, reading
 };
 set({
-state: "done",
-chains,
-reading
+state: "done", chains, reading
 });
 } catch (error) {
 if (!(error instanceof Left)) set({
-state: "failed",
-words: error.message
+state: "failed", words: error.message
 });
 }
 })();
 return () => {
 isCurrent = false;
 };
-}, [
-chain,
-contents.value,
-turn
-]);
+}, [chain, contents.value, turn]);
 return {
-...now,
-again: () => setTurn(turn + 1)
+...now, again: () => setTurn(turn + 1)
 };
 }
 function SessionProblem({ now, chain }) {
 if (now.state === "loading") return a("div", {
-"aria-busy": "true",
-children: [
-a("h1", { children: a(Text, { children: chain }) }),
-a("p", {
-class: "beside",
-role: "status",
-children: [
-"Reading ",
-now.total ? `${count$1(now.records)} of ${plural$1(now.total, "record")}` : "its records",
-" …"
-]
-}),
-Array.from({ length: 12 }, (_, at) => a("div", { class: "story-row-loading" }, at))
-]
+"aria-busy": "true", children: [a("h1", { children: a(Text, { children: chain }) }), a("p", {
+class: "beside", role: "status", children: ["Reading ", now.total ? `${count$1(now.records)} of ${plural$1(now.total, "record")}` : "its records", " …"]
+}), Array.from({ length: 12 }, (_, at) => a("div", { class: "story-row-loading" }, at))]
 });
-if (now.state === "too large") return a($, { children: [
-a("h1", { children: a(Text, { children: now.chains.session }) }),
-a("p", {
-class: "strip",
-children: [
-"This session has ",
-plural$1(now.total, "record"),
-". A page lays out at most ",
-count$1(STORY_MAX),
-" as a story. Its chains can be read in their stored order, and this command tells all of it:"
-]
-}),
-a("p", { children: a(Command, { children: `aver show ${now.chains.session} --html session.html` }) }),
-a("ul", { children: chainNames(now.chains).map((name) => a("li", { children: a("a", {
-href: link("chain", name),
-children: a(Text, { children: name })
-}) }, name)) })
-] });
-if (now.state === "failed") return a($, { children: [
-a("h1", { children: a(Text, { children: chain }) }),
-a("div", {
-class: "finding failed",
-role: "alert",
-children: a("p", { children: ["The session could not be read: ", a(Text, { children: now.words })] })
-}),
-a("p", { children: [
-a("button", {
-type: "button",
-onClick: now.again,
-children: "Try again"
-}),
-" or read ",
-a("a", {
-href: link("chain", chain),
-children: "the chain as it is stored"
-}),
-"."
-] })
-] });
+if (now.state === "too large") return a($, { children: [a("h1", { children: a(Text, { children: now.chains.session }) }), a("p", {
+class: "strip", children: ["This session has ", plural$1(now.total, "record"), ". A page lays out at most ", count$1(STORY_MAX), " as a story. Its chains can be read in their stored order, and this command tells all of it:"]
+}), a("p", { children: a(Command, { children: `aver show ${now.chains.session} --html session.html` }) }), a("ul", { children: chainNames(now.chains).map((name) => a("li", { children: a("a", {
+href: link("chain", name), children: a(Text, { children: name })
+}) }, name)) })] });
+if (now.state === "failed") return a($, { children: [a("h1", { children: a(Text, { children: chain }) }), a("div", {
+class: "finding failed", role: "alert", children: a("p", { children: ["The session could not be read: ", a(Text, { children: now.words })] })
+}), a("p", { children: [a("button", {
+type: "button", onClick: now.again, children: "Try again"
+}), " or read ", a("a", {
+href: link("chain", chain), children: "the chain as it is stored"
+}), "."] })] });
 return null;
 }
 function SessionView({ parts }) {
@@ -14679,14 +11044,10 @@ const [chain = "", wanted] = parts;
 const now = useSession(chain);
 if (now.state === "none") return a(ChainView, { parts });
 if (now.state !== "done") return a(SessionProblem, {
-now,
-chain
+now, chain
 });
 return a(Story, {
-chain,
-wanted: wanted ?? "",
-chains: now.chains,
-reading: now.reading
+chain, wanted: wanted ?? "", chains: now.chains, reading: now.reading
 });
 }
 function Story({ chain, wanted, chains, reading }) {
@@ -14708,11 +11069,7 @@ const sequence = /^at-(\d+)$/.exec(wanted)?.[1];
 const found = sequence === void 0 ? void 0 : findRow(all, chain, Number(sequence));
 if (found) select(found);
 else setSelected((before) => before === null ? null : all.find((row) => row.entry !== null && row.entry.chain === before.entry?.chain && row.entry.place === before.entry.place && row.sort === before.sort) ?? null);
-}, [
-all,
-wanted,
-chain
-]);
+}, [all, wanted, chain]);
 function select(row) {
 setSelected(row);
 const step = row.entry?.step;
@@ -14736,19 +11093,7 @@ if (!isWide && !isOpen) setOpen(true);
 else if (row.entry?.step) location.hash = recordAddress(row.entry);
 };
 useKeys({
-j: () => move(1),
-k: () => move(-1),
-ArrowDown: () => move(1),
-ArrowUp: () => move(-1),
-J: () => move(1, (row) => row.sort === "prompt" && row.depth === 0),
-K: () => move(-1, (row) => row.sort === "prompt" && row.depth === 0),
-e: () => seek(1, (row) => row.sort === "edit"),
-x: () => seek(1, (row) => row.isFailed || row.isDenied),
-b: () => seek(1, (row) => row.sort === "break" || row.sort === "missing"),
-n: () => seek(1, (row) => hits.rows.has(row)),
-N: () => seek(-1, (row) => hits.rows.has(row)),
-Enter: () => open(index),
-Escape: () => {
+j: () => move(1), k: () => move(-1), ArrowDown: () => move(1), ArrowUp: () => move(-1), J: () => move(1, (row) => row.sort === "prompt" && row.depth === 0), K: () => move(-1, (row) => row.sort === "prompt" && row.depth === 0), e: () => seek(1, (row) => row.sort === "edit"), x: () => seek(1, (row) => row.isFailed || row.isDenied), b: () => seek(1, (row) => row.sort === "break" || row.sort === "missing"), n: () => seek(1, (row) => hits.rows.has(row)), N: () => seek(-1, (row) => hits.rows.has(row)), Enter: () => open(index), Escape: () => {
 if (isOpen) setOpen(false);
 else if (only) setOnly("");
 else history.back();
@@ -14756,80 +11101,35 @@ else history.back();
 });
 const breaks = all.filter((row) => row.sort === "break").length;
 const detail = selected === null ? a("p", {
-class: "strip",
-children: [
-"Choose a row to see the whole of it. ",
-a("kbd", { children: "j" }),
-" and ",
-a("kbd", { children: "k" }),
-" move, ",
-a("kbd", { children: "?" }),
-" lists all keys."
-]
+class: "strip", children: ["Choose a row to see the whole of it. ", a("kbd", { children: "j" }), " and ", a("kbd", { children: "k" }), " move, ", a("kbd", { children: "?" }), " lists all keys."]
 }) : a(StepDetail, { row: selected });
 return a("section", {
-class: "session-view",
-children: [
-a(SessionHead, {
-chains,
-reading,
-only,
-setOnly,
-breaks,
-shown: rows.length
-}),
-a("p", {
-class: "find",
-children: [
-a("label", { children: ["Find in this session ", a("input", {
-type: "search",
-value: words,
-onInput: (event) => setWords(event.currentTarget.value),
-onKeyDown: (event) => {
+class: "session-view", children: [a(SessionHead, {
+chains, reading, only, setOnly, breaks, shown: rows.length
+}), a("p", {
+class: "find", children: [a("label", { children: ["Find in this session ", a("input", {
+type: "search", value: words, onInput: (event) => setWords(event.currentTarget.value), onKeyDown: (event) => {
 if (event.key === "Enter") seek(event.shiftKey ? -1 : 1, (row) => hits.rows.has(row));
 }
-})] }),
-a("span", {
-class: "beside",
-role: "status",
-children: hits.words
-}),
-breaks ? a("button", {
-type: "button",
-class: "small",
-onClick: () => seek(1, (row) => row.sort === "break"),
-children: "Next break (b)"
-}) : null
-]
-}),
-a(Split, {
-isWide,
-isOpen: isOpen && selected !== null,
-close: () => setOpen(false),
-timeline: rows.length ? a(Timeline, {
-rows,
-selected: index,
-hits: hits.rows,
-label: "Steps of the session",
-onSelect: (at) => {
+})] }), a("span", {
+class: "beside", role: "status", children: hits.words
+}), breaks ? a("button", {
+type: "button", class: "small", onClick: () => seek(1, (row) => row.sort === "break"), children: "Next break (b)"
+}) : null]
+}), a(Split, {
+isWide, isOpen: isOpen && selected !== null, close: () => setOpen(false), timeline: rows.length ? a(Timeline, {
+rows, selected: index, hits: hits.rows, label: "Steps of the session", onSelect: (at) => {
 if (rows[at]) {
 select(rows[at]);
 if (!isWide) setOpen(true);
 }
-},
-onOpen: open
+}, onOpen: open
 }) : a("p", {
-class: "strip",
-children: ["No step is of this sort. ", a("button", {
-type: "button",
-class: "small",
-onClick: () => setOnly(""),
-children: "Show all"
+class: "strip", children: ["No step is of this sort. ", a("button", {
+type: "button", class: "small", onClick: () => setOnly(""), children: "Show all"
 })]
-}),
-detail
-})
-]
+}), detail
+})]
 });
 }
 function findRow(rows, chain, sequence) {
@@ -14842,92 +11142,34 @@ const names = chainNames(chains);
 const states = names.map(judgementOf);
 const isFailed = breaks > 0 || names.some((name) => findingsOf(name).some((finding) => finding.status === "failed"));
 const words = states.map((state) => state.state !== "done" ? state.state === "working" ? "working" : "not judged" : state.verdict.status === "failed" ? "qualified" : state.verdict.status);
-const mark = isFailed ? "failed" : [
-"working",
-"not judged",
-"qualified",
-"empty"
-].find((word) => words.includes(word)) ?? "verified";
+const mark = isFailed ? "failed" : ["working", "not judged", "qualified", "empty"].find((word) => words.includes(word)) ?? "verified";
 const note = {
-failed: "a record of it does not hold",
-verified: "every record of it is verified",
-qualified: "nothing failed in it, and not everything could be checked",
-empty: "it has no record",
-working: "being verified",
-"not judged": "not judged"
+failed: "a record of it does not hold", verified: "every record of it is verified", qualified: "nothing failed in it, and not everything could be checked", empty: "it has no record", working: "being verified", "not judged": "not judged"
 }[mark];
 const choose = (wanted) => setOnly(only === wanted ? "" : wanted);
 return a("header", {
-class: "session-head",
-children: [
-a("h1", { children: a(Text, { children: totals.title || chains.session }) }),
-a("p", {
-class: "beside",
-children: [
-a(Mark, { name: mark }),
-" ",
-a("strong", { children: mark }),
-", ",
-note,
-" · ",
-a(Text, { children: chains.tool }),
-" ",
-a("code", { children: a(Text, { children: chains.session }) }),
-totals.started ? a($, { children: [" · ", a(Time, { children: totals.started })] }) : null,
-" · ",
-a("a", {
-href: link("files", chains.main ?? names[0] ?? ""),
-children: "Files"
-}),
-" · ",
-a("a", {
-href: link("chain", chains.main ?? names[0] ?? ""),
-children: "As stored"
-})
-]
-}),
-a("p", {
-class: "figures",
-role: "group",
-"aria-label": "Figures; each leads to its rows",
-children: [
-totalFigures(totals).map(({ words, sort }, at) => {
+class: "session-head", children: [a("h1", { children: a(Text, { children: totals.title || chains.session }) }), a("p", {
+class: "beside", children: [a(Mark, { name: mark }), " ", a("strong", { children: mark }), ", ", note, " · ", a(Text, { children: chains.tool }), " ", a("code", { children: a(Text, { children: chains.session }) }), totals.started ? a($, { children: [" · ", a(Time, { children: totals.started })] }) : null, " · ", a("a", {
+href: link("files", chains.main ?? names[0] ?? ""), children: "Files"
+}), " · ", a("a", {
+href: link("chain", chains.main ?? names[0] ?? ""), children: "As stored"
+})]
+}), a("p", {
+class: "figures", role: "group", "aria-label": "Figures; each leads to its rows", children: [totalFigures(totals).map(({ words, sort }, at) => {
 const wanted = sort || (words.startsWith("tokens") || words.startsWith("$") || words.startsWith("<$") ? "spent" : "");
 return wanted ? a("button", {
-type: "button",
-class: "small figure",
-"aria-pressed": only === wanted,
-onClick: () => choose(wanted),
-children: words
+type: "button", class: "small figure", "aria-pressed": only === wanted, onClick: () => choose(wanted), children: words
 }, at) : a("span", {
-class: "figure",
-children: a(Text, { children: words })
+class: "figure", children: a(Text, { children: words })
 }, at);
-}),
-totals.observed ? a("span", {
-class: "figure warn",
-children: [plural$1(totals.observed, "decision"), " only observed"]
-}) : null,
-breaks ? a("button", {
-type: "button",
-class: "small figure",
-"aria-pressed": only === "break",
-onClick: () => choose("break"),
-children: plural$1(breaks, "break")
-}) : null,
-only ? a("button", {
-type: "button",
-class: "small",
-onClick: () => setOnly(""),
-children: [
-"Show all steps (",
-plural$1(shown, "row"),
-" shown)"
-]
-}) : null
-]
-})
-]
+}), totals.observed ? a("span", {
+class: "figure warn", children: [plural$1(totals.observed, "decision"), " only observed"]
+}) : null, breaks ? a("button", {
+type: "button", class: "small figure", "aria-pressed": only === "break", onClick: () => choose("break"), children: plural$1(breaks, "break")
+}) : null, only ? a("button", {
+type: "button", class: "small", onClick: () => setOnly(""), children: ["Show all steps (", plural$1(shown, "row"), " shown)"]
+}) : null]
+})]
 });
 }
 function useHits(words, chains, rows) {
@@ -14941,13 +11183,11 @@ return;
 const timer = setTimeout(() => {
 findWords(words, chains).then((places) => {
 if (isCurrent) setFound({
-words,
-places
+words, places
 });
 }, () => {
 if (isCurrent) setFound({
-words,
-places: new Set()
+words, places: new Set()
 });
 });
 }, TYPING_MS);
@@ -14961,8 +11201,7 @@ const placesOf = (row) => [row.entry?.place ?? -1, ...row.entry?.additions ?? []
 return new Set(found === null ? [] : rows.filter((row) => row.entry !== null && placesOf(row).some((place) => found.places.has(`${row.chain}\n${place}`))));
 }, [found, rows]);
 return {
-rows: hits,
-words: !words.trim() ? "" : found?.words !== words ? "looking …" : `${plural$1(hits.size, "hit")}; n and N go through them. Long texts beside the records are not searched.`
+rows: hits, words: !words.trim() ? "" : found?.words !== words ? "looking …" : `${plural$1(hits.size, "hit")}; n and N go through them. Long texts beside the records are not searched.`
 };
 }
 async function findWords(words, chains) {
@@ -15003,60 +11242,33 @@ F$2(() => {
 box.current?.style.setProperty("--detail", width ? `${width}px` : "40%");
 }, [width, isWide]);
 if (!isWide) return a("div", {
-class: "session-split narrow",
-children: [timeline, isOpen ? a("div", {
-class: "detail cover",
-role: "dialog",
-"aria-label": "The step",
-children: [a("p", {
-class: "close",
-children: a("button", {
-type: "button",
-ref: (element) => {
+class: "session-split narrow", children: [timeline, isOpen ? a("div", {
+class: "detail cover", role: "dialog", "aria-label": "The step", children: [a("p", {
+class: "close", children: a("button", {
+type: "button", ref: (element) => {
 if (element && !element.dataset["was"]) {
 element.dataset["was"] = "1";
 element.focus();
 }
-},
-onClick: close,
-children: "Back to the timeline"
+}, onClick: close, children: "Back to the timeline"
 })
 }), detail]
 }) : null]
 });
 return a("div", {
-class: "session-split",
-ref: box,
-children: [
-timeline,
-a("div", {
-class: "handle",
-role: "separator",
-"aria-orientation": "vertical",
-"aria-label": "Width of the detail",
-tabIndex: 0,
-"aria-valuenow": width || Math.round(480),
-"aria-valuemin": DETAIL_MIN,
-"aria-valuemax": DETAIL_MAX,
-onPointerDown: (event) => event.currentTarget.setPointerCapture(event.pointerId),
-onPointerMove: (event) => {
+class: "session-split", ref: box, children: [timeline, a("div", {
+class: "handle", role: "separator", "aria-orientation": "vertical", "aria-label": "Width of the detail", tabIndex: 0, "aria-valuenow": width || Math.round(480), "aria-valuemin": DETAIL_MIN, "aria-valuemax": DETAIL_MAX, onPointerDown: (event) => event.currentTarget.setPointerCapture(event.pointerId), onPointerMove: (event) => {
 if (event.buttons & 1 && box.current) set(box.current.getBoundingClientRect().right - event.clientX);
-},
-onKeyDown: (event) => {
+}, onKeyDown: (event) => {
 if (event.key === "ArrowLeft") set(now() + 24);
 else if (event.key === "ArrowRight") set(now() - 24);
 else return;
 event.preventDefault();
 event.stopPropagation();
 }
-}),
-a("aside", {
-class: "detail",
-"aria-label": "The step",
-tabIndex: 0,
-children: detail
-})
-]
+}), a("aside", {
+class: "detail", "aria-label": "The step", tabIndex: 0, children: detail
+})]
 });
 }
 var EFFECT = /^(?:edited|wrote|added|deleted) (.+)$/s;
@@ -15074,9 +11286,7 @@ if (step === null || !isEdit(step)) continue;
 const paths = changedPaths(step);
 for (const path of paths) {
 const file = files.get(path) ?? files.set(path, {
-path,
-edits: [],
-lines: [0, 0]
+path, edits: [], lines: [0, 0]
 }).get(path);
 file.edits.push(entry);
 if (paths.length === 1) file.lines = [file.lines[0] + (step.lines?.[0] ?? 0), file.lines[1] + (step.lines?.[1] ?? 0)];
@@ -15096,96 +11306,48 @@ var EDITS_SHOWN = 25;
 function FilesView({ parts: [chain = "", wanted = ""] }) {
 const now = useSession(chain);
 if (now.state === "none") return a($, { children: [a("h1", { children: "Files" }), a(Empty, {
-command: "aver ingest --all",
-children: [
-"This chain is no session of a coding agent, so no file is known. ",
-a("a", {
-href: link("chain", chain),
-children: "Read the chain"
-}),
-", or record sessions:"
-]
+command: "aver ingest --all", children: ["This chain is no session of a coding agent, so no file is known. ", a("a", {
+href: link("chain", chain), children: "Read the chain"
+}), ", or record sessions:"]
 })] });
 if (now.state !== "done") return a(SessionProblem, {
-now,
-chain
+now, chain
 });
 return a(Files, {
-chain,
-wanted,
-reading: now.reading
+chain, wanted, reading: now.reading
 });
 }
 function Files({ chain, wanted, reading }) {
 const files = w$2(() => listFiles(reading.entries), [reading]);
 const chosen = files.find((file) => file.path === wanted) ?? files[0];
 return a("section", {
-class: "files-view",
-children: [
-a("h1", { children: ["Files of ", a(Text, { children: reading.totals.title || reading.totals.session })] }),
-a("p", {
-class: "beside",
-children: [
-a("a", {
-href: link("s", chain),
-children: "The session"
-}),
-" · ",
-plural$1(files.length, "file"),
-" changed by ",
-plural$1(reading.totals.edits, "edit"),
-" ",
-a(Counts, { lines: [reading.totals.linesAdded, reading.totals.linesRemoved] })
-]
-}),
-files.length === 0 ? a("p", {
-class: "strip",
-children: "No step of this session changed a file. Edits that failed or were denied changed none; the session shows them."
-}) : null,
-a("div", {
-class: "files-split",
-children: [a("nav", {
-"aria-label": "Files",
-children: a("ul", { children: files.map((file) => a("li", { children: a("a", {
-href: link("files", chain, file.path),
-"aria-current": file === chosen ? "true" : void 0,
-children: [a("span", {
-class: "path",
-children: a(Text, { children: file.path })
+class: "files-view", children: [a("h1", { children: ["Files of ", a(Text, { children: reading.totals.title || reading.totals.session })] }), a("p", {
+class: "beside", children: [a("a", {
+href: link("s", chain), children: "The session"
+}), " · ", plural$1(files.length, "file"), " changed by ", plural$1(reading.totals.edits, "edit"), " ", a(Counts, { lines: [reading.totals.linesAdded, reading.totals.linesRemoved] })]
+}), files.length === 0 ? a("p", {
+class: "strip", children: "No step of this session changed a file. Edits that failed or were denied changed none; the session shows them."
+}) : null, a("div", {
+class: "files-split", children: [a("nav", {
+"aria-label": "Files", children: a("ul", { children: files.map((file) => a("li", { children: a("a", {
+href: link("files", chain, file.path), "aria-current": file === chosen ? "true" : void 0, children: [a("span", {
+class: "path", children: a(Text, { children: file.path })
 }), a("span", {
-class: "beside",
-children: [
-plural$1(file.edits.length, "edit"),
-" ",
-a(Counts, { lines: file.lines[0] || file.lines[1] ? file.lines : null })
-]
+class: "beside", children: [plural$1(file.edits.length, "edit"), " ", a(Counts, { lines: file.lines[0] || file.lines[1] ? file.lines : null })]
 })]
 }) }, file.path)) })
 }), chosen ? a(FileChanges, { file: chosen }, chosen.path) : null]
-})
-]
+})]
 });
 }
 function FileChanges({ file }) {
 const [shown, setShown] = d$2(EDITS_SHOWN);
 return a("div", {
-class: "file-changes",
-children: [
-a("h2", { children: a(Text, { children: file.path }) }),
-file.edits.slice(0, shown).map((entry) => a(FileChange, {
-entry,
-path: file.path
-}, `${entry.chain} ${entry.place}`)),
-file.edits.length > shown ? a("button", {
-type: "button",
-onClick: () => setShown(shown + EDITS_SHOWN),
-children: [
-"Show ",
-Math.min(EDITS_SHOWN, file.edits.length - shown),
-" more changes"
-]
-}) : null
-]
+class: "file-changes", children: [a("h2", { children: a(Text, { children: file.path }) }), file.edits.slice(0, shown).map((entry) => a(FileChange, {
+entry, path: file.path
+}, `${entry.chain} ${entry.place}`)), file.edits.length > shown ? a("button", {
+type: "button", onClick: () => setShown(shown + EDITS_SHOWN), children: ["Show ", Math.min(EDITS_SHOWN, file.edits.length - shown), " more changes"]
+}) : null]
 });
 }
 function FileChange({ entry, path }) {
@@ -15204,36 +11366,19 @@ isCurrent = false;
 }, [entry]);
 const title = entry.step === null ? "" : stepSummary(entry.step);
 return a("section", {
-class: "file-change",
-children: [
-a("h3", { children: [
-entry.step?.at ? a(Time, {
-short: true,
-children: entry.step.at
-}) : null,
-" ",
-a("a", {
-href: recordAddress(entry),
-children: a(Text, { children: title })
-})
-] }),
-words ? a("p", {
-class: "finding failed",
-role: "alert",
-children: a(Text, { children: words })
-}) : null,
-step === null && !words ? a("div", {
-class: "placeholder tall",
-"aria-busy": "true"
-}) : null,
-step === null ? null : typeof step.diff === "string" ? a(DiffView, {
-diff: diffOfFile(step.diff, path),
-title: path
+class: "file-change", children: [a("h3", { children: [entry.step?.at ? a(Time, {
+short: true, children: entry.step.at
+}) : null, " ", a("a", {
+href: recordAddress(entry), children: a(Text, { children: title })
+})] }), words ? a("p", {
+class: "finding failed", role: "alert", children: a(Text, { children: words })
+}) : null, step === null && !words ? a("div", {
+class: "placeholder tall", "aria-busy": "true"
+}) : null, step === null ? null : typeof step.diff === "string" ? a(DiffView, {
+diff: diffOfFile(step.diff, path), title: path
 }) : step.diff === null ? a("p", {
-class: "beside",
-children: "The record has no diff of this change."
-}) : a(Output, { value: step.diff })
-]
+class: "beside", children: "The record has no diff of this change."
+}) : a(Output, { value: step.diff })]
 });
 }
 // src/views/keys/owners.ts
@@ -15242,9 +11387,7 @@ async function readOwners() {
 const owners = new Map();
 const listed = (await server.value?.api.json("keys").catch(() => null))?.keys ?? [];
 for (const { public_key, identity, status } of listed) owners.set(public_key.slice(0, 16), {
-identity,
-isRetired: status !== "active" && status !== "trusted",
-from: "the server"
+identity, isRetired: status !== "active" && status !== "trusted", from: "the server"
 });
 for (const { id } of contents.value?.chains ?? []) if (id === "keys" || id.startsWith("approvers.")) await collectOwners(id, owners);
 return owners;
@@ -15269,39 +11412,28 @@ const statements = at(content, "authority", "chain");
 const enrolled = Array.isArray(statements) ? asText(at(statements[0], "content", "public_key")) : "";
 const [identity, key] = [asText(result.get("identity")), asText(result.get("public_key")) || enrolled];
 if (identity && key) owners.set(key.slice(0, 16), {
-identity,
-isRetired: false,
-from: `the chain ${chain}`
+identity, isRetired: false, from: `the chain ${chain}`
 });
 const before = owners.get(asText(result.get("replaces")));
 if (before) owners.set(asText(result.get("replaces")), {
-...before,
-isRetired: true
+...before, isRetired: true
 });
 }
 // src/views/keys/keys.tsx
 function Whole({ value }) {
 return a("code", {
-class: "whole",
-children: visible(value.replace(/(.{16})/g, "$1 ").trim())
+class: "whole", children: visible(value.replace(/(.{16})/g, "$1 ").trim())
 });
 }
 function OwnerCell({ owner }) {
 if (owner === void 0) return a("td", {
-class: "soft",
-children: "nobody says"
+class: "soft", children: "nobody says"
 });
-return a("td", { children: [
-a(Text, { children: owner.identity }),
-owner.isRetired ? a($, { children: [" ", a("span", {
-class: "word",
-children: "retired"
-})] }) : null,
-a("p", {
-class: "beside tight",
-children: ["says ", a(Text, { children: owner.from })]
-})
-] });
+return a("td", { children: [a(Text, { children: owner.identity }), owner.isRetired ? a($, { children: [" ", a("span", {
+class: "word", children: "retired"
+})] }) : null, a("p", {
+class: "beside tight", children: ["says ", a(Text, { children: owner.from })]
+})] });
 }
 function storageWords() {
 if (location.protocol === "file:") return "This page was opened from a file, where pages share one store. Pins hold until you close it.";
@@ -15312,48 +11444,22 @@ var RECORDS_MAX = 200;
 function KeyRecords() {
 const isThere = contents.value?.chains.some((chain) => chain.id === "keys") ?? false;
 const answer = useAnswer(() => isThere ? connection.ask({
-type: "rows",
-chain: "keys",
-start: 0,
-stop: RECORDS_MAX
+type: "rows", chain: "keys", start: 0, stop: RECORDS_MAX
 }) : Promise.resolve(null), [contents.value]);
 if (!isThere) return null;
-return a("section", { children: [
-a("h2", { children: "Recorded in the keys chain" }),
-answer.state === "failed" ? a(Problem, {
-words: answer.words,
-retry: answer.retry
-}) : null,
-answer.state === "loading" ? a(Loading, {
-rows: 2,
-words: "Reading the keys chain"
-}) : null,
-answer.value ? a("div", {
-class: "scroll",
-tabIndex: 0,
-role: "region",
-"aria-label": "Records of the keys chain",
-children: a("table", {
-class: "plain",
-children: a("tbody", { children: answer.value.rows.map((row) => a("tr", { children: [
-a("td", { children: a(Time, { children: row.at }) }),
-a("td", { children: row.kind }),
-a("td", { children: a("a", {
-href: recordLink("keys", row),
-children: a(Text, { children: row.problem || row.summary })
-}) })
-] }, row.place)) })
+return a("section", { children: [a("h2", { children: "Recorded in the keys chain" }), answer.state === "failed" ? a(Problem, {
+words: answer.words, retry: answer.retry
+}) : null, answer.state === "loading" ? a(Loading, {
+rows: 2, words: "Reading the keys chain"
+}) : null, answer.value ? a("div", {
+class: "scroll", tabIndex: 0, role: "region", "aria-label": "Records of the keys chain", children: a("table", {
+class: "plain", children: a("tbody", { children: answer.value.rows.map((row) => a("tr", { children: [a("td", { children: a(Time, { children: row.at }) }), a("td", { children: row.kind }), a("td", { children: a("a", {
+href: recordLink("keys", row), children: a(Text, { children: row.problem || row.summary })
+}) })] }, row.place)) })
 })
-}) : null,
-answer.value && answer.value.total > RECORDS_MAX ? a("p", { children: a("a", {
-href: link("chain", "keys"),
-children: [
-"All ",
-answer.value.total,
-" records"
-]
-}) }) : null
-] });
+}) : null, answer.value && answer.value.total > RECORDS_MAX ? a("p", { children: a("a", {
+href: link("chain", "keys"), children: ["All ", answer.value.total, " records"]
+}) }) : null] });
 }
 function KeysView(_) {
 const [given, setGiven] = d$2("");
@@ -15379,177 +11485,82 @@ const came = contents.value?.keys ?? [];
 const pq = new Map(contents.value?.pqKeys ?? []);
 const owners = useAnswer(readOwners, [contents.value]).value ?? new Map();
 const source = thing.value?.live ? "The server says" : "Came with the records";
-return a($, { children: [
-a("h1", { children: "Keys" }),
-a("p", { children: "A key that came with the records proves nothing: whoever made the records could have put it there. Pin only a key that you compared with its owner, by another way." }),
-a("section", { children: [
-a("h2", { children: "Pinned by you" }),
-pins.value.length ? a("div", {
-class: "scroll",
-tabIndex: 0,
-role: "region",
-"aria-label": "Pinned keys",
-children: a("table", {
-class: "plain keys",
-children: [a("thead", { children: a("tr", { children: [
-a("th", {
-scope: "col",
-children: "Owner"
-}),
-a("th", {
-scope: "col",
-children: "Key"
-}),
-a("th", {
-scope: "col",
-children: "From"
-}),
-a("th", {
-scope: "col",
-children: "When"
-}),
-a("th", {
-scope: "col",
-children: a("span", {
-class: "hidden",
-children: "Unpin"
+return a($, { children: [a("h1", { children: "Keys" }), a("p", { children: "A key that came with the records proves nothing: whoever made the records could have put it there. Pin only a key that you compared with its owner, by another way." }), a("section", { children: [a("h2", { children: "Pinned by you" }), pins.value.length ? a("div", {
+class: "scroll", tabIndex: 0, role: "region", "aria-label": "Pinned keys", children: a("table", {
+class: "plain keys", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "Owner"
+}), a("th", {
+scope: "col", children: "Key"
+}), a("th", {
+scope: "col", children: "From"
+}), a("th", {
+scope: "col", children: "When"
+}), a("th", {
+scope: "col", children: a("span", {
+class: "hidden", children: "Unpin"
 })
-})
-] }) }), a("tbody", { children: pins.value.map((pin) => a("tr", { children: [
-a(OwnerCell, { owner: owners.get(pin.publicKey.slice(0, 16)) }),
-a("td", { children: [a(Whole, { value: pin.publicKey }), pin.publicKeyPq ? a("p", {
-class: "beside tight",
-children: "with an ML-DSA-65 half"
-}) : null] }),
-a("td", { children: a(Text, { children: pin.origin }) }),
-a("td", { children: a(Time, { children: pin.at }) }),
-a("td", { children: a("button", {
-type: "button",
-class: "small",
-"aria-label": `Unpin ${pin.publicKey.slice(0, 16)}`,
-onClick: () => {
+})] }) }), a("tbody", { children: pins.value.map((pin) => a("tr", { children: [a(OwnerCell, { owner: owners.get(pin.publicKey.slice(0, 16)) }), a("td", { children: [a(Whole, { value: pin.publicKey }), pin.publicKeyPq ? a("p", {
+class: "beside tight", children: "with an ML-DSA-65 half"
+}) : null] }), a("td", { children: a(Text, { children: pin.origin }) }), a("td", { children: a(Time, { children: pin.at }) }), a("td", { children: a("button", {
+type: "button", class: "small", "aria-label": `Unpin ${pin.publicKey.slice(0, 16)}`, onClick: () => {
 unpinKey(pin.publicKey);
 verifyThing();
-},
-children: "Unpin"
-}) })
-] }, pin.publicKey)) })]
+}, children: "Unpin"
+}) })] }, pin.publicKey)) })]
 })
 }) : a(Empty, {
-command: "aver keys export",
-children: "None. Signatures are not checked until you pin a key. Its owner prints it by this command."
-}),
-a("form", {
+command: "aver keys export", children: "None. Signatures are not checked until you pin a key. Its owner prints it by this command."
+}), a("form", {
 onSubmit: (event) => {
 event.preventDefault();
 add(given, "pasted");
-},
-children: [a("label", { children: [
-"Paste a key: 64 hex digits, or the text of a key export",
-a("br", {}),
-a("textarea", {
-rows: 3,
-value: given,
-onInput: (event) => setGiven(event.currentTarget.value),
-spellcheck: false,
-autocomplete: "off",
-"data-testid": "key"
-})
-] }), a("p", { children: [
-a("button", {
-type: "submit",
-"data-testid": "pin",
-children: "Pin it"
-}),
-" ",
-a("label", {
-class: "button",
-children: ["Choose a file", a("input", {
-type: "file",
-class: "hidden",
-onChange: (event) => {
+}, children: [a("label", { children: ["Paste a key: 64 hex digits, or the text of a key export", a("br", {}), a("textarea", {
+rows: 3, value: given, onInput: (event) => setGiven(event.currentTarget.value), spellcheck: false, autocomplete: "off", "data-testid": "key"
+})] }), a("p", { children: [a("button", {
+type: "submit", "data-testid": "pin", children: "Pin it"
+}), " ", a("label", {
+class: "button", children: ["Choose a file", a("input", {
+type: "file", class: "hidden", onChange: (event) => {
 const file = event.currentTarget.files?.[0];
 if (file) file.text().then((text) => add(text, `from ${file.name}`));
 }
 })]
+})] })]
+}), words ? a(Problem, { words }) : null, a("p", {
+class: "good", role: "status", children: done
+}), a("p", {
+class: "beside", children: storageWords()
+})] }), a(KeyRecords, {}), a("section", { children: [a("h2", { children: source }), came.length ? a("div", {
+class: "scroll", tabIndex: 0, role: "region", "aria-label": "Keys that came along", children: a("table", {
+class: "plain keys", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "Owner"
+}), a("th", {
+scope: "col", children: "Key"
+}), a("th", {
+scope: "col", children: "State"
+}), a("th", {
+scope: "col", children: a("span", {
+class: "hidden", children: "Pin"
 })
-] })]
-}),
-words ? a(Problem, { words }) : null,
-a("p", {
-class: "good",
-role: "status",
-children: done
-}),
-a("p", {
-class: "beside",
-children: storageWords()
-})
-] }),
-a(KeyRecords, {}),
-a("section", { children: [a("h2", { children: source }), came.length ? a("div", {
-class: "scroll",
-tabIndex: 0,
-role: "region",
-"aria-label": "Keys that came along",
-children: a("table", {
-class: "plain keys",
-children: [a("thead", { children: a("tr", { children: [
-a("th", {
-scope: "col",
-children: "Owner"
-}),
-a("th", {
-scope: "col",
-children: "Key"
-}),
-a("th", {
-scope: "col",
-children: "State"
-}),
-a("th", {
-scope: "col",
-children: a("span", {
-class: "hidden",
-children: "Pin"
-})
-})
-] }) }), a("tbody", { children: came.map(([fingerprint, key]) => a("tr", { children: [
-a(OwnerCell, { owner: owners.get(fingerprint) }),
-a("td", { children: [
-a(Whole, { value: key }),
-" ",
-a(Copy, {
-text: key,
-label: "copy"
-})
-] }),
-a("td", { children: isPinned(key) ? a("span", {
-class: "good",
-children: "pinned"
+})] }) }), a("tbody", { children: came.map(([fingerprint, key]) => a("tr", { children: [a(OwnerCell, { owner: owners.get(fingerprint) }), a("td", { children: [a(Whole, { value: key }), " ", a(Copy, {
+text: key, label: "copy"
+})] }), a("td", { children: isPinned(key) ? a("span", {
+class: "good", children: "pinned"
 }) : a("span", {
-class: "warn",
-children: "not pinned, not used"
-}) }),
-a("td", { children: isPinned(key) ? null : a("button", {
-type: "button",
-class: "small",
-onClick: () => {
+class: "warn", children: "not pinned, not used"
+}) }), a("td", { children: isPinned(key) ? null : a("button", {
+type: "button", class: "small", onClick: () => {
 try {
-pinAll([new PublicKey(key, pq.get(fingerprint) ?? "")], thing.value?.live ? "listed by the server, and compared by you" : "came with the records, and compared by you");
+pinAll([checkUsable(new PublicKey(key, pq.get(fingerprint) ?? ""))], thing.value?.live ? "listed by the server, and compared by you" : "came with the records, and compared by you");
 } catch (error) {
 setWords(error.message);
 }
-},
-children: "I compared it: pin it"
-}) })
-] }, fingerprint)) })]
+}, children: "I compared it: pin it"
+}) })] }, fingerprint)) })]
 })
 }) : a("p", {
-class: "soft",
-children: "No key came along."
-})] })
-] });
+class: "soft", children: "No key came along."
+})] })] });
 }
 // src/views/meta/meta.tsx
 var ROW_HEIGHT = 40;
@@ -15566,22 +11577,13 @@ return findingsOf(entry.chain).some((one) => one.check === "meta" && one.status 
 }
 function Standing({ entry }) {
 const wrong = wrongWords(entry);
-if (wrong) return a($, { children: [
-a(Mark, { name: "failed" }),
-" ",
-a("strong", {
-class: "bad",
-children: wrong
-})
-] });
+if (wrong) return a($, { children: [a(Mark, { name: "failed" }), " ", a("strong", {
+class: "bad", children: wrong
+})] });
 const now = judgementOf(entry.chain);
 const isSigned = now.state === "done" && now.verdict.checks.some((check) => check.name === "signature" && check.status === "passed");
 const more = (entry.here ?? 0) - entry.count;
-return a($, { children: [
-a(Mark, { name: now.state !== "done" ? "not judged" : isSigned ? "verified" : "qualified" }),
-" ",
-a("span", { children: more > 0 ? `${count$1(more)} more since` : "as recorded" })
-] });
+return a($, { children: [a(Mark, { name: now.state !== "done" ? "not judged" : isSigned ? "verified" : "qualified" }), " ", a("span", { children: more > 0 ? `${count$1(more)} more since` : "as recorded" })] });
 }
 function rank(entry) {
 return wrongWords(entry) ? 0 : (entry.here ?? 0) > entry.count ? 1 : 2;
@@ -15593,125 +11595,64 @@ const heights = w$2(() => Array(entries.length).fill(isPhone() ? PHONE_ROW_HEIGH
 const recorded = new Set(entries.map((entry) => entry.chain));
 const others = (contents.value?.chains ?? []).filter((chain) => !recorded.has(chain.id) && chain.id !== "meta");
 return a("section", {
-class: "fills",
-children: [
-a("h1", { children: "Meta" }),
-a("p", { children: "The ledger notes in its meta chain how long each chain is. A chain that is shorter than its note was cut; one that is longer has grown, which is normal." }),
-answer.state === "failed" ? a(Problem, {
-words: answer.words,
-retry: answer.retry
-}) : null,
-answer.state === "loading" ? a(Loading, {
-rows: 8,
-words: "Reading the meta chain"
-}) : null,
-answer.value && !answer.value.records ? contents.value?.format === "ledger" ? a(Empty, {
-command: "aver checkpoint",
-children: "There is no meta chain in this ledger yet. Closing a chain or a checkpoint begins it."
+class: "fills", children: [a("h1", { children: "Meta" }), a("p", { children: "The ledger notes in its meta chain how long each chain is. A chain that is shorter than its note was cut; one that is longer has grown, which is normal." }), answer.state === "failed" ? a(Problem, {
+words: answer.words, retry: answer.retry
+}) : null, answer.state === "loading" ? a(Loading, {
+rows: 8, words: "Reading the meta chain"
+}) : null, answer.value && !answer.value.records ? contents.value?.format === "ledger" ? a(Empty, {
+command: "aver checkpoint", children: "There is no meta chain in this ledger yet. Closing a chain or a checkpoint begins it."
 }) : a(Empty, {
-command: "aver export --out DIR",
-children: "There is no meta chain in it. A bundle of some chains only has none; this exports all of them, with meta."
-}) : null,
-answer.value?.records && !entries.length ? a(Empty, {
-command: "aver checkpoint",
-children: "The meta chain records no chain yet. Closing a chain or a checkpoint adds an entry."
-}) : null,
-entries.length ? a($, { children: [
-a("p", {
-class: "beside",
-children: [
-plural$1(answer.value?.records ?? 0, "entry", "entries"),
-"; the latest about each chain counts. ",
-answer.value?.isCut ? "Only the first are listed. " : "",
-a("a", {
-href: link("chain", "meta"),
-children: "The chain itself"
-}),
-others.length ? ` · ${plural$1(others.length, "chain")} not recorded yet` : ""
-]
-}),
-a("div", {
-class: "meta-row heads",
-"aria-hidden": "true",
-children: [
-a("span", { children: "Standing" }),
-a("span", { children: "Chain" }),
-a("span", {
-class: "number",
-children: "Recorded"
-}),
-a("span", {
-class: "number",
-children: "Here"
-}),
-a("span", {
-class: "hash",
-children: "Head then"
-}),
-a("span", {
-class: "when",
-children: "Noted"
-})
-]
-}),
-a("div", {
-class: "grow",
-children: a(VirtualRows, {
-heights,
-label: "Chains that meta knows",
-row: (at) => {
+command: "aver export --out DIR", children: "There is no meta chain in it. A bundle of some chains only has none; this exports all of them, with meta."
+}) : null, answer.value?.records && !entries.length ? a(Empty, {
+command: "aver checkpoint", children: "The meta chain records no chain yet. Closing a chain or a checkpoint adds an entry."
+}) : null, entries.length ? a($, { children: [a("p", {
+class: "beside", children: [plural$1(answer.value?.records ?? 0, "entry", "entries"), "; the latest about each chain counts. ", answer.value?.isCut ? "Only the first are listed. " : "", a("a", {
+href: link("chain", "meta"), children: "The chain itself"
+}), others.length ? ` · ${plural$1(others.length, "chain")} not recorded yet` : ""]
+}), a("div", {
+class: "meta-row heads", "aria-hidden": "true", children: [a("span", { children: "Standing" }), a("span", { children: "Chain" }), a("span", {
+class: "number", children: "Recorded"
+}), a("span", {
+class: "number", children: "Here"
+}), a("span", {
+class: "hash", children: "Head then"
+}), a("span", {
+class: "when", children: "Noted"
+})]
+}), a("div", {
+class: "grow", children: a(VirtualRows, {
+heights, label: "Chains that meta knows", row: (at) => {
 const entry = entries[at];
 return a("div", {
-class: "meta-row",
-children: [
-a("span", {
-class: "state",
-children: a(Standing, { entry })
-}),
-a("span", {
-class: "what",
-children: entry.here === null ? a(Text, { children: entry.chain }) : a("a", {
-href: link("chain", entry.chain),
-children: a(Text, { children: entry.chain })
+class: "meta-row", children: [a("span", {
+class: "state", children: a(Standing, { entry })
+}), a("span", {
+class: "what", children: entry.here === null ? a(Text, { children: entry.chain }) : a("a", {
+href: link("chain", entry.chain), children: a(Text, { children: entry.chain })
 })
-}),
-a("span", {
-class: "number",
-children: count$1(entry.count)
-}),
-a("span", {
-class: "number",
-children: countHere(entry) === null ? "–" : count$1(countHere(entry) ?? 0)
-}),
-a("span", {
-class: "hash",
-children: entry.hash ? a(Hex, { children: entry.hash }) : null
-}),
-a("span", {
-class: "when",
-children: a(Time, { children: entry.at })
-})
-]
+}), a("span", {
+class: "number", children: count$1(entry.count)
+}), a("span", {
+class: "number", children: countHere(entry) === null ? "–" : count$1(countHere(entry) ?? 0)
+}), a("span", {
+class: "hash", children: entry.hash ? a(Hex, { children: entry.hash }) : null
+}), a("span", {
+class: "when", children: a(Time, { children: entry.at })
+})]
 });
 }
 })
-})
-] }) : null,
-a("p", {
-class: "beside",
-children: "These are the words of the meta chain. The verdict has compared each with the records where there is a tick."
-})
-]
+})] }) : null, a("p", {
+class: "beside", children: "These are the words of the meta chain. The verdict has compared each with the records where there is a tick."
+})]
 });
 }
 // src/views/more/more.tsx
 function MoreView() {
 const shown = VIEWS.filter((view) => view.rail !== "none" && (view.needs !== "records" || contents.value !== null));
 return a($, { children: [a("h1", { children: "All views" }), a("ul", {
-class: "entries",
-children: shown.map((view) => a("li", { children: a("a", {
-href: link(...view.route ? [view.route] : []),
-children: view.title
+class: "entries", children: shown.map((view) => a("li", { children: a("a", {
+href: link(...view.route ? [view.route] : []), children: view.title
 }) }, view.route))
 })] });
 }
@@ -15727,17 +11668,13 @@ const folder = path.split("/", 1)[0];
 return asFolder(folder, files.map((file) => [file.webkitRelativePath.slice(folder.length + 1), file]));
 }
 if (files.length === 1) return {
-name: first.name,
-files: [[first.name, first]],
-isFolder: false
+name: first.name, files: [[first.name, first]], isFolder: false
 };
 return asFolder("the chosen files", files.map((file) => [file.name, file]));
 }
 function asFolder(name, files) {
 return {
-name,
-files,
-isFolder: true
+name, files, isFolder: true
 };
 }
 async function fromDrop(transfer) {
@@ -15778,121 +11715,139 @@ if (found !== null) show(found);
 if (input) input.value = "";
 };
 return a("section", {
-class: "open",
-children: [
-a("h1", { children: "See it, and prove it here" }),
-a("p", { children: "Choose a record, and this page judges it in your browser. Nothing leaves your machine, and no server is asked." }),
-a("div", {
-class: `drop${isOver ? " over" : ""}`,
-onDragOver: (event) => {
+class: "open", children: [a("h1", { children: "See it, and prove it here" }), a("p", { children: "Choose a record, and this page judges it in your browser. Nothing leaves your machine, and no server is asked." }), a("div", {
+class: `drop${isOver ? " over" : ""}`, onDragOver: (event) => {
 event.preventDefault();
 setOver(true);
-},
-onDragLeave: () => setOver(false),
-onDrop: (event) => {
+}, onDragLeave: () => setOver(false), onDrop: (event) => {
 event.preventDefault();
 setOver(false);
 if (event.dataTransfer) fromDrop(event.dataTransfer).then((found) => found && show(found));
-},
-children: [
-a("p", {
-class: "large",
-children: "Drop a bundle's folder or a file here"
-}),
-a("p", { children: [
-a("button", {
-type: "button",
-onClick: () => folder.current?.click(),
-children: "Choose a folder"
-}),
-" ",
-a("button", {
-type: "button",
-onClick: () => files.current?.click(),
-children: "Choose a file"
-})
-] }),
-a("input", {
-ref: files,
-type: "file",
-multiple: true,
-hidden: true,
-"data-testid": "files",
-onChange: () => take(files.current)
-}),
-a("input", {
+}, children: [a("p", {
+class: "large", children: "Drop a bundle's folder or a file here"
+}), a("p", { children: [a("button", {
+type: "button", onClick: () => folder.current?.click(), children: "Choose a folder"
+}), " ", a("button", {
+type: "button", onClick: () => files.current?.click(), children: "Choose a file"
+})] }), a("input", {
+ref: files, type: "file", multiple: true, hidden: true, "data-testid": "files", onChange: () => take(files.current)
+}), a("input", {
 ref: (element) => {
 element?.setAttribute("webkitdirectory", "");
 folder.current = element;
-},
-type: "file",
-hidden: true,
-"data-testid": "folder",
-onChange: () => take(folder.current)
-})
-]
-}),
-opening.value ? a("p", {
-class: "strip",
-role: "status",
-children: [a(Text, { children: opening.value }), " …"]
-}) : null,
-problem.value ? a("div", {
-class: "finding failed",
-role: "alert",
-children: a("p", { children: [
-a("strong", { children: "Not judged." }),
-" ",
-a(Text, { children: problem.value })
-] })
-}) : null,
-a("h2", { children: "What it judges" }),
-a("table", {
-class: "plain",
-children: a("tbody", { children: [
-a("tr", { children: [a("th", {
-scope: "row",
-children: "a bundle's folder"
-}), a("td", { children: [
-"what ",
-a("code", { children: "aver export --out DIR" }),
-" and agent-capsule write: ",
-a("code", { children: "index.json" }),
-" and one file per chain"
-] })] }),
-a("tr", { children: [a("th", {
-scope: "row",
-children: "one chain"
-}), a("td", { children: "a file of such a folder" })] }),
-a("tr", { children: [a("th", {
-scope: "row",
-children: "capsules"
-}), a("td", { children: "one, an array, or one on each line, as JSON" })] }),
-a("tr", { children: [a("th", {
-scope: "row",
-children: "a sealed run"
-}), a("td", { children: [
-a("code", { children: ".cap" }),
-" of Aver and of CapSeal, ",
-a("code", { children: "actions.jsonl" }),
-", a proof that a run has an action"
-] })] }),
-a("tr", { children: [a("th", {
-scope: "row",
-children: "a report"
-}), a("td", { children: [
-"the page that ",
-a("code", { children: "aver report" }),
-" writes, with the records inside"
-] })] }),
-a("tr", { children: [a("th", {
-scope: "row",
-children: "anything else"
-}), a("td", { children: ["a ledger, a database, a checkpoint, an act: ", a("code", { children: "aver verify FILE" })] })] })
-] })
-})
-]
+}, type: "file", hidden: true, "data-testid": "folder", onChange: () => take(folder.current)
+})]
+}), opening.value ? a("p", {
+class: "strip", role: "status", children: [a(Text, { children: opening.value }), " …"]
+}) : null, problem.value ? a("div", {
+class: "finding failed", role: "alert", children: a("p", { children: [a("strong", { children: "Not judged." }), " ", a(Text, { children: problem.value })] })
+}) : null, a("h2", { children: "What it judges" }), a("table", {
+class: "plain", children: a("tbody", { children: [a("tr", { children: [a("th", {
+scope: "row", children: "a bundle's folder"
+}), a("td", { children: ["what ", a("code", { children: "aver export --out DIR" }), " and agent-capsule write: ", a("code", { children: "index.json" }), " and one file per chain"] })] }), a("tr", { children: [a("th", {
+scope: "row", children: "one chain"
+}), a("td", { children: "a file of such a folder" })] }), a("tr", { children: [a("th", {
+scope: "row", children: "capsules"
+}), a("td", { children: "one, an array, or one on each line, as JSON" })] }), a("tr", { children: [a("th", {
+scope: "row", children: "a sealed run"
+}), a("td", { children: [a("code", { children: ".cap" }), " of Aver and of CapSeal, ", a("code", { children: "actions.jsonl" }), ", a proof that a run has an action"] })] }), a("tr", { children: [a("th", {
+scope: "row", children: "a report"
+}), a("td", { children: ["the page that ", a("code", { children: "aver report" }), " writes, with the records inside"] })] }), a("tr", { children: [a("th", {
+scope: "row", children: "anything else"
+}), a("td", { children: ["a ledger, a database, a checkpoint, an act: ", a("code", { children: "aver verify FILE" })] })] })] })
+})]
 });
+}
+// src/worker/rows.ts
+var SUMMARY_MAX = 240;
+function text(value) {
+if (typeof value === "string") return value;
+return value instanceof JsonNumber ? value.text : "";
+}
+function safeContent(record) {
+try {
+return record.canonical.isWellFormed() ? readJson(record.canonical) : void 0;
+} catch (error) {
+if (error instanceof BadInput) return void 0;
+throw error;
+}
+}
+function describeRow(item, place) {
+const bare = {
+place, sequence: "", hash: "", at: "", type: "", kind: "", summary: "", status: "", tool: "", authority: "", tokens: ""
+};
+if (item instanceof BadInput) return {
+...bare, problem: item.message
+};
+const content = safeContent(item);
+if (!(content instanceof Map)) return {
+...bare, hash: item.hash, at: item.signed_at, problem: "this is no capsule"
+};
+const calls = at(content, "execution", "tool_calls");
+const usage = at(content, "execution", "resources_used");
+const request = text(at(content, "trigger", "request"));
+const summary = text(at(content, "outcome", "summary")) || text(at(content, "reasoning", "analysis")) || request;
+const [tokensIn, tokensOut] = ["tokens_in", "tokens_out"].map((name) => text(at(usage, name)));
+return {
+place, sequence: text(at(content, "sequence")), hash: item.hash, at: text(at(content, "trigger", "timestamp")) || item.signed_at, type: text(at(content, "type")), kind: readKind(content), summary: summary.slice(0, SUMMARY_MAX), status: text(at(content, "outcome", "status")), tool: Array.isArray(calls) ? text(at(calls[0], "tool")) : "", authority: text(at(content, "authority", "type")), tokens: tokensIn || tokensOut ? `${tokensIn || 0} → ${tokensOut || 0}` : "", problem: ""
+};
+}
+// src/worker/activity.ts
+var COUNTED_MAX$1 = 2e5;
+var DENIALS_MAX = 8;
+var OWN = new Set(["meta", "keys"]);
+var ABORTED_KIND = "protocol.session_aborted";
+async function countActivity(library) {
+const days = new Map();
+let denials = [];
+const audits = [];
+let records = 0;
+for (const { id: chain } of library.chains) {
+if (OWN.has(chain)) continue;
+let place = -1;
+for await (const items of library.readBatches(chain)) for (const item of items) {
+place++;
+if (records++ >= COUNTED_MAX$1) return {
+days: sortDays(days), denials, audits, records: COUNTED_MAX$1, isCut: true
+};
+if (item instanceof BadInput) continue;
+const content = safeContent(item);
+const day = (text(at(content, "trigger", "timestamp")) || item.signed_at).slice(0, 10);
+if (!/^\d{4}-\d\d-\d\d$/.test(day)) continue;
+const sum = days.get(day) ?? {
+day, records: 0, success: 0, failure: 0, blocked: 0, tokens: 0, cost: 0
+};
+days.set(day, sum);
+sum.records++;
+const kind = content instanceof Map ? readKind(content) : "";
+const status = kind === "protocol.session_aborted" ? "" : text(at(content, "outcome", "status"));
+if (status === "success" || status === "failure" || status === "blocked") sum[status]++;
+const usage = at(content, "execution", "resources_used");
+for (const name of ["tokens_in", "tokens_out"]) sum.tokens += numberOf(at(usage, name));
+sum.cost += numberOf(at(usage, "cost_usd"));
+if (status === "blocked") {
+denials.push({
+chain, row: describeRow(item, place)
+});
+if (denials.length > 64) denials = latest(denials);
+}
+if (kind === "protocol.verification_run_completed" && status === "failure") audits.push({
+chain, row: describeRow(item, place)
+});
+}
+}
+return {
+days: sortDays(days), denials: latest(denials), audits, records, isCut: false
+};
+}
+function numberOf(value) {
+return value instanceof JsonNumber && Number.isFinite(value.value) ? Math.max(0, value.value) : 0;
+}
+function sortDays(days) {
+return [...days.values()].sort((one, other) => one.day < other.day ? -1 : 1).slice(-366);
+}
+function latest(denials) {
+return denials.sort((one, other) => one.row.at < other.row.at ? 1 : -1).slice(0, DENIALS_MAX);
 }
 // src/source/index_answers.ts
 var SESSIONS_MAX = 5e3;
@@ -15909,116 +11864,70 @@ async function askSessions(api) {
 const sessions = [];
 for (let after = null;;) {
 const page = await ask(api, `sessions${query({
-limit: 500,
-after
+limit: 500, after
 })}`);
 if (page === null) return null;
 sessions.push(...page.sessions);
 after = page.sessions.length ? page.next : null;
 if (after === null || sessions.length >= SESSIONS_MAX) return {
-sessions,
-indexed: page.indexed
+sessions, indexed: page.indexed
 };
 }
 }
 async function askHits(api, words, limit) {
 return ask(api, `search${query({
-query: words,
-limit: Math.min(limit, 500)
+query: words, limit: Math.min(limit, 500)
 })}`);
 }
 async function askActivity(api) {
 const page = await ask(api, `counts${query({
-by: "day",
-limit: DAYS$1
+by: "day", limit: DAYS$1
 })}`);
 if (page === null) return null;
 return {
 days: page.counts.map(({ start, records, tokens_in, tokens_out, cost_usd, outcomes }) => {
 const day = {
-day: start,
-records,
-success: 0,
-failure: 0,
-blocked: 0,
-tokens: tokens_in + tokens_out,
-cost: cost_usd
+day: start, records, success: 0, failure: 0, blocked: 0, tokens: tokens_in + tokens_out, cost: cost_usd
 };
-for (const kinds of Object.values(outcomes)) for (const name of [
-"success",
-"failure",
-"blocked"
-]) day[name] += kinds[name] ?? 0;
+for (const [kind, kinds] of Object.entries(outcomes)) {
+if (kind === "protocol.session_aborted") continue;
+for (const name of ["success", "failure", "blocked"]) day[name] += kinds[name] ?? 0;
+}
 return day;
-}).reverse(),
-indexed: page.indexed
+}).reverse(), indexed: page.indexed
 };
 }
 // src/views/search/find.ts
 async function findRecords(words, limit) {
 if (!words) return {
-hits: [],
-searched: 0,
-isCut: false,
-by: "records",
-behind: 0
+hits: [], searched: 0, isCut: false, by: "records", behind: 0
 };
 const answer = server.value === null ? null : await askHits(server.value.api, words, limit);
 if (answer === null) {
 const found = await connection.ask({
-type: "search",
-words,
-limit
+type: "search", words, limit
 });
 return {
-searched: found.searched,
-isCut: found.isCut,
-by: "records",
-behind: 0,
-hits: found.hits.map(({ chain, row, excerpt }) => ({
-chain,
-place: row.place,
-sequence: row.sequence || String(row.place),
-title: row.summary,
-excerpt,
-kind: row.kind,
-tool: row.tool,
-at: row.at
+searched: found.searched, isCut: found.isCut, by: "records", behind: 0, hits: found.hits.map(({ chain, row, excerpt }) => ({
+chain, place: row.place, sequence: row.sequence || String(row.place), title: row.summary, excerpt, kind: row.kind, tool: row.tool, at: row.at
 }))
 };
 }
 const { hits, next, indexed } = answer;
 return {
 hits: hits.map(({ chain, sequence, at, call, kind, tool }) => ({
-chain,
-place: sequence,
-sequence: String(sequence),
-title: "",
-excerpt: null,
-kind,
-tool: call || tool,
-at
-})),
-searched: indexed.records,
-isCut: next !== null,
-by: "index",
-behind: Math.max(0, indexed.of_records - indexed.records)
+chain, place: sequence, sequence: String(sequence), title: "", excerpt: null, kind, tool: call || tool, at
+})), searched: indexed.records, isCut: next !== null, by: "index", behind: Math.max(0, indexed.of_records - indexed.records)
 };
 }
 async function readRow(chain, place) {
 return (await connection.ask({
-type: "rows",
-chain,
-start: place,
-stop: place + 1
+type: "rows", chain, start: place, stop: place + 1
 }).catch(() => null))?.rows[0] ?? null;
 }
 async function readHit$1(chain, place, words) {
 return connection.ask({
-type: "hit",
-chain,
-place,
-words
+type: "hit", chain, place, words
 }).catch(() => null);
 }
 // src/views/sessions/session_rows.ts
@@ -16047,11 +11956,7 @@ sessionsProblem.value = "";
 }, (error) => {
 sessionsProblem.value = error.message;
 });
-}, [
-listed,
-server.value === null ? 0 : news.value.index,
-tried.value
-]);
+}, [listed, server.value === null ? 0 : news.value.index, tried.value]);
 A$1(() => {
 let isCurrent = true;
 (async () => {
@@ -16060,14 +11965,12 @@ const chain = mainChain(group);
 const length = lengthOf(group);
 if (counted.get(chain)?.length === length) continue;
 const figures = await connection.ask({
-type: "figures",
-session: group
+type: "figures", session: group
 }).catch(() => null);
 if (!isCurrent) return;
 if (figures === null) continue;
 counted.set(chain, {
-length,
-figures: fromRecords(figures)
+length, figures: fromRecords(figures)
 });
 sessionRows.value = rowsOf(groups);
 }
@@ -16075,21 +11978,14 @@ sessionRows.value = rowsOf(groups);
 return () => {
 isCurrent = false;
 };
-}, [
-sessionRows.value === null,
-groups,
-wanted
-]);
+}, [sessionRows.value === null, groups, wanted]);
 }
 async function readSessions() {
 const answer = server.value === null ? null : await askSessions(server.value.api);
 if (answer !== null) {
 indexed.value = answer.indexed;
 sessionRows.value = answer.sessions.map((session) => ({
-tool: session.tool,
-session: session.session,
-chain: session.name,
-figures: fromIndex(session)
+tool: session.tool, session: session.session, chain: session.name, figures: fromIndex(session)
 }));
 return;
 }
@@ -16101,39 +11997,18 @@ function rowsOf(found) {
 return found.map((group) => {
 const chain = mainChain(group);
 return {
-tool: group.tool,
-session: group.session,
-chain,
-figures: counted.get(chain)?.figures ?? null
+tool: group.tool, session: group.session, chain, figures: counted.get(chain)?.figures ?? null
 };
 });
 }
 function fromRecords({ title, started, ended, actions, edits, denials, tokensIn, tokensOut, costUsd, risk, workspace }) {
 return {
-title,
-started,
-ended,
-actions,
-edits,
-denials,
-tokens: addTokens(tokensIn, tokensOut),
-costUsd,
-risk,
-workspace
+title, started, ended, actions, edits, denials, tokens: addTokens(tokensIn, tokensOut), costUsd, risk, workspace
 };
 }
 function fromIndex({ title, started, ended, actions, edits, denials, tokens_in, tokens_out, cost_usd, highest_risk, workspace }) {
 return {
-title,
-started,
-ended,
-actions,
-edits,
-denials,
-tokens: addTokens(tokens_in, tokens_out),
-costUsd: cost_usd,
-risk: highest_risk,
-workspace
+title, started, ended, actions, edits, denials, tokens: addTokens(tokens_in, tokens_out), costUsd: cost_usd, risk: highest_risk, workspace
 };
 }
 function addTokens(one, other) {
@@ -16154,122 +12029,61 @@ return [...found].sort((one, other) => end(one) < end(other) ? 1 : -1);
 // src/views/sessions/sessions.tsx
 var SHOWN_MAX = 50;
 var figure = (value) => value === void 0 || value === null ? "–" : count$1(value);
-var COLUMNS = [
-{
-name: "start",
-words: "Start",
-value: (row) => row.figures?.started ?? "",
-show: (row) => a(Time, {
-brief: true,
-children: row.figures?.started ?? ""
+var COLUMNS = [{
+name: "start", words: "Start", value: (row) => row.figures?.started ?? "", show: (row) => a(Time, {
+brief: true, children: row.figures?.started ?? ""
 })
-},
-{
-name: "actions",
-words: "Actions",
-isNumber: true,
-value: (row) => row.figures?.actions ?? -1,
-show: (row) => figure(row.figures?.actions)
-},
-{
-name: "edits",
-words: "Edits",
-isNumber: true,
-value: (row) => row.figures?.edits ?? -1,
-show: (row) => figure(row.figures?.edits)
-},
-{
-name: "tokens",
-words: "Tokens",
-isNumber: true,
-value: (row) => row.figures?.tokens ?? -1,
-show: (row) => figure(row.figures?.tokens)
-},
-{
-name: "cost",
-words: "Cost",
-isNumber: true,
-value: (row) => row.figures?.costUsd ?? -1,
-show: (row) => row.figures?.costUsd == null ? "–" : formatMoney(row.figures.costUsd)
-},
-{
-name: "denials",
-words: "Denials",
-isNumber: true,
-value: (row) => row.figures?.denials ?? -1,
-show: (row) => row.figures?.denials ? a("strong", {
-class: "bad",
-children: count$1(row.figures.denials)
+}, {
+name: "actions", words: "Actions", isNumber: true, value: (row) => row.figures?.actions ?? -1, show: (row) => figure(row.figures?.actions)
+}, {
+name: "edits", words: "Edits", isNumber: true, value: (row) => row.figures?.edits ?? -1, show: (row) => figure(row.figures?.edits)
+}, {
+name: "tokens", words: "Tokens", isNumber: true, value: (row) => row.figures?.tokens ?? -1, show: (row) => figure(row.figures?.tokens)
+}, {
+name: "cost", words: "Cost", isNumber: true, value: (row) => row.figures?.costUsd ?? -1, show: (row) => row.figures?.costUsd == null ? "–" : formatMoney(row.figures.costUsd)
+}, {
+name: "denials", words: "Denials", isNumber: true, value: (row) => row.figures?.denials ?? -1, show: (row) => row.figures?.denials ? a("strong", {
+class: "bad", children: count$1(row.figures.denials)
 }) : figure(row.figures?.denials)
-},
-{
-name: "risk",
-words: "Risk",
-isNumber: true,
-value: (row) => row.figures?.risk ?? -1,
-show: (row) => row.figures?.risk == null ? "–" : row.figures.risk.toFixed(2)
+}, {
+name: "risk", words: "Risk", isNumber: true, value: (row) => row.figures?.risk ?? -1, show: (row) => row.figures?.risk == null ? "–" : row.figures.risk.toFixed(2)
+}];
+function PhoneFacts({ row: { tool, figures } }) {
+return a("p", {
+class: "beside tight on-phone", children: [a(Text, { children: tool }), figures?.started ? a($, { children: [" · ", a(Time, {
+brief: true, children: figures.started
+})] }) : null, figures ? a($, { children: [" · ", plural$1(figures.actions, "action")] }) : null, figures?.denials ? a($, { children: [" · ", a("strong", {
+class: "bad", children: plural$1(figures.denials, "denial")
+})] }) : null]
+});
 }
-];
 function SessionTable({ rows, sorted, onSort }) {
 const box = T(null);
 useRowKeys(box);
 const head = (name, words, isNumber = false) => a("th", {
-scope: "col",
-class: `${isNumber ? "number " : ""}at-${name}`,
-"aria-sort": sorted?.replace("-", "") === name ? sorted.startsWith("-") ? "descending" : "ascending" : void 0,
-children: onSort ? a("button", {
-type: "button",
-class: "sort-by",
-onClick: () => onSort(name),
-children: [words, a("span", {
-"aria-hidden": "true",
-children: sorted === name ? " ↑" : sorted === `-${name}` ? " ↓" : ""
+scope: "col", class: `${isNumber ? "number " : ""}at-${name}`, "aria-sort": sorted?.replace("-", "") === name ? sorted.startsWith("-") ? "descending" : "ascending" : void 0, children: onSort ? a("button", {
+type: "button", class: "sort-by", onClick: () => onSort(name), children: [words, a("span", {
+"aria-hidden": "true", children: sorted === name ? " ↑" : sorted === `-${name}` ? " ↓" : ""
 })]
 }) : words
 });
 return a("div", {
-class: "scroll",
-ref: box,
-tabIndex: 0,
-role: "region",
-"aria-label": "Sessions",
-children: a("table", {
-class: "chains sessions",
-children: [a("thead", { children: a("tr", { children: [
-a("th", {
-scope: "col",
-children: "State"
-}),
-head("title", "Title"),
-a("th", {
-scope: "col",
-class: "at-tool",
-children: "Tool"
-}),
-COLUMNS.map(({ name, words, isNumber = false }) => head(name, words, isNumber))
-] }) }), a("tbody", { children: rows.map((row, at) => a("tr", { children: [
-a("td", {
-class: "state",
-children: a(ChainMark, { chain: row.chain })
-}),
-a("td", {
-class: "title",
-children: a("a", {
-"data-row": true,
-tabIndex: at === 0 ? 0 : -1,
-href: link("s", row.chain),
-children: a(Text, { children: row.figures?.title || row.session })
-})
-}),
-a("td", {
-class: "at-tool",
-children: a(Text, { children: row.tool })
-}),
-COLUMNS.map(({ name, show, isNumber }) => a("td", {
-class: `${isNumber ? "number " : ""}at-${name}`,
-children: row.figures === null ? "…" : show(row)
-}, name))
-] }, row.chain)) })]
+class: "scroll", ref: box, tabIndex: 0, role: "region", "aria-label": "Sessions", children: a("table", {
+class: "chains sessions", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "State"
+}), head("title", "Title"), a("th", {
+scope: "col", class: "at-tool", children: "Tool"
+}), COLUMNS.map(({ name, words, isNumber = false }) => head(name, words, isNumber))] }) }), a("tbody", { children: rows.map((row, at) => a("tr", { children: [a("td", {
+class: "state", children: a(ChainMark, { chain: row.chain })
+}), a("td", {
+class: "title", children: [a("a", {
+"data-row": true, tabIndex: at === 0 ? 0 : -1, href: link("s", row.chain), children: a(Text, { children: row.figures?.title || row.session })
+}), a(PhoneFacts, { row })]
+}), a("td", {
+class: "at-tool", children: a(Text, { children: row.tool })
+}), COLUMNS.map(({ name, show, isNumber }) => a("td", {
+class: `${isNumber ? "number " : ""}at-${name}`, children: row.figures === null ? "…" : show(row)
+}, name))] }, row.chain)) })]
 })
 });
 }
@@ -16302,103 +12116,46 @@ const listed = order(found.slice(0, shown), sorted);
 const groups = new Map();
 if (isByWorkspace) for (const row of listed) groups.set(row.figures?.workspace || "no workspace named", [...groups.get(row.figures?.workspace || "no workspace named") ?? [], row]);
 const onSort = (name) => setSorted(sorted === `-${name}` ? name : `-${name}`);
-return a($, { children: [
-a("h1", { children: "Sessions" }),
-a("form", {
-class: "filters",
-onSubmit: (event) => {
+return a($, { children: [a("h1", { children: "Sessions" }), a("form", {
+class: "filters", onSubmit: (event) => {
 event.preventDefault();
 if (wanted.trim()) location.hash = link("search", wanted.trim());
-},
-children: [
-a("label", { children: ["Filter ", a("input", {
-type: "search",
-value: wanted,
-onInput: (event) => setWanted(event.currentTarget.value),
-placeholder: "title, id or workspace"
-})] }),
-a("label", { children: ["Tool ", a("select", {
-value: tool,
-onChange: (event) => setTool(event.currentTarget.value),
-children: [a("option", {
-value: "",
-children: "all"
+}, children: [a("label", { children: ["Filter ", a("input", {
+type: "search", value: wanted, onInput: (event) => setWanted(event.currentTarget.value), placeholder: "title, id or workspace"
+})] }), a("label", { children: ["Tool ", a("select", {
+value: tool, onChange: (event) => setTool(event.currentTarget.value), children: [a("option", {
+value: "", children: "all"
 }), tools.map((name) => a("option", {
-value: name,
-children: name
+value: name, children: name
 }, name))]
-})] }),
-a("label", { children: ["From ", a("input", {
-type: "date",
-value: since,
-onInput: (event) => setSince(event.currentTarget.value)
-})] }),
-a("label", { children: ["to ", a("input", {
-type: "date",
-value: until,
-onInput: (event) => setUntil(event.currentTarget.value)
-})] }),
-a("label", {
-class: "choice",
-children: [a("input", {
-type: "checkbox",
-checked: isByWorkspace,
-onChange: (event) => setByWorkspace(event.currentTarget.checked)
+})] }), a("label", { children: ["From ", a("input", {
+type: "date", value: since, onInput: (event) => setSince(event.currentTarget.value)
+})] }), a("label", { children: ["to ", a("input", {
+type: "date", value: until, onInput: (event) => setUntil(event.currentTarget.value)
+})] }), a("label", {
+class: "choice", children: [a("input", {
+type: "checkbox", checked: isByWorkspace, onChange: (event) => setByWorkspace(event.currentTarget.checked)
 }), " by workspace"]
-}),
-a("span", {
-class: "beside",
-role: "status",
-children: sessionRows.value === null ? "" : `${count$1(found.length)} of ${count$1(all.length)}`
-}),
-wanted.trim() ? a("button", {
-type: "submit",
-class: "small",
-children: "Search the records for it"
-}) : null
-]
-}),
-sessionsProblem.value ? a(Problem, {
-words: sessionsProblem.value,
-retry: readSessionsAgain
-}) : null,
-sessionRows.value === null && !sessionsProblem.value ? a(Loading, {
-rows: 10,
-words: "Reading the sessions"
-}) : null,
-sessionRows.value !== null && !all.length ? a(Empty, {
-command: "aver ingest --all",
-children: [
-"There is no session of a coding agent in it. This records those that are on your machine; ",
-a("code", { children: "aver install" }),
-" records the next ones as they happen."
-]
-}) : null,
-all.length && !found.length ? a(Empty, { children: "No session fits this filter." }) : null,
-listed.length && !isByWorkspace ? a(SessionTable, {
-rows: listed,
-sorted,
-onSort
-}) : null,
-[...groups].map(([workspace, rows]) => a("section", { children: [a("h2", { children: a(Text, { children: workspace }) }), a(SessionTable, {
-rows,
-sorted,
-onSort
-})] }, workspace)),
-found.length > shown ? a("p", { children: a("button", {
-type: "button",
-onClick: () => setShown(shown + SHOWN_MAX),
-children: [
-"Show ",
-SHOWN_MAX,
-" more"
-]
-}) }) : null,
-all.length ? a("p", {
-class: "beside",
-children: [indexed.value ? `The figures are from the server's index, which proves nothing; a session's own page counts them anew from its records.${indexed.value.complete ? "" : ` The index has read ${count$1(indexed.value.records)} of ${count$1(indexed.value.of_records)} records.`}` : "The figures are counted from the records, as aver sessions counts them.", " A dash: the records do not say."]
-}) : null
-] });
+}), a("span", {
+class: "beside", role: "status", children: sessionRows.value === null ? "" : `${count$1(found.length)} of ${count$1(all.length)}`
+}), wanted.trim() ? a("button", {
+type: "submit", class: "small", children: "Search the records for it"
+}) : null]
+}), sessionsProblem.value ? a(Problem, {
+words: sessionsProblem.value, retry: readSessionsAgain
+}) : null, sessionRows.value === null && !sessionsProblem.value ? a(Loading, {
+rows: 10, words: "Reading the sessions"
+}) : null, sessionRows.value !== null && !all.length ? a(Empty, {
+command: "aver ingest --all", children: ["There is no session of a coding agent in it. This records those that are on your machine; ", a("code", { children: "aver install" }), " records the next ones as they happen."]
+}) : null, all.length && !found.length ? a(Empty, { children: "No session fits this filter." }) : null, listed.length && !isByWorkspace ? a(SessionTable, {
+rows: listed, sorted, onSort
+}) : null, [...groups].map(([workspace, rows]) => a("section", { children: [a("h2", { children: a(Text, { children: workspace }) }), a(SessionTable, {
+rows, sorted, onSort
+})] }, workspace)), found.length > shown ? a("p", { children: a("button", {
+type: "button", onClick: () => setShown(shown + SHOWN_MAX), children: ["Show ", SHOWN_MAX, " more"]
+}) }) : null, all.length ? a("p", {
+class: "beside", children: [indexed.value ? `The figures are from the server's index, which proves nothing; a session's own page counts them anew from its records.${indexed.value.complete ? "" : ` The index has read ${count$1(indexed.value.records)} of ${count$1(indexed.value.of_records)} records.`}` : "The figures are counted from the records, as aver sessions counts them.", " A dash: the records do not say."]
+}) : null] });
 }
 // src/views/overview/chart.tsx
 var HEIGHT$1 = 72;
@@ -16409,26 +12166,11 @@ const most = Math.max(...sums, 0);
 const step = WIDTH$1 / Math.max(days.length, 1);
 const total = sums.reduce((sum, value) => sum + value, 0);
 return a("figure", {
-class: "chart",
-children: [
-a("figcaption", { children: [
-a("strong", { children: title }),
-" ",
-a("span", {
-class: "figure",
-children: show(total)
-})
-] }),
-a("svg", {
-viewBox: `0 0 ${WIDTH$1} 74`,
-preserveAspectRatio: "none",
-"aria-hidden": "true",
-children: [a("line", {
-x1: "0",
-x2: WIDTH$1,
-y1: 73,
-y2: 73,
-class: "base"
+class: "chart", children: [a("figcaption", { children: [a("strong", { children: title }), " ", a("span", {
+class: "figure", children: show(total)
+})] }), a("svg", {
+viewBox: `0 0 ${WIDTH$1} 74`, preserveAspectRatio: "none", "aria-hidden": "true", children: [a("line", {
+x1: "0", x2: WIDTH$1, y1: 73, y2: 73, class: "base"
 }), days.map((day, at) => {
 let bottom = HEIGHT$1;
 return series.map((one) => {
@@ -16436,56 +12178,29 @@ const value = one.values[at] ?? 0;
 const height = most ? Math.max(value / most * HEIGHT$1, value ? 1.5 : 0) : 0;
 bottom -= height;
 return height ? a("rect", {
-x: at * step + step * .12,
-width: step * .76,
-y: bottom,
-height,
-class: one.colour
+x: at * step + step * .12, width: step * .76, y: bottom, height, class: one.colour
 }, `${day} ${one.name}`) : null;
 });
 })]
-}),
-a("div", {
-class: "axis beside",
-"aria-hidden": "true",
-children: [a("span", { children: days[0] ?? "" }), a("span", { children: days.length > 1 ? days.at(-1) : "" })]
-}),
-series.length > 1 ? a("p", {
-class: "legend",
-children: series.map((one) => a("span", { children: [
-a("span", {
-class: `swatch ${one.colour}`,
-"aria-hidden": "true"
-}),
-one.name,
-" ",
-show(one.values.reduce((sum, value) => sum + value, 0))
-] }, one.name))
-}) : null,
-a("details", { children: [a("summary", { children: "As a table" }), a("div", {
-class: "scroll",
-tabIndex: 0,
-role: "region",
-"aria-label": `${title} as a table`,
-children: a("table", {
-class: "plain",
-children: [a("thead", { children: a("tr", { children: [a("th", {
-scope: "col",
-children: "Day"
+}), a("div", {
+class: "axis beside", "aria-hidden": "true", children: [a("span", { children: days[0] ?? "" }), a("span", { children: days.length > 1 ? days.at(-1) : "" })]
+}), series.length > 1 ? a("p", {
+class: "legend", children: series.map((one) => a("span", { children: [a("span", {
+class: `swatch ${one.colour}`, "aria-hidden": "true"
+}), one.name, " ", show(one.values.reduce((sum, value) => sum + value, 0))] }, one.name))
+}) : null, a("details", { children: [a("summary", { children: "As a table" }), a("div", {
+class: "scroll", tabIndex: 0, role: "region", "aria-label": `${title} as a table`, children: a("table", {
+class: "plain", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "Day"
 }), series.map((one) => a("th", {
-scope: "col",
-class: "number",
-children: one.name
+scope: "col", class: "number", children: one.name
 }, one.name))] }) }), a("tbody", { children: days.map((day, at) => a("tr", { children: [a("th", {
-scope: "row",
-children: a(Text, { children: day })
+scope: "row", children: a(Text, { children: day })
 }), series.map((one) => a("td", {
-class: "number",
-children: show(one.values[at] ?? 0)
+class: "number", children: show(one.values[at] ?? 0)
 }, one.name))] }, day)) })]
 })
-})] })
-]
+})] })]
 });
 }
 // src/views/overview/refused.tsx
@@ -16495,166 +12210,110 @@ return tool && !words.startsWith(tool) ? `${tool}: ${words}` : words || kind;
 }
 function Refused({ denials }) {
 return a("section", { children: [a("h2", { children: "Refused last" }), denials.length ? a("ul", {
-class: "hits",
-children: denials.map(({ chain, row }) => a("li", { children: a("a", {
-href: recordLink(chain, row),
-children: [a("span", { children: [
-a("span", {
-class: "word failure",
-children: "denied"
-}),
-" ",
-a(Text, { children: refusalWords(row) })
-] }), a("span", {
-class: "beside",
-children: [
-a(Time, { children: row.at }),
-" · ",
-a(Text, { children: chain })
-]
+class: "hits", children: denials.map(({ chain, row }) => a("li", { children: a("a", {
+href: recordLink(chain, row), children: [a("span", { children: [a("span", {
+class: "word failure", children: "denied"
+}), " ", a(Text, { children: refusalWords(row) })] }), a("span", {
+class: "beside", children: [a(Time, { children: row.at }), " · ", a(Text, { children: chain })]
 })]
 }) }, `${chain}/${row.place}`))
 }) : a("p", {
-class: "soft",
-children: "Nothing was refused."
+class: "soft", children: "Nothing was refused."
 })] });
 }
 // src/views/overview/glance.tsx
-function Tile({ title, state = "", children, beside }) {
+function Tile({ title, state = "", children, beside, more }) {
 return a("div", {
-class: `tile ${state}`,
-children: [a("dt", { children: title }), a("dd", { children: [a("p", {
-class: "answer",
-children
+class: `tile ${state}`, children: [a("dt", { children: title }), a("dd", { children: [a("p", {
+class: "answer", children
 }), a("p", {
-class: "beside",
-children: beside
-})] })]
+class: "beside", children: beside
+}), more] })]
 });
 }
 function extentOf({ status, records, chains, first_bad, checks }) {
 if (status === "failed") return first_bad === null ? "a check failed" : `${first_bad.code} at ${describePlace(first_bad.place)}`;
 if (status === "empty") return "no record was read";
-const extent = `${plural$1(records, "record")}${chains ? ` in ${plural$1(chains, "chain")}` : ""}`;
+const extent = `${thing.value?.areCopies ? "the copies of " : ""}${plural$1(records, "record")}${chains ? ` in ${plural$1(chains, "chain")}` : ""}`;
 const unmade = checks.filter((check) => check.status === "not_checked" && check.matters).length;
 return status === "verified" ? `${extent} hold` : `Nothing failed in ${extent}; ${unmade ? `${plural$1(unmade, "check")} not made` : "there is a warning"}`;
 }
-function Intact() {
+function FailedAudits({ audits }) {
+const [first] = audits;
+if (first === void 0) return null;
+return a("p", {
+class: "beside audits", children: [a("strong", {
+class: "bad", children: [plural$1(audits.length, "audit"), " failed"]
+}), ": ", a("a", {
+href: link("protocol", first.chain), children: a(Text, { children: first.chain })
+}), audits.length > 1 ? a($, { children: [", and ", count$1(audits.length - 1), " more"] }) : null, ". That is an auditor's word on the work, apart from whether the records are intact."]
+});
+}
+function Intact({ audits }) {
 const now = judgement.value;
 if (now.state === "working") return a(Tile, {
-title: "Is it intact?",
-beside: "Every hash and signature is computed here",
-children: [a(Mark, { name: "working" }), " Verifying"]
+title: "Is it intact?", beside: "Every hash and signature is computed here", children: [a(Mark, { name: "working" }), " Verifying"]
 });
 if (now.state !== "done") return a(Tile, {
-title: "Is it intact?",
-beside: "Nothing is called verified before it is",
-children: [a(Mark, { name: "not judged" }), " Not judged"]
+title: "Is it intact?", beside: "Nothing is called verified before it is", children: [a(Mark, { name: "not judged" }), " Not judged"]
 });
 const { status } = now.verdict;
 return a(Tile, {
-title: "Is it intact?",
-state: status,
-beside: a(Text, { children: extentOf(now.verdict) }),
-children: [
-a(Mark, { name: status }),
-" ",
-status[0]?.toUpperCase(),
-status.slice(1)
-]
+title: "Is it intact?", state: status, beside: a(Text, { children: extentOf(now.verdict) }), more: a(FailedAudits, { audits }), children: [a(Mark, { name: status }), " ", status[0]?.toUpperCase(), status.slice(1)]
 });
 }
 function RefusedTile({ refusals }) {
 const title = "What was refused?";
 if (refusals === "loading") return a(Tile, {
-title,
-beside: "…",
-children: "…"
+title, beside: "…", children: "…"
 });
 if (refusals === "not counted") return a(Tile, {
-title,
-beside: a("a", {
-href: link("risk"),
-children: "see the decisions"
-}),
-children: "Not counted"
+title, beside: a("a", {
+href: link("risk"), children: "see the decisions"
+}), children: "Not counted"
 });
 const { last } = refusals;
 return a(Tile, {
-title,
-beside: last ? a($, { children: ["last: ", a("a", {
-href: recordLink(last.chain, last.row),
-children: a(Text, { children: refusalWords(last.row) })
-})] }) : "nobody and no rule held anything back",
-children: refusals.count ? plural$1(refusals.count, "refusal") : "Nothing"
+title, beside: last ? a($, { children: ["last: ", a("a", {
+href: recordLink(last.chain, last.row), children: a(Text, { children: refusalWords(last.row) })
+})] }) : "nobody and no rule held anything back", children: refusals.count ? plural$1(refusals.count, "refusal") : "Nothing"
 });
 }
-function Glance({ latest, isCounted, refusals }) {
+function Glance({ latest, isCounted, refusals, audits }) {
 const wait = waiting.value;
 return a("dl", {
-class: "glance",
-children: [
-a(Intact, {}),
-a(Tile, {
-title: "Does something wait for me?",
-state: wait ? "qualified" : "",
-beside: wait ? "denied, if nobody answers in time" : "no request for an approval is open",
-children: wait ? a("a", {
-href: link("approvals"),
-children: plural$1(wait, "approval")
+class: "glance", children: [a(Intact, { audits }), a(Tile, {
+title: "Does something wait for me?", state: wait ? "qualified" : "", beside: wait ? "denied, if nobody answers in time" : "no request for an approval is open", children: wait ? a("a", {
+href: link("approvals"), children: plural$1(wait, "approval")
 }) : "Nothing"
-}),
-a(Tile, {
-title: "What happened last?",
-beside: latest?.figures ? a($, { children: [
-a(Text, { children: latest.tool }),
-" · ",
-a(Time, {
-brief: true,
-children: latest.figures.ended ?? latest.figures.started ?? ""
-})
-] }) : isCounted ? a("a", {
-href: link("chains"),
-children: "see the chains"
-}) : "…",
-children: latest ? a("a", {
-href: link("s", latest.chain),
-children: a(Text, { children: latest.figures?.title || latest.session })
+}), a(Tile, {
+title: "What happened last?", beside: latest?.figures ? a($, { children: [a(Text, { children: latest.tool }), " · ", a(Time, {
+brief: true, children: latest.figures.ended ?? latest.figures.started ?? ""
+})] }) : isCounted ? a("a", {
+href: link("chains"), children: "see the chains"
+}) : "…", children: latest ? a("a", {
+href: link("s", latest.chain), children: a(Text, { children: latest.figures?.title || latest.session })
 }) : isCounted ? "No session" : "…"
-}),
-a(RefusedTile, { refusals })
-]
+}), a(RefusedTile, { refusals })]
 });
 }
 // src/views/overview/overview.tsx
 var LATEST = 6;
 var DENIALS = 8;
+var AUDITS$1 = 20;
 var COUNTED_SESSIONS = 200;
-var COUNTED_MAX$1 = 5e4;
+var COUNTED_MAX = 5e4;
 function Waiting() {
 const open = (cases.value ?? []).filter((one) => stateOf(one) === "pending");
 if (!open.length) return null;
 return a("section", {
-class: "waiting",
-children: [
-a("h2", { children: [
-plural$1(open.length, "approval"),
-" ",
-open.length === 1 ? "waits" : "wait",
-" for an answer"
-] }),
-a("div", {
-class: "cases",
-children: open.slice(0, 3).map((one) => a(CaseLine, {
-one,
-isFirst: true
+class: "waiting", children: [a("h2", { children: [plural$1(open.length, "approval"), " ", open.length === 1 ? "waits" : "wait", " for an answer"] }), a("div", {
+class: "cases", children: open.slice(0, 3).map((one) => a(CaseLine, {
+one, isFirst: true
 }, one.id))
-}),
-open.length > 3 ? a("p", { children: a("a", {
-href: link("approvals"),
-children: "All of them"
-}) }) : null
-]
+}), open.length > 3 ? a("p", { children: a("a", {
+href: link("approvals"), children: "All of them"
+}) }) : null]
 });
 }
 var DAYS = 60;
@@ -16669,13 +12328,7 @@ const end = Date.parse(`${last.day}T00:00:00Z`);
 for (let at = Math.min(Date.parse(`${found[0]?.day}T00:00:00Z`), end - 13 * DAY_MS); at <= end; at += DAY_MS) {
 const day = new Date(at).toISOString().slice(0, 10);
 days.push(byDay.get(day) ?? {
-day,
-records: 0,
-success: 0,
-failure: 0,
-blocked: 0,
-tokens: 0,
-cost: 0
+day, records: 0, success: 0, failure: 0, blocked: 0, tokens: 0, cost: 0
 });
 }
 return days;
@@ -16684,108 +12337,61 @@ function Charts({ days, from }) {
 if (!days.length) return null;
 const names = days.map((day) => day.day);
 const of = (name) => days.map((day) => day[name]);
-return a("section", { children: [
-a("h2", { children: ["Activity ", a("span", {
-class: "soft",
-children: ["since ", names[0]]
-})] }),
-a("div", {
-class: "charts",
-children: [
-a(DayChart, {
-title: "Records",
-days: names,
-show: count$1,
-series: [{
-name: "records",
-colour: "ink",
-values: of("records")
+return a("section", { children: [a("h2", { children: ["Activity ", a("span", {
+class: "soft", children: ["since ", names[0]]
+})] }), a("div", {
+class: "charts", children: [a(DayChart, {
+title: "Records", days: names, show: count$1, series: [{
+name: "records", colour: "ink", values: of("records")
 }]
-}),
-a(DayChart, {
-title: "Outcomes",
-days: names,
-show: count$1,
-series: [
-{
-name: "success",
-colour: "good",
-values: of("success")
-},
-{
-name: "failure",
-colour: "warn",
-values: of("failure")
-},
-{
-name: "denied",
-colour: "bad",
-values: of("blocked")
+}), a(DayChart, {
+title: "Outcomes", days: names, show: count$1, series: [{
+name: "success", colour: "good", values: of("success")
+}, {
+name: "failure", colour: "warn", values: of("failure")
+}, {
+name: "denied", colour: "bad", values: of("blocked")
+}]
+}), a(DayChart, {
+title: "Denials", days: names, show: count$1, series: [{
+name: "denied", colour: "bad", values: of("blocked")
+}]
+}), a(DayChart, {
+title: "Tokens", days: names, show: count$1, series: [{
+name: "tokens", colour: "ink", values: of("tokens")
+}]
+}), a(DayChart, {
+title: "Cost", days: names, show: formatMoney, series: [{
+name: "cost", colour: "ink", values: of("cost")
+}]
+})]
+}), a("p", {
+class: "beside", children: from
+})] });
 }
-]
-}),
-a(DayChart, {
-title: "Denials",
-days: names,
-show: count$1,
-series: [{
-name: "denied",
-colour: "bad",
-values: of("blocked")
-}]
-}),
-a(DayChart, {
-title: "Tokens",
-days: names,
-show: count$1,
-series: [{
-name: "tokens",
-colour: "ink",
-values: of("tokens")
-}]
-}),
-a(DayChart, {
-title: "Cost",
-days: names,
-show: formatMoney,
-series: [{
-name: "cost",
-colour: "ink",
-values: of("cost")
-}]
-})
-]
-}),
-a("p", {
-class: "beside",
-children: from
-})
-] });
+async function readRows(hits) {
+return (await Promise.all(hits.map(async ({ chain, sequence }) => ({
+chain, row: await readRow(chain, sequence)
+})))).flatMap(({ chain, row }) => row === null ? [] : [{
+chain, row
+}]);
 }
 async function readActivity() {
 const api = server.value?.api;
 const answer = api === void 0 ? null : await askActivity(api);
 if (api === void 0 || answer === null) {
-if (totalRecords.value > COUNTED_MAX$1) return null;
+if (totalRecords.value > COUNTED_MAX) return null;
 const found = await connection.ask({ type: "activity" });
 return {
-...found,
-from: `Counted here from ${plural$1(found.records, "record")}${found.isCut ? "; there are more" : ""}. The verdict says whether they hold.`
+...found, from: `Counted here from ${plural$1(found.records, "record")}${found.isCut ? "; there are more" : ""}. The verdict says whether they hold.`
 };
 }
-const refused = (await askHits(api, "outcome:blocked", DENIALS))?.hits ?? [];
-const rows = await Promise.all(refused.map(async ({ chain, sequence }) => ({
-chain,
-row: await readRow(chain, sequence)
-})));
+const refused = ((await askHits(api, "outcome:blocked", 16))?.hits ?? []).filter(({ kind }) => kind !== ABORTED_KIND).slice(0, DENIALS);
+const failed = (await askHits(api, `kind:protocol.verification_run_completed outcome:failure`, AUDITS$1))?.hits ?? [];
+const [denials, audits] = await Promise.all([readRows(refused), readRows(failed)]);
 const behind = answer.indexed.of_records - answer.indexed.records;
 return {
-days: answer.days,
-denials: rows.flatMap(({ chain, row }) => row === null ? [] : [{
-chain,
-row
-}]),
-from: `From the server's index, which proves nothing${behind > 0 ? ` and lacks ${plural$1(behind, "record")} yet` : ""}. The refusals are read from their records.`
+days: answer.days, denials, audits: audits.filter(({ row }) => row.kind === "protocol.verification_run_completed" && row.status === "failure"), from: `From the server's index, which proves nothing${behind > 0 ? ` and lacks ${plural$1(behind, "record")} yet` : ""}. The refusals are read from their records.`
 };
 }
 function latestSessions() {
@@ -16796,106 +12402,48 @@ return (rows.some((row) => row.figures) ? [...rows].sort((one, other) => end(one
 function OverviewView(_) {
 useSessions(contents.value?.format === "ledger" ? COUNTED_SESSIONS : LATEST);
 const whole = contents.value;
-const isSmall = totalRecords.value <= COUNTED_MAX$1;
-const activity = useAnswer(readActivity, [
-whole?.ledger,
-whole?.name,
-isSmall,
-changed.value,
-news.value.index
-]);
+const isSmall = totalRecords.value <= COUNTED_MAX;
+const activity = useAnswer(readActivity, [whole?.ledger, whole?.name, isSmall, changed.value, news.value.index]);
+useKeys({ b: () => {
+const target = verdict.value?.first_bad ? placeLink(verdict.value.first_bad.place) : null;
+if (target !== null) location.hash = target;
+} });
 if (whole === null) return a("p", {
-class: "strip",
-children: "Nothing is open."
+class: "strip", children: "Nothing is open."
 });
 if (cases.value === null && !casesProblem.value) return a($, { children: [a("h1", { children: a(Text, { children: whole.name }) }), a("div", { class: "band placeholder tall" })] });
 const rows = latestSessions();
 const counted = activity.value;
 const refusals = counted ? {
-count: counted.days.reduce((sum, day) => sum + day.blocked, 0),
-last: counted.denials[0]
+count: counted.days.reduce((sum, day) => sum + day.blocked, 0), last: counted.denials[0]
 } : activity.state === "loading" ? "loading" : "not counted";
-return a($, { children: [
-a("h1", { children: a(Text, { children: whole.name }) }),
-a(Glance, {
-latest: rows[0],
-isCounted: sessionRows.value !== null,
-refusals
-}),
-a(Waiting, {}),
-a(VerdictBand, {}),
-a("section", { children: [
-a("h2", { children: "Latest sessions" }),
-sessionRows.value === null ? a(Loading, {
-rows: LATEST,
-words: "Reading the sessions"
-}) : null,
-rows.length ? a(SessionTable, { rows }) : null,
-sessionRows.value !== null && !rows.length ? a(Empty, {
-command: "aver ingest --all",
-children: totalRecords.value ? a($, { children: [
-"No session of a coding agent is in it. ",
-a("a", {
-href: link("chains"),
-children: "Its chains"
-}),
-" have what was recorded otherwise."
-] }) : "Nothing is recorded here yet. This records the sessions of coding agents on your machine:"
-}) : null,
-(sessionRows.value?.length ?? 0) > LATEST ? a("p", {
-class: "all",
-children: a("a", {
-href: link("sessions"),
-children: [
-"All ",
-count$1(sessionRows.value?.length ?? 0),
-" sessions"
-]
+return a($, { children: [a("h1", { children: a(Text, { children: whole.name }) }), a(Glance, {
+latest: rows[0], isCounted: sessionRows.value !== null, refusals, audits: counted?.audits ?? []
+}), a(Waiting, {}), a(VerdictBand, {}), a("section", { children: [a("h2", { children: "Latest sessions" }), sessionRows.value === null ? a(Loading, {
+rows: LATEST, words: "Reading the sessions"
+}) : null, rows.length ? a(SessionTable, { rows }) : null, sessionRows.value !== null && !rows.length ? a(Empty, {
+command: "aver ingest --all", children: totalRecords.value ? a($, { children: ["No session of a coding agent is in it. ", a("a", {
+href: link("chains"), children: "Its chains"
+}), " have what was recorded otherwise."] }) : "Nothing is recorded here yet. This records the sessions of coding agents on your machine:"
+}) : null, (sessionRows.value?.length ?? 0) > LATEST ? a("p", {
+class: "all", children: a("a", {
+href: link("sessions"), children: ["All ", count$1(sessionRows.value?.length ?? 0), " sessions"]
 })
-}) : null
-] }),
-activity.state === "failed" ? a(Problem, {
-words: activity.words,
-retry: activity.retry
-}) : null,
-activity.state === "loading" ? a(Loading, {
-rows: 6,
-words: "Counting the activity"
-}) : null,
-activity.value ? a(Refused, { denials: activity.value.denials }) : null,
-activity.value ? a(Charts, {
-days: fillDays(activity.value.days),
-from: activity.value.from
-}) : null,
-activity.state === "done" && activity.value === null ? a("p", {
-class: "strip",
-children: [
-"There are more than ",
-count$1(COUNTED_MAX$1),
-" records: the page does not count their activity. ",
-a("code", { children: "aver sessions" }),
-" does."
-]
-}) : null
-] });
+}) : null] }), activity.state === "failed" ? a(Problem, {
+words: activity.words, retry: activity.retry
+}) : null, activity.state === "loading" ? a(Loading, {
+rows: 6, words: "Counting the activity"
+}) : null, activity.value ? a(Refused, { denials: activity.value.denials }) : null, activity.value ? a(Charts, {
+days: fillDays(activity.value.days), from: activity.value.from
+}) : null, activity.state === "done" && activity.value === null ? a("p", {
+class: "strip", children: ["There are more than ", count$1(COUNTED_MAX), " records: the page does not count their activity. ", a("code", { children: "aver sessions" }), " does."]
+}) : null] });
 }
 // src/sessions/trace.ts
-var ROLES = [
-"operator",
-"planner",
-"executor",
-"critic",
-"auditor"
-];
+var ROLES = ["operator", "planner", "executor", "critic", "auditor"];
 function readTrace(records) {
 const trace = {
-task: new Map(),
-profile: "",
-state: "",
-events: [],
-participants: [],
-claims: [],
-audit: null
+task: new Map(), profile: "", state: "", events: [], participants: [], claims: [], audit: null
 };
 let place = -1;
 for (const record of records) {
@@ -16920,18 +12468,7 @@ if (!readKind(content).startsWith("protocol.")) return null;
 const told = asObject(at(content, "context", "environment", "protocol"));
 const refs = asObject(at(content, "context", "environment", "aver", "refs"));
 return {
-place,
-id: asText(content.get("id")),
-event: asText(told.get("event")),
-role: asText(told.get("role")),
-agent: asText(told.get("agent")),
-at: asText(at(content, "trigger", "timestamp")) || record.signed_at,
-before: asText(told.get("before")),
-after: asText(told.get("after")),
-summary: asText(at(content, "outcome", "summary")),
-refs: new Map([...refs].map(([name, value]) => [name, asText(value)])),
-payload: asObject(at(content, "outcome", "result")),
-statements: asList(at(content, "authority", "chain"))
+place, id: asText(content.get("id")), event: asText(told.get("event")), role: asText(told.get("role")), agent: asText(told.get("agent")), at: asText(at(content, "trigger", "timestamp")) || record.signed_at, before: asText(told.get("before")), after: asText(told.get("after")), summary: asText(at(content, "outcome", "summary")), refs: new Map([...refs].map(([name, value]) => [name, asText(value)])), payload: asObject(at(content, "outcome", "result")), statements: asList(at(content, "authority", "chain"))
 };
 }
 function takeUp(trace, event) {
@@ -16947,14 +12484,7 @@ trace.participants.push(readParticipant(payload.get("participant") ?? null));
 break;
 case "claim_issued":
 trace.claims.push({
-id: event.id,
-place: event.place,
-agent: event.agent,
-...wording(payload),
-about: asText(payload.get("about")),
-standing: "issued",
-earlier: [],
-challenges: []
+id: event.id, place: event.place, agent: event.agent, ...wording(payload), about: asText(payload.get("about")), standing: "issued", earlier: [], challenges: []
 });
 break;
 case "claim_challenged":
@@ -16972,18 +12502,13 @@ case "verification_run_completed": trace.audit = event;
 function readParticipant(value) {
 const given = asObject(value);
 return {
-agent: asText(given.get("agent")),
-role: asText(given.get("role")),
-key: asText(given.get("public_key")),
-held: asText(given.get("held"))
+agent: asText(given.get("agent")), role: asText(given.get("role")), key: asText(given.get("public_key")), held: asText(given.get("held"))
 };
 }
 function wording(payload) {
 const confidence = payload.get("confidence");
 return {
-text: asText(payload.get("text")),
-confidence: confidence instanceof JsonNumber ? confidence.text : "",
-evidence: asList(payload.get("evidence"))
+text: asText(payload.get("text")), confidence: confidence instanceof JsonNumber ? confidence.text : "", evidence: asList(payload.get("evidence"))
 };
 }
 function hasOpenChallenge(claim) {
@@ -16992,21 +12517,14 @@ return claim.challenges.some((one) => one.standing === "open");
 function challenge(claim, { id, place, agent, payload }) {
 if (claim === void 0) return;
 claim.challenges.push({
-id,
-place,
-agent,
-reason: asText(payload.get("reason")),
-evidence: asList(payload.get("evidence")),
-standing: "open",
-rationale: ""
+id, place, agent, reason: asText(payload.get("reason")), evidence: asList(payload.get("evidence")), standing: "open", rationale: ""
 });
 claim.standing = "disputed";
 }
 function revise(claim, { place, payload }) {
 if (claim === void 0) return;
 claim.earlier.push({
-text: claim.text,
-place: claim.place
+text: claim.text, place: claim.place
 });
 if (isTruthy(payload.get("retracted"))) {
 claim.standing = "retracted";
@@ -17043,22 +12561,15 @@ var READ_MAX$1 = 1e4;
 var EVENTS_SHOWN = 200;
 function ProtocolView({ parts: [wanted = ""] }) {
 const chains = chainsOf("protocol");
-const chain = chains.includes(wanted) ? wanted : chains[0] ?? "";
+const chain = wanted ? chains.includes(wanted) ? wanted : "" : chains[0] ?? "";
 return a("section", {
-class: "protocol-view",
-children: [
-a("h1", { children: "Protocol" }),
-chains.length ? null : a(Empty, {
-command: "aver protocol run TASK.toml",
-children: "There is no trace of the agent protocol in these records. This makes one:"
-}),
-chains.length > 1 ? a(ChainChoice, {
-chains,
-chosen: chain,
-route: "protocol"
-}) : null,
-chain ? a(TraceOfChain, { chain }, chain) : null
-]
+class: "protocol-view", children: [a("h1", { children: "Protocol" }), chains.length ? null : a(Empty, {
+command: "aver protocol run TASK.toml", children: "There is no trace of the agent protocol in these records. This makes one:"
+}), chains.length && !chain ? a(NotHere, {
+what: "trace", name: wanted
+}) : null, chains.length > 1 || chains.length && !chain ? a(ChainChoice, {
+chains, chosen: chain, route: "protocol"
+}) : null, chain ? a(TraceOfChain, { chain }, chain) : null]
 });
 }
 function TraceOfChain({ chain }) {
@@ -17071,125 +12582,61 @@ if (isCurrent) setNow(next);
 };
 const total = countRecords([chain]);
 if (total > READ_MAX$1) set({
-state: "too large",
-total
+state: "too large", total
 });
 else (async () => {
 const trace = readTrace(await readAll(chain));
 set({
-state: "done",
-trace,
-report: await readReport(trace)
+state: "done", trace, report: await readReport(trace)
 });
 })().catch((error) => set({
-state: "failed",
-words: error.message
+state: "failed", words: error.message
 }));
 return () => {
 isCurrent = false;
 };
-}, [
-chain,
-contents.value,
-turn
-]);
+}, [chain, contents.value, turn]);
 if (now.state === "loading") return a("div", {
-"aria-busy": "true",
-children: [a("div", { class: "band placeholder tall" }), a("div", { class: "band placeholder tall" })]
+"aria-busy": "true", children: [a("div", { class: "band placeholder tall" }), a("div", { class: "band placeholder tall" })]
 });
 if (now.state === "too large") return a("p", {
-class: "strip",
-children: [
-"This trace has ",
-plural$1(now.total, "event"),
-", more than this view lays out. ",
-a("a", {
-href: link("chain", chain),
-children: "Read the chain"
-}),
-", or: ",
-a(Command, { children: `aver show ${chain} --html trace.html` })
-]
+class: "strip", children: ["This trace has ", plural$1(now.total, "event"), ", more than this view lays out. ", a("a", {
+href: link("chain", chain), children: "Read the chain"
+}), ", or: ", a(Command, { children: `aver show ${chain} --html trace.html` })]
 });
 if (now.state === "failed") return a(Problem, {
-words: now.words,
-retry: () => setTurn(turn + 1)
+words: now.words, retry: () => setTurn(turn + 1)
 });
 const { trace, report } = now;
-return a($, { children: [
-a("p", {
-class: "sentence",
-children: a(Text, { children: asText(trace.task.get("objective")) || chain })
-}),
-a("p", {
-class: "beside",
-children: [
-a("a", {
-href: link("chain", chain),
-children: a(Text, { children: chain })
-}),
-" · ",
-plural$1(trace.events.length, "event"),
-" · state ",
-a("strong", { children: a(Text, { children: trace.state }) }),
-" · profile ",
-a(Text, { children: trace.profile })
-]
-}),
-a(Audit, {
-trace,
-report,
-chain
-}),
-a("h2", { children: "Claims" }),
-trace.claims.length ? trace.claims.map((claim) => a(Claim, {
-claim,
-chain,
-report,
-trace
+return a($, { children: [a("p", {
+class: "sentence", children: a(Text, { children: asText(trace.task.get("objective")) || chain })
+}), a("p", {
+class: "beside", children: [a("a", {
+href: link("chain", chain), children: a(Text, { children: chain })
+}), " · ", plural$1(trace.events.length, "event"), " · state ", a("strong", { children: a(Text, { children: trace.state }) }), " · profile ", a(Text, { children: trace.profile })]
+}), a(Audit, {
+trace, report, chain
+}), a("h2", { children: "Claims" }), trace.claims.length ? trace.claims.map((claim) => a(Claim, {
+claim, chain, report, trace
 }, claim.id)) : a("p", {
-class: "strip",
-children: "Nothing is claimed yet."
-}),
-a("h2", { children: "Events by role" }),
-a(Lanes, {
-trace,
-chain
-}),
-a("h2", { children: "Participants" }),
-a("div", {
-class: "scroll",
-children: a("table", {
-class: "plain",
-children: [a("thead", { children: a("tr", { children: [
-a("th", {
-scope: "col",
-children: "Agent"
-}),
-a("th", {
-scope: "col",
-children: "Role"
-}),
-a("th", {
-scope: "col",
-children: "Key"
-}),
-a("th", {
-scope: "col",
-children: "Held"
+class: "strip", children: "Nothing is claimed yet."
+}), a("h2", { children: "Events by role" }), a(Lanes, {
+trace, chain
+}), a("h2", { children: "Participants" }), a("div", {
+class: "scroll", children: a("table", {
+class: "plain", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "Agent"
+}), a("th", {
+scope: "col", children: "Role"
+}), a("th", {
+scope: "col", children: "Key"
+}), a("th", {
+scope: "col", children: "Held"
+})] }) }), a("tbody", { children: trace.participants.map((one, place) => a("tr", { children: [a("th", {
+scope: "row", children: a(Text, { children: one.agent })
+}), a("td", { children: a(Text, { children: one.role }) }), a("td", { children: a(Hex, { children: one.key }) }), a("td", { children: a(Text, { children: one.held }) })] }, place)) })]
 })
-] }) }), a("tbody", { children: trace.participants.map((one, place) => a("tr", { children: [
-a("th", {
-scope: "row",
-children: a(Text, { children: one.agent })
-}),
-a("td", { children: a(Text, { children: one.role }) }),
-a("td", { children: a(Hex, { children: one.key }) }),
-a("td", { children: a(Text, { children: one.held }) })
-] }, place)) })]
-})
-})
-] });
+})] });
 }
 async function readReport(trace) {
 const digest = asText(at(trace.audit?.payload, "report", "blob", "digest"));
@@ -17203,214 +12650,120 @@ throw error;
 }
 }
 var AUDITS = {
-pass: ["verified", "The auditor found that everything holds."],
-"pass-with-warnings": ["qualified", "The auditor found no failure, and has warnings."],
-fail: ["failed", "The auditor found that it does not hold."]
+pass: ["verified", "The auditor found that everything holds."], "pass-with-warnings": ["qualified", "The auditor found no failure, and has warnings."], fail: ["failed", "The auditor found that it does not hold."]
 };
 function Audit({ trace, report, chain }) {
 const { audit } = trace;
 if (audit === null) return a("p", {
-class: "strip",
-children: ["No audit is sealed in this trace. The auditor makes one: ", a(Command, { children: `aver protocol audit ${chain.replace(/^protocol\./, "")}` })]
+class: "strip", children: ["No audit is sealed in this trace. The auditor makes one: ", a(Command, { children: `aver protocol audit ${chain.replace(/^protocol\./, "")}` })]
 });
 const status = asText(audit.payload.get("status"));
 const [mark, words] = AUDITS[status] ?? ["failed", "The audit has a status that is not known."];
 const findings = asList(report?.get("findings") ?? null).filter(isObject);
 return a("section", {
-class: `band ${mark}`,
-children: [
-a("h2", { children: [
-a(Mark, { name: mark }),
-" Audit: ",
-a(Text, { children: status })
-] }),
-a("p", { children: [
-words,
-" By ",
-a(Text, { children: audit.agent }),
-", ",
-a(Time, { children: audit.at }),
-", in ",
-a("a", {
-href: link("c", chain, audit.place),
-children: ["record ", audit.place]
-}),
-"."
-] }),
-a("p", {
-class: "beside",
-children: ["These are the auditor's words. The page checks the seals; whether the evidence holds is judged anew by ", a(Command, { children: `aver verify ${contents.value?.name ?? "BUNDLE"}` })]
-}),
-report === null ? a("p", {
-class: "beside",
-children: "The report itself is not here: its blob is missing, damaged or too large."
+class: `band ${mark}`, children: [a("h2", { children: [a(Mark, { name: mark }), " Audit: ", a(Text, { children: status })] }), a("p", { children: [words, " By ", a(Text, { children: audit.agent }), ", ", a(Time, { children: audit.at }), ", in ", a("a", {
+href: link("c", chain, audit.place), children: ["record ", audit.place]
+}), "."] }), a("p", {
+class: "beside", children: ["These are the auditor's words. The page checks the seals; whether the evidence holds is judged anew by ", a(Command, { children: verifyCommand() })]
+}), report === null ? a("p", {
+class: "beside", children: "The report itself is not here: its blob is missing, damaged or too large."
 }) : a("div", {
-class: "columns",
-children: [a("div", { children: [a("h3", { children: "Checks" }), a("table", {
-class: "checks",
-children: a("tbody", { children: asList(report.get("checks")).filter(isObject).map((check, place) => a("tr", { children: [a("th", {
-scope: "row",
-children: a(Text, { children: asText(check.get("name")) })
+class: "columns", children: [a("div", { children: [a("h3", { children: "Checks" }), a("table", {
+class: "checks", children: a("tbody", { children: asList(report.get("checks")).filter(isObject).map((check, place) => a("tr", { children: [a("th", {
+scope: "row", children: a(Text, { children: asText(check.get("name")) })
 }), a("td", { children: a(Text, { children: asText(check.get("status")) }) })] }, place)) })
 })] }), a("div", { children: [a("h3", { children: "Findings" }), findings.length ? a("table", {
-class: "checks",
-children: a("tbody", { children: findings.map((finding, place) => a("tr", { children: [
-a("th", {
-scope: "row",
-children: a(Text, { children: asText(finding.get("code")) })
-}),
-a("td", { children: a(Text, { children: asText(finding.get("status")) }) }),
-a("td", { children: [
-a(Text, { children: asText(finding.get("check")) }),
-", event ",
-a(SequenceLink, {
-chain,
-value: finding.get("sequence") ?? null
-})
-] })
-] }, place)) })
+class: "checks", children: a("tbody", { children: findings.map((finding, place) => a(AuditFinding, {
+finding, trace, chain
+}, place)) })
 }) : a("p", { children: "None." })] })]
-}),
-audit.statements.length ? a("details", { children: [a("summary", { children: "The auditor's signed statement, checked" }), a(Statements, { values: audit.statements })] }) : null
-]
+}), audit.statements.length ? a("details", { children: [a("summary", { children: "The auditor's signed statement" }), a(Statements, { values: audit.statements })] }) : null]
 });
+}
+var FINDING_WORDS = {
+CLAIM_UNPROVEN: "The evidence does not bear it out, or there is none.", CLAIM_DISPUTED: "A challenge to it is open, or a person upheld one.", NOT_REPRODUCED: "Repeating the execution gave another result.", NOT_INDEPENDENT: "Its key lies where the executor's key lies, so that whoever has one may have the other.", OUTCOME_UNKNOWN: "Nobody knows how the execution ended."
+};
+function AuditFinding({ finding, trace, chain }) {
+const [code, subject, status] = ["code", "subject", "status"].map((name) => asText(finding.get(name)));
+const claim = trace.claims.find((one) => one.id === subject);
+const explained = adviceOn(code);
+const sign = status === "failed" ? "✕" : status === "warning" ? "!" : "i";
+return a("tr", { children: [a("th", {
+scope: "row", children: [a("span", {
+class: `check ${status}`, "aria-hidden": "true", children: sign
+}), " ", a(Text, { children: code })]
+}), a("td", { children: [a("p", {
+class: "tight", children: [a(Text, { children: status }), ", about ", claim ? a($, { children: ["the claim “", a(Text, { children: claim.text }), "”"] }) : subject ? a("strong", { children: a(Text, { children: subject }) }) : a(Text, { children: asText(finding.get("check")) }), " · event ", a(SequenceLink, {
+chain, value: finding.get("sequence") ?? null
+})]
+}), a("p", {
+class: "soft tight", children: [FINDING_WORDS[code] ?? explained?.meaning ?? "", " ", status === "note" ? "" : explained?.advice ?? ""]
+})] })] });
 }
 function SequenceLink({ chain, value }) {
 const text = value?.text ?? "";
 return text ? a("a", {
-href: link("c", chain, text),
-children: text
+href: link("c", chain, text), children: text
 }) : a($, { children: "–" });
 }
 var STANDINGS = {
-issued: "nobody challenged it",
-disputed: "a challenge is open",
-settled: "every challenge was settled",
-refuted: "a person upheld a challenge",
-retracted: "it was taken back"
+issued: "nobody challenged it", disputed: "a challenge is open", settled: "every challenge was settled", refuted: "a person upheld a challenge", retracted: "it was taken back"
 };
 function Claim({ claim, chain, report, trace }) {
 const judged = asList(report?.get("claims") ?? null).filter(isObject).find((one) => one.get("id") === claim.id);
-const tone = claim.standing === "settled" || claim.standing === "issued" ? "good" : claim.standing === "disputed" ? "warn" : "bad";
+const failing = asList(judged?.get("evidence") ?? null).filter((item) => at(item, "holds") !== true).length;
+const isStanding = claim.standing === "settled" || claim.standing === "issued";
+const tone = failing || claim.standing === "refuted" || claim.standing === "retracted" ? "bad" : !isStanding || judged === void 0 ? "warn" : "good";
 return a("article", {
-class: `claim is-${tone}`,
-children: [
-a("h3", { children: a(Text, { children: claim.text }) }),
-a("p", {
-class: "beside",
-children: [
-a("strong", {
-class: tone,
-children: a(Text, { children: claim.standing })
-}),
-": ",
-STANDINGS[claim.standing] ?? "",
-" · about ",
-claim.about || "an outcome",
-" · confidence ",
-a("span", {
-class: "figure",
-children: claim.confidence || "–"
-}),
-" · ",
-a(Text, { children: claim.agent }),
-" · ",
-a("a", {
-href: link("c", chain, claim.place),
-children: ["record ", claim.place]
-})
-]
-}),
-claim.earlier.map((earlier, place) => a("p", {
-class: "beside earlier",
-children: ["before: ", a("del", { children: a(Text, { children: earlier.text }) })]
-}, place)),
-a(Evidence, {
-items: claim.evidence,
-judged: asList(judged?.get("evidence") ?? null),
-chain,
-trace
-}),
-claim.challenges.map((challenge) => a("div", {
-class: "challenge",
-children: [
-a("p", { children: [
-a("strong", { children: "Challenge" }),
-" by ",
-a(Text, { children: challenge.agent }),
-", ",
-a("strong", {
-class: challenge.standing === "open" ? "warn" : "",
-children: a(Text, { children: challenge.standing })
-}),
-" · ",
-a("a", {
-href: link("c", chain, challenge.place),
-children: ["record ", challenge.place]
-})
-] }),
-a("p", { children: a(Text, { children: challenge.reason }) }),
-challenge.rationale ? a("p", {
-class: "beside",
-children: a(Text, { children: challenge.rationale })
-}) : null,
-a(Evidence, {
-items: challenge.evidence,
-judged: [],
-chain,
-trace
-})
-]
-}, challenge.id))
-]
+class: `claim is-${tone}`, children: [a("h3", { children: a(Text, { children: claim.text }) }), a("p", {
+class: "beside", children: [failing ? a($, { children: [a("strong", {
+class: "bad", children: "does not hold"
+}), ": by the audit, ", failing === 1 ? "a piece" : `${failing} pieces`, " of its evidence ", failing === 1 ? "does" : "do", " not hold · "] }) : null, a("strong", {
+class: failing ? "" : tone, children: a(Text, { children: claim.standing })
+}), ": ", STANDINGS[claim.standing] ?? "", judged === void 0 ? ", and no audit has judged it" : "", " · about ", claim.about || "an outcome", " · confidence ", a("span", {
+class: "figure", children: claim.confidence || "–"
+}), " · ", a(Text, { children: claim.agent }), " · ", a("a", {
+href: link("c", chain, claim.place), children: ["record ", claim.place]
+})]
+}), claim.earlier.map((earlier, place) => a("p", {
+class: "beside earlier", children: ["before: ", a("del", { children: a(Text, { children: earlier.text }) })]
+}, place)), a(Evidence, {
+items: claim.evidence, judged: asList(judged?.get("evidence") ?? null), chain, trace
+}), claim.challenges.map((challenge) => a("div", {
+class: "challenge", children: [a("p", { children: [a("strong", { children: "Challenge" }), " by ", a(Text, { children: challenge.agent }), ", ", a("strong", {
+class: challenge.standing === "open" ? "warn" : "", children: a(Text, { children: challenge.standing })
+}), " · ", a("a", {
+href: link("c", chain, challenge.place), children: ["record ", challenge.place]
+})] }), a("p", { children: a(Text, { children: challenge.reason }) }), challenge.rationale ? a("p", {
+class: "beside", children: a(Text, { children: challenge.rationale })
+}) : null, a(Evidence, {
+items: challenge.evidence, judged: [], chain, trace
+})]
+}, challenge.id))]
 });
 }
 function Evidence({ items, judged, chain, trace }) {
 if (!items.length) return null;
 return a("table", {
-class: "plain evidence",
-children: [a("thead", { children: a("tr", { children: [
-a("th", {
-scope: "col",
-children: "Evidence"
-}),
-a("th", {
-scope: "col",
-children: "From"
-}),
-a("th", {
-scope: "col",
-children: "By the audit"
-})
-] }) }), a("tbody", { children: items.map((item, place) => {
+class: "plain evidence", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "Evidence"
+}), a("th", {
+scope: "col", children: "From"
+}), a("th", {
+scope: "col", children: "By the audit"
+})] }) }), a("tbody", { children: items.map((item, place) => {
 const start = trace.events.find((event) => event.id === at(item, "execution"));
 const word = judged[place];
 const holds = at(word, "holds");
-return a("tr", { children: [
-a("td", { children: a(Text, { children: describeCheck(at(item, "check")) }) }),
-a("td", { children: [
-start ? a("a", {
-href: link("c", chain, start.place),
-children: ["execution ", start.place]
-}) : null,
-" ",
-asText(at(item, "artifact")) ? a(Hex, { children: asText(at(item, "artifact")) }) : null
-] }),
-a("td", { children: [word === void 0 ? "–" : holds === true ? a("span", {
-class: "good",
-children: "✓ holds"
-}) : a($, { children: [
-a("span", {
-class: "bad",
-children: "✕ does not hold"
-}),
-" ",
-a(Text, { children: asText(at(word, "reason")) })
-] }), word !== void 0 && at(word, "found") !== void 0 ? a("span", {
-class: "beside",
-children: [" found ", a(Text, { children: foundText(at(word, "found")) })]
-}) : null] })
-] }, place);
+return a("tr", { children: [a("td", { children: a(Text, { children: describeCheck(at(item, "check")) }) }), a("td", { children: [start ? a("a", {
+href: link("c", chain, start.place), children: ["execution ", start.place]
+}) : null, " ", asText(at(item, "artifact")) ? a(Hex, { children: asText(at(item, "artifact")) }) : null] }), a("td", { children: [word === void 0 ? "–" : holds === true ? a("span", {
+class: "good", children: "✓ holds"
+}) : a($, { children: [a("span", {
+class: "bad", children: "✕ does not hold"
+}), " ", a(Text, { children: asText(at(word, "reason")) })] }), word !== void 0 && at(word, "found") !== void 0 ? a("span", {
+class: "beside", children: [" found ", a(Text, { children: foundText(at(word, "found")) })]
+}) : null] })] }, place);
 }) })]
 });
 }
@@ -17421,241 +12774,120 @@ function Lanes({ trace, chain }) {
 const [shown, setShown] = d$2(EVENTS_SHOWN);
 const roles = ROLES.filter((role) => trace.events.some((event) => event.role === role));
 return a($, { children: [a("div", {
-class: "scroll",
-children: a("table", {
-class: "lanes",
-children: [a("thead", { children: a("tr", { children: [a("th", {
-scope: "col",
-children: "Event"
+class: "scroll", children: a("table", {
+class: "lanes", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "Event"
 }), roles.map((role) => a("th", {
-scope: "col",
-children: role
+scope: "col", children: role
 }, role))] }) }), a("tbody", { children: trace.events.slice(0, shown).map((event) => a("tr", {
-class: event.before !== event.after ? "turn" : "",
-children: [a("th", {
-scope: "row",
-children: [
-a("a", {
-href: link("c", chain, event.place),
-children: event.place
-}),
-" ",
-a("span", {
-class: "beside",
-children: a(Time, {
-short: true,
-children: event.at
+class: event.before !== event.after ? "turn" : "", children: [a("th", {
+scope: "row", children: [a("a", {
+href: link("c", chain, event.place), children: event.place
+}), " ", a("span", {
+class: "beside", children: a(Time, {
+short: true, children: event.at
 })
-})
-]
+})]
 }), roles.map((role) => a("td", {
-class: role === event.role ? "said" : "",
-children: role === event.role ? a(EventCell, { event }) : null
+"data-role": role, class: role === event.role ? "said" : "", children: role === event.role ? a(EventCell, { event }) : null
 }, role))]
 }, event.place)) })]
 })
 }), trace.events.length > shown ? a("p", { children: a("button", {
-type: "button",
-onClick: () => setShown(shown + 2e3),
-children: ["Show more of ", plural$1(trace.events.length, "event")]
+type: "button", onClick: () => setShown(shown + 2e3), children: ["Show more of ", plural$1(trace.events.length, "event")]
 }) }) : null] });
 }
 function EventCell({ event }) {
 const { payload } = event;
-const words = [
-"objective",
-"text",
-"reason",
-"rationale",
-"justification",
-"name",
-"words"
-].map((name) => asText(payload.get(name))).find(Boolean) ?? "";
+const words = ["objective", "text", "reason", "rationale", "justification", "name", "words"].map((name) => asText(payload.get(name))).find(Boolean) ?? "";
 const verdict = asText(payload.get("verdict")) || asText(payload.get("outcome")) || asText(payload.get("status")) || asText(payload.get("code"));
 const code = payload.get("exit_code");
-return a($, { children: [
-a("strong", { children: a(Text, { children: event.event.replaceAll("_", " ") }) }),
-verdict ? a("span", {
-class: "verdict-word",
-children: [" ", a(Text, { children: verdict })]
-}) : null,
-code?.text ? a("span", {
-class: "verdict-word",
-children: [" exit code ", code.text]
-}) : null,
-asText(payload.get("tool")) ? a($, { children: [" ", a("code", { children: a(Text, { children: asText(payload.get("tool")) }) })] }) : null,
-words ? a("p", { children: a(Text, { children: words.slice(0, 300) }) }) : null,
-asObject(payload.get("arguments")).size ? a("p", { children: a("code", { children: a(Text, { children: shortenArguments(payload.get("arguments")) }) }) }) : null,
-event.before !== event.after ? a("p", {
-class: "beside",
-children: a(Text, { children: `${event.before} → ${event.after}` })
-}) : null
-] });
+return a($, { children: [a("strong", { children: a(Text, { children: event.event.replaceAll("_", " ") }) }), verdict ? a("span", {
+class: "verdict-word", children: [" ", a(Text, { children: verdict })]
+}) : null, code?.text ? a("span", {
+class: "verdict-word", children: [" exit code ", code.text]
+}) : null, asText(payload.get("tool")) ? a($, { children: [" ", a("code", { children: a(Text, { children: asText(payload.get("tool")) }) })] }) : null, words ? a("p", { children: a(Text, { children: words.slice(0, 300) }) }) : null, asObject(payload.get("arguments")).size ? a("p", { children: a("code", { children: a(Text, { children: shortenArguments(payload.get("arguments")) }) }) }) : null, event.before !== event.after ? a("p", {
+class: "beside", children: a(Text, { children: `${event.before} → ${event.after}` })
+}) : null] });
 }
 // src/parts/chart.tsx
-var WIDTH = 720;
+var WIDTH = typeof window !== "undefined" && window.innerWidth < 720 ? 360 : 720;
 var HEIGHT = 220;
 var LEFT = 44;
 var TOP = 12;
-var toX = (x) => LEFT + x * 664;
+var toX = (x) => LEFT + x * (WIDTH - LEFT - 12);
 var toY = (y) => TOP + (1 - y) * 184;
-var TICKS = [
-0,
-.25,
-.5,
-.75,
-1
-];
+var TICKS = [0, .25, .5, .75, 1];
 function PointChart({ points, lines, ends, label }) {
 return a("div", {
-class: "plot-scroll",
-tabIndex: 0,
-role: "region",
-"aria-label": "Chart",
-children: a("svg", {
-class: "plot",
-viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-role: "group",
-"aria-label": label,
-children: [
-a(Axes, { ends }),
-points.map(({ x, y, low, high, sort, words, href }, at) => a("a", {
-href,
-tabIndex: -1,
-"aria-label": words,
-children: a("g", {
-class: `point ${sort}`,
-children: [
-a("title", { children: words }),
-low === null || high === null ? null : a("line", {
-x1: toX(x),
-x2: toX(x),
-y1: toY(low),
-y2: toY(high)
-}),
-sort === "denied" ? a("path", { d: `M${toX(x) - 4} ${toY(y) - 4}l8 8m0 -8l-8 8` }) : sort === "asked" ? a("rect", {
-x: toX(x) - 3.5,
-y: toY(y) - 3.5,
-width: "7",
-height: "7"
+class: "plot-scroll", tabIndex: 0, role: "region", "aria-label": "Chart", children: a("svg", {
+class: "plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": label, children: [a(Axes, { ends }), points.map(({ x, y, low, high, sort, words, href }, at) => a("a", {
+href, tabIndex: -1, "aria-label": words, children: a("g", {
+class: `point ${sort}`, children: [a("title", { children: words }), low === null || high === null ? null : a("line", {
+x1: toX(x), x2: toX(x), y1: toY(low), y2: toY(high)
+}), sort === "denied" ? a("path", { d: `M${toX(x) - 4} ${toY(y) - 4}l8 8m0 -8l-8 8` }) : sort === "asked" ? a("rect", {
+x: toX(x) - 3.5, y: toY(y) - 3.5, width: "7", height: "7"
 }) : a("circle", {
-cx: toX(x),
-cy: toY(y),
-r: "4"
-})
-]
-})
-}, at)),
-lines.map(({ y, words }) => a("g", {
-class: "threshold",
-children: [a("line", {
-x1: LEFT,
-x2: 708,
-y1: toY(y),
-y2: toY(y)
-}), a("text", {
-x: 706,
-y: toY(y) - 4,
-"text-anchor": "end",
-children: words
+cx: toX(x), cy: toY(y), r: "4"
 })]
-}, words))
-]
+})
+}, at)), lines.map(({ y, words }) => a("g", {
+class: "threshold", children: [a("line", {
+x1: LEFT, x2: WIDTH - 12, y1: toY(y), y2: toY(y)
+}), a("text", {
+x: WIDTH - 14, y: toY(y) - 4, "text-anchor": "end", children: words
+})]
+}, words))]
 })
 });
 }
 function Axes({ ends }) {
 return a("g", {
-class: "axes",
-children: [
-TICKS.map((tick) => a("g", { children: [a("line", {
-x1: LEFT,
-x2: 708,
-y1: toY(tick),
-y2: toY(tick)
+class: "axes", children: [TICKS.map((tick) => a("g", { children: [a("line", {
+x1: LEFT, x2: WIDTH - 12, y1: toY(tick), y2: toY(tick)
 }), a("text", {
-x: 36,
-y: toY(tick) + 4,
-"text-anchor": "end",
-children: tick
-})] }, tick)),
-a("text", {
-x: LEFT,
-y: 214,
-children: ends[0]
-}),
-a("text", {
-x: 708,
-y: 214,
-"text-anchor": "end",
-children: ends[1]
-})
-]
+x: 36, y: toY(tick) + 4, "text-anchor": "end", children: tick
+})] }, tick)), a("text", {
+x: LEFT, y: 214, children: ends[0]
+}), a("text", {
+x: WIDTH - 12, y: 214, "text-anchor": "end", children: ends[1]
+})]
 });
 }
 function ReliabilityChart({ bars, label }) {
 return a("div", {
-class: "plot-scroll",
-tabIndex: 0,
-role: "region",
-"aria-label": "Chart",
-children: a("svg", {
-class: "plot",
-viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-role: "img",
-"aria-label": label,
-children: [
-a(Axes, { ends: ["predicted 0", "predicted 1"] }),
-a("line", {
-class: "diagonal",
-x1: toX(0),
-y1: toY(0),
-x2: toX(1),
-y2: toY(1)
-}),
-bars.map((bar) => a("g", {
-class: "point allowed",
-children: [
-a("title", { children: `${bar.count} actions, predicted ${bar.predicted.toFixed(2)}, failed ${bar.happened.toFixed(2)}` }),
-a("line", {
-x1: toX(bar.predicted),
-x2: toX(bar.predicted),
-y1: toY(bar.interval[0]),
-y2: toY(bar.interval[1])
-}),
-a("circle", {
-cx: toX(bar.predicted),
-cy: toY(bar.happened),
-r: Math.min(9, 3 + Math.sqrt(bar.count) / 2)
-})
-]
-}, bar.low))
-]
+class: "plot-scroll", tabIndex: 0, role: "region", "aria-label": "Chart", children: a("svg", {
+class: "plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label, children: [a(Axes, { ends: ["predicted 0", "predicted 1"] }), a("line", {
+class: "diagonal", x1: toX(0), y1: toY(0), x2: toX(1), y2: toY(1)
+}), bars.map((bar) => a("g", {
+class: "point allowed", children: [a("title", { children: `${bar.count} actions, predicted ${bar.predicted.toFixed(2)}, failed ${bar.happened.toFixed(2)}` }), a("line", {
+x1: toX(bar.predicted), x2: toX(bar.predicted), y1: toY(bar.interval[0]), y2: toY(bar.interval[1])
+}), a("circle", {
+cx: toX(bar.predicted), cy: toY(bar.happened), r: Math.min(9, 3 + Math.sqrt(bar.count) / 2)
+})]
+}, bar.low))]
 })
 });
 }
 function ChartWithTable({ chart, table }) {
 const [isShown, setShown] = d$2(false);
 return a("div", {
-class: "plot-box",
-children: [
-chart,
-a("p", { children: a("button", {
-type: "button",
-class: "small",
-"aria-expanded": isShown,
-onClick: () => setShown(!isShown),
-children: isShown ? "Hide the table" : "Show as a table"
-}) }),
-isShown ? a("div", {
-class: "scroll",
-children: table
-}) : null
-]
+class: "plot-box", children: [chart, a("p", { children: a("button", {
+type: "button", class: "small", "aria-expanded": isShown, onClick: () => setShown(!isShown), children: isShown ? "Hide the table" : "Show as a table"
+}) }), isShown ? a("div", {
+class: "scroll", children: table
+}) : null]
 });
 }
 var BINS = 10;
 var NORMAL_95 = 1.96;
+function riskClass({ interval, thresholds }) {
+const [low, high] = Array.isArray(interval) ? interval : [];
+const [pass, skip] = [at(thresholds, "pass_below"), at(thresholds, "skip_above")];
+if (!(low instanceof JsonNumber) || !(high instanceof JsonNumber) || !(pass instanceof JsonNumber)) return "";
+if (high.value <= pass.value) return "low";
+return skip instanceof JsonNumber && low.value > skip.value ? "high" : "unsure";
+}
 var RiskReader = class {
 decisions = [];
 byRecord = new Map();
@@ -17692,12 +12924,7 @@ function describe$1(decision, content) {
 const result = at(content, "outcome", "result");
 const observations = at(result, "observations");
 return {
-...decision,
-gateId: asText(at(result, "gate_id")),
-model: asText(at(result, "model")),
-state: asText(at(result, "basis", "state", "blob", "digest")),
-workspace: asText(at(result, "action", "workspace")),
-observations: observations instanceof JsonNumber ? observations.text : ""
+...decision, gateId: asText(at(result, "gate_id")), model: asText(at(result, "model")), state: asText(at(result, "basis", "state", "blob", "digest")), workspace: asText(at(result, "action", "workspace")), line: actionLine(asObject(at(result, "action"))), observations: observations instanceof JsonNumber ? observations.text : ""
 };
 }
 function reliability(cases) {
@@ -17708,12 +12935,7 @@ const inside = cases.filter(({ score }) => score >= low && (score < high || inde
 const failed = inside.filter(({ outcome }) => outcome === "failed").length;
 const predicted = inside.reduce((sum, { score }) => sum + score, 0) / (inside.length || 1);
 return {
-low,
-high,
-count: inside.length,
-predicted,
-happened: inside.length ? failed / inside.length : 0,
-interval: wilson(failed, inside.length)
+low, high, count: inside.length, predicted, happened: inside.length ? failed / inside.length : 0, interval: wilson(failed, inside.length)
 };
 }).filter((bin) => bin.count > 0);
 }
@@ -17750,15 +12972,12 @@ const outcome = reader.outcomeOf(decision);
 if (outcome !== null) outcomes.set(decision, outcome);
 }
 return {
-decisions,
-outcomes,
-unread: isWhole ? 0 : countRecords(others)
+decisions, outcomes, unread: isWhole ? 0 : countRecords(others)
 };
 }
 function RiskView(_) {
 const [now, setNow] = d$2({
-state: "loading",
-records: 0
+state: "loading", records: 0
 });
 const [turn, setTurn] = d$2(0);
 A$1(() => {
@@ -17769,89 +12988,41 @@ if (isCurrent) setNow((before) => next.state === "loading" && before.state === "
 const report = (records) => {
 if (!isCurrent) throw new Left();
 set({
-state: "loading",
-records
+state: "loading", records
 });
 };
 readRisk(report).then((reading) => set({
-state: "done",
-reading
+state: "done", reading
 }), (error) => set({
-state: "failed",
-words: error.message
+state: "failed", words: error.message
 }));
 return () => {
 isCurrent = false;
 };
 }, [contents.value, turn]);
 return a("section", {
-class: "risk-view",
-children: [
-a("h1", { children: "Risk" }),
-now.state === "loading" ? a("div", {
-"aria-busy": "true",
-children: [
-a("p", {
-class: "beside",
-role: "status",
-children: [
-"Reading decisions: ",
-plural$1(now.records, "record"),
-" so far …"
-]
-}),
-a("div", { class: "band placeholder tall" }),
-a("div", { class: "band placeholder tall" })
-]
-}) : null,
-now.state === "failed" ? a(Problem, {
-words: now.words,
-retry: () => setTurn(turn + 1)
-}) : null,
-now.state === "done" ? a(Decisions, { reading: now.reading }) : null
-]
+class: "risk-view", children: [a("h1", { children: "Risk" }), now.state === "loading" ? a("div", {
+"aria-busy": "true", children: [a("p", {
+class: "beside", role: "status", children: ["Reading decisions: ", plural$1(now.records, "record"), " so far …"]
+}), a("div", { class: "band placeholder tall" }), a("div", { class: "band placeholder tall" })]
+}) : null, now.state === "failed" ? a(Problem, {
+words: now.words, retry: () => setTurn(turn + 1)
+}) : null, now.state === "done" ? a(Decisions, { reading: now.reading }) : null]
 });
 }
 function Decisions({ reading }) {
 const { decisions, unread } = reading;
 if (!decisions.length) return a(Empty, {
-command: "aver install claude-code",
-children: "The gate has decided about nothing in these records. This makes it decide about the calls of coding agents:"
+command: "aver install claude-code", children: "The gate has decided about nothing in these records. This makes it decide about the calls of coding agents:"
 });
 const refused = decisions.filter((one) => refuses(one) && !isObserved(one)).length;
 const asked = decisions.filter((one) => one.decision === "human_review").length;
 const observed = decisions.filter(isObserved).length;
-return a($, { children: [
-a("p", {
-class: "sentence",
-children: [
-plural$1(decisions.length, "decision"),
-": ",
-count$1(decisions.length - refused - asked),
-" allowed, ",
-count$1(asked),
-" left to a person, ",
-count$1(refused),
-" denied.",
-observed ? ` ${plural$1(observed, "of them", "of them")} only observed, and held nothing back.` : ""
-]
-}),
-unread ? a("p", {
-class: "strip",
-children: [
-"Only the gate's own chains were read: ",
-plural$1(unread, "other record"),
-" would have to be searched for outcomes. A git history says more: ",
-a(Command, { children: "aver gate report --git ." })
-]
-}) : null,
-a("h2", { children: "Over time" }),
-a(OverTime, { decisions }),
-a("h2", { children: "How reliable" }),
-a(Reliability, { reading }),
-a("h2", { children: "What was learned" }),
-a(Learned, { decisions })
-] });
+return a($, { children: [a("p", {
+class: "sentence", children: [plural$1(decisions.length, "decision"), ": ", count$1(decisions.length - refused - asked), " allowed, ", count$1(asked), " left to a person, ", count$1(refused), " denied.", observed ? ` ${plural$1(observed, "of them", "of them")} only observed, and held nothing back.` : ""]
+}), unread ? a("p", {
+class: "strip", children: ["Only the gate's own chains were read: ", plural$1(unread, "other record"), " would have to be searched for outcomes. A git history says more: ", a(Command, { children: "aver gate report --git ." })]
+}) : null, a("h2", { children: "Over time" }), a(OverTime, { decisions }), a("h2", { children: "How reliable" }), a(Reliability, { reading }), a("h2", { children: "What was learned" }), a(Learned, { decisions })] });
 }
 var sortOf = (decision) => refuses(decision) ? "denied" : decision.decision === "human_review" ? "asked" : "allowed";
 function addressOf({ chain, sequence }) {
@@ -17866,200 +13037,96 @@ const points = scored.map((decision, index) => {
 const time = Date.parse(decision.at);
 const [low, high] = Array.isArray(decision.interval) ? decision.interval.map(onScale) : [];
 return {
-x: last > first && Number.isFinite(time) ? (time - first) / (last - first) : scored.length > 1 ? index / (scored.length - 1) : .5,
-y: onScale(decision.score) ?? 0,
-low: low ?? null,
-high: high ?? null,
-sort: sortOf(decision),
-words: `${decision.at}: ${decisionLabel(decision.decision)}, ${decision.tool}, risk ${decision.score.text}`,
-href: addressOf(decision)
+x: last > first && Number.isFinite(time) ? (time - first) / (last - first) : scored.length > 1 ? index / (scored.length - 1) : .5, y: onScale(decision.score) ?? 0, low: low ?? null, high: high ?? null, sort: sortOf(decision), words: `${decision.at}: ${decisionLabel(decision.decision)}, ${decision.tool}, risk ${decision.score.text}`, href: addressOf(decision)
 };
 });
 const newest = scored.at(-1);
-const lines = [["pass_below", "passes below"], ["skip_above", "is denied above"]].flatMap(([name, words]) => {
+const lines = [["pass_below", "low risk: the whole interval is below"], ["skip_above", "denied: the whole interval is above"]].flatMap(([name, words]) => {
 const value = at(newest?.thresholds, name);
 const y = onScale(value);
 return y === null ? [] : [{
-y,
-words: `${words} ${value.text}`
+y, words: `${words} ${value.text}`
 }];
 });
+const [pass, skip] = ["pass_below", "skip_above"].map((name) => at(newest?.thresholds, name));
 const day = (time) => Number.isFinite(time) ? formatTime(new Date(time)).slice(0, 16).replace("T", " ") : "";
 const rows = [...decisions].reverse();
-return a($, { children: [
-points.length ? a(PointChart, {
-points,
-lines,
-ends: [day(first), day(last)],
-label: `${points.length} decisions over time, by risk from 0 to 1. The table below has all of them.`
+return a($, { children: [points.length ? a("p", { children: ["The rules decide, and a score is only one of the things that they see. So a rule can allow an action with a high score, such as a known test, and another can ask a person about one with a low score, such as a deletion: ", a("em", { children: "Why" }), " names the rule.", pass instanceof JsonNumber ? a($, { children: [" To a rule that asks about risk, it is low only if the whole interval is at most ", a(Score, { value: pass }), "; else it is unsure."] }) : null, skip instanceof JsonNumber ? a($, { children: [" An action is denied by its risk if the whole interval is above ", a(Score, { value: skip }), "."] }) : points.length ? " No score denies anything by itself." : null] }) : null, points.length ? a(PointChart, {
+points, lines, ends: [day(first), day(last)], label: `${points.length} decisions over time, by risk from 0 to 1. The table below has all of them.`
 }) : a("p", {
-class: "strip",
-children: "No decision has a score: the rules alone decided."
-}),
-a("p", {
-class: "beside legend",
-children: [
-a("span", {
-class: "good",
-children: "● allowed"
-}),
-" ",
-a("span", {
-class: "warn",
-children: "■ left to a person"
-}),
-" ",
-a("span", {
-class: "bad",
-children: "✕ denied"
-}),
-" A line is the 90 % interval of the score. ",
-scored.length === DRAWN_MAX ? `The chart has the latest ${count$1(DRAWN_MAX)}.` : ""
-]
-}),
-a("div", {
-class: "scroll",
-children: a("table", {
-class: "chains decisions",
-children: [a("thead", { children: a("tr", { children: [
-a("th", {
-scope: "col",
-children: "When"
-}),
-a("th", {
-scope: "col",
-children: "Decision"
-}),
-a("th", {
-scope: "col",
-children: "Action"
-}),
-a("th", {
-scope: "col",
-class: "at-why",
-children: "Why"
-}),
-a("th", {
-scope: "col",
-class: "number",
-children: "Risk"
-}),
-a("th", {
-scope: "col",
-class: "number at-interval",
-children: "90 % interval"
+class: "strip", children: "No decision has a score: the rules alone decided."
+}), a("p", {
+class: "beside legend", children: [a("span", {
+class: "good", children: "● allowed"
+}), " ", a("span", {
+class: "warn", children: "■ left to a person"
+}), " ", a("span", {
+class: "bad", children: "✕ denied"
+}), " A line is the 90 % interval of the score. ", scored.length === DRAWN_MAX ? `The chart has the latest ${count$1(DRAWN_MAX)}.` : ""]
+}), a("div", {
+class: "scroll", children: a("table", {
+class: "chains decisions", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "When"
+}), a("th", {
+scope: "col", children: "Decision"
+}), a("th", {
+scope: "col", children: "Action"
+}), a("th", {
+scope: "col", class: "at-why", children: "Why"
+}), a("th", {
+scope: "col", class: "number", children: "Risk"
+}), a("th", {
+scope: "col", class: "number at-interval", children: "90 % interval"
+}), a("th", {
+scope: "col", class: "at-class", children: "To the rules"
+})] }) }), a("tbody", { children: rows.slice(0, listed).map((decision) => a("tr", { children: [a("td", { children: a("a", {
+href: addressOf(decision), children: a(Time, { children: decision.at })
+}) }), a("td", { children: a("span", {
+class: sortOf(decision), children: [isObserved(decision) ? "observed: " : "", decisionLabel(decision.decision)]
+}) }), a("td", {
+class: "action", children: a("code", { children: a(Text, { children: decision.line.slice(0, ACTION_SHOWN) }) })
+}), a("td", {
+class: "at-why", children: [decision.rules.length ? a($, { children: ["by ", decision.rules.map((rule) => a("span", { children: [a("code", { children: a(Text, { children: rule }) }), " "] }, rule))] }) : null, a(Text, { children: shownReasons(decision).join("; ") })]
+}), a("td", {
+class: "number", children: a(Score, { value: decision.score })
+}), a("td", {
+class: "number at-interval", children: Array.isArray(decision.interval) ? a($, { children: [a(Score, { value: decision.interval[0] }), " to ", a(Score, { value: decision.interval[1] })] }) : ""
+}), a("td", {
+class: "at-class", children: riskClass(decision)
+})] }, decision.hash)) })]
 })
-] }) }), a("tbody", { children: rows.slice(0, listed).map((decision) => a("tr", { children: [
-a("td", { children: a("a", {
-href: addressOf(decision),
-children: a(Time, { children: decision.at })
-}) }),
-a("td", { children: a("span", {
-class: sortOf(decision),
-children: [isObserved(decision) ? "observed: " : "", decisionLabel(decision.decision)]
-}) }),
-a("td", {
-class: "action",
-children: a("code", { children: a(Text, { children: actionLine(decision.tool, decision.arguments).slice(0, ACTION_SHOWN) }) })
-}),
-a("td", {
-class: "at-why",
-children: a(Text, { children: shownReasons(decision).join("; ") || decision.rules.join(" ") })
-}),
-a("td", {
-class: "number",
-children: numberText(decision.score)
-}),
-a("td", {
-class: "number at-interval",
-children: Array.isArray(decision.interval) ? decision.interval.map(numberText).join(" to ") : ""
-})
-] }, decision.hash)) })]
-})
-}),
-rows.length > listed ? a("p", { children: a("button", {
-type: "button",
-onClick: () => setListed(listed + 100),
-children: [
-"Show ",
-count$1(Math.min(100, rows.length - listed)),
-" more"
-]
-}) }) : null
-] });
-}
-function numberText(value) {
-if (!(value instanceof JsonNumber)) return "";
-return /^-?\d+\.\d{4,}$/.test(value.text) ? `${value.text.slice(0, value.text.indexOf(".") + 4)}…` : value.text;
+}), rows.length > listed ? a("p", { children: a("button", {
+type: "button", onClick: () => setListed(listed + 100), children: ["Show ", count$1(Math.min(100, rows.length - listed)), " more"]
+}) }) : null] });
 }
 function Reliability({ reading: { decisions, outcomes } }) {
 const cases = decisions.flatMap((decision) => {
 const outcome = outcomes.get(decision);
 return outcome !== void 0 && decision.score instanceof JsonNumber ? [{
-score: decision.score.value,
-outcome
+score: decision.score.value, outcome
 }] : [];
 });
 const bars = reliability(cases);
 if (bars === null) return a("p", {
-class: "strip",
-children: [
-"Too few to say: ",
-plural$1(cases.length, "outcome"),
-" of scored actions ",
-cases.length === 1 ? "is" : "are",
-" sealed here, and ",
-30,
-" are needed. An outcome is sealed with the record of a call, and by ",
-a(Command, { children: "aver gate outcome GATE_ID failed" })
-]
+class: "strip", children: ["Too few to say: ", plural$1(cases.length, "outcome"), " of scored actions ", cases.length === 1 ? "is" : "are", " sealed here, and ", 30, " are needed. An outcome is sealed with the record of a call, and by ", a(Command, { children: "aver gate outcome GATE_ID failed" })]
 });
 return a($, { children: [a("p", { children: [plural$1(cases.length, "scored action"), " with an outcome that is sealed here. On the dashed line, as many failed as the scores said."] }), a(ChartWithTable, {
 chart: a(ReliabilityChart, {
-bars,
-label: "Failed actions against predicted risk"
-}),
-table: a("table", {
-class: "plain",
-children: [a("thead", { children: a("tr", { children: [
-a("th", {
-scope: "col",
-children: "Scores"
-}),
-a("th", {
-scope: "col",
-children: "Actions"
-}),
-a("th", {
-scope: "col",
-children: "Predicted"
-}),
-a("th", {
-scope: "col",
-children: "Failed"
-}),
-a("th", {
-scope: "col",
-children: "95 % interval"
-})
-] }) }), a("tbody", { children: bars.map((bar) => a("tr", { children: [
-a("th", {
-scope: "row",
-children: [
-bar.low,
-" to ",
-bar.high
-]
-}),
-a("td", { children: bar.count }),
-a("td", { children: bar.predicted.toFixed(3) }),
-a("td", { children: bar.happened.toFixed(3) }),
-a("td", { children: [
-bar.interval[0].toFixed(2),
-" to ",
-bar.interval[1].toFixed(2)
-] })
-] }, bar.low)) })]
+bars, label: "Failed actions against predicted risk"
+}), table: a("table", {
+class: "plain", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "Scores"
+}), a("th", {
+scope: "col", children: "Actions"
+}), a("th", {
+scope: "col", children: "Predicted"
+}), a("th", {
+scope: "col", children: "Failed"
+}), a("th", {
+scope: "col", children: "95 % interval"
+})] }) }), a("tbody", { children: bars.map((bar) => a("tr", { children: [a("th", {
+scope: "row", children: [bar.low, " to ", bar.high]
+}), a("td", { children: bar.count }), a("td", { children: bar.predicted.toFixed(3) }), a("td", { children: bar.happened.toFixed(3) }), a("td", { children: [bar.interval[0].toFixed(2), " to ", bar.interval[1].toFixed(2)] })] }, bar.low)) })]
 })
 })] });
 }
@@ -18072,22 +13139,15 @@ const found = new Map();
 for (const { state, workspace, at: since } of decisions) {
 if (!state) continue;
 const known = found.get(state) ?? {
-digest: state,
-workspace,
-since,
-uses: 0,
-levels: [],
-isHere: false
+digest: state, workspace, since, uses: 0, levels: [], isHere: false
 };
 found.set(state, {
-...known,
-uses: known.uses + 1
+...known, uses: known.uses + 1
 });
 }
 const latest = [...found.values()].slice(-20).reverse();
 const read = await Promise.all(latest.map(async (one) => ({
-...one,
-...await readLevels(one.digest)
+...one, ...await readLevels(one.digest)
 })));
 if (isCurrent) setStates(read);
 })();
@@ -18096,144 +13156,69 @@ isCurrent = false;
 };
 }, [decisions]);
 if (states === null) return a("div", {
-class: "band placeholder",
-"aria-busy": "true"
+class: "band placeholder", "aria-busy": "true"
 });
 if (!states.length) return a("p", {
-class: "strip",
-children: "No decision names a learned state."
+class: "strip", children: "No decision names a learned state."
 });
 return a($, { children: states.map((one) => a("section", {
-class: "learned",
-children: [
-a("h3", { children: [
-"State ",
-a(Hex, { children: one.digest }),
-" ",
-a("span", {
-class: "soft",
-children: [
-"used by ",
-plural$1(one.uses, "decision"),
-" since ",
-a(Time, { children: one.since })
-]
-})
-] }),
-!one.isHere ? a("p", {
-class: "beside",
-children: "Its content is not here: the blob is missing, damaged or too large."
-}) : null,
-one.isHere && !one.levels.length ? a("p", { children: [
-"Nothing was learned yet in ",
-a(Text, { children: one.workspace || "this workspace" }),
-": the gate used the prior that Aver ships."
-] }) : null,
-one.levels.length ? a("table", {
-class: "plain",
-children: [a("thead", { children: a("tr", { children: [
-a("th", {
-scope: "col",
-children: "Kind of action"
-}),
-a("th", {
-scope: "col",
-children: "Level"
-}),
-a("th", {
-scope: "col",
-children: "Variance"
-}),
-a("th", {
-scope: "col",
-children: "Outcomes learned from"
-})
-] }) }), a("tbody", { children: one.levels.map(([kind, level]) => a("tr", { children: [a("th", {
-scope: "row",
-children: a(Text, { children: kind })
-}), [
-"b",
-"v",
-"observations"
-].map((name) => a("td", {
-class: "figure",
-children: numberText(at(level, name) ?? null)
+class: "learned", children: [a("h3", { children: ["State ", a(Hex, { children: one.digest }), " ", a("span", {
+class: "soft", children: ["used by ", plural$1(one.uses, "decision"), " since ", a(Time, { children: one.since })]
+})] }), !one.isHere ? a("p", {
+class: "beside", children: "Its content is not here: the blob is missing, damaged or too large."
+}) : null, one.isHere && !one.levels.length ? a("p", { children: ["Nothing was learned yet in ", a(Text, { children: one.workspace || "this workspace" }), ": the gate used the prior that Aver ships."] }) : null, one.levels.length ? a("table", {
+class: "plain", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "Kind of action"
+}), a("th", {
+scope: "col", children: "Level"
+}), a("th", {
+scope: "col", children: "Variance"
+}), a("th", {
+scope: "col", children: "Outcomes learned from"
+})] }) }), a("tbody", { children: one.levels.map(([kind, level]) => a("tr", { children: [a("th", {
+scope: "row", children: a(Text, { children: kind })
+}), ["b", "v", "observations"].map((name) => a("td", {
+class: "figure", children: a(Score, { value: at(level, name) })
 }, name))] }, kind)) })]
-}) : null
-]
+}) : null]
 }, one.digest)) });
 }
 async function readLevels(digest) {
 const data = await readBlob(digest);
 try {
 return data === null ? {
-levels: [],
-isHere: false
+levels: [], isHere: false
 } : {
-levels: [...asObject(at(readJson(data), "levels"))],
-isHere: true
+levels: [...asObject(at(readJson(data), "levels"))], isHere: true
 };
 } catch (error) {
 if (error instanceof BadInput) return {
-levels: [],
-isHere: false
+levels: [], isHere: false
 };
 throw error;
 }
 }
 // src/views/search/search.tsx
 function HitRow({ hit, words, isFirst }) {
-const read = useAnswer(() => hit.title ? Promise.resolve(null) : readHit$1(hit.chain, hit.place, words), [
-hit.chain,
-hit.place,
-words
-]);
+const read = useAnswer(() => hit.title ? Promise.resolve(null) : readHit$1(hit.chain, hit.place, words), [hit.chain, hit.place, words]);
 const row = read.value?.row;
 const title = hit.title || (read.state === "loading" ? "…" : row === void 0 ? "this record cannot be read" : row.problem || row.summary);
 const excerpt = hit.excerpt ?? read.value?.excerpt;
 return a("li", { children: a("a", {
-href: recordLink(hit.chain, hit),
-"data-row": true,
-tabIndex: isFirst ? 0 : -1,
-children: [
-a("strong", { children: a(Text, { children: title || hit.kind }) }),
-excerpt ? a("span", {
-class: "excerpt",
-children: a("bdi", { children: [
-visible(excerpt[0]),
-a("mark", { children: visible(excerpt[1]) }),
-visible(excerpt[2])
-] })
-}) : null,
-read.value?.hasHash === false ? a("span", {
-class: "bad",
-children: "This text does not have the hash that it was sealed with."
-}) : null,
-a("span", {
-class: "beside",
-children: [
-a("code", { children: a(Text, { children: hit.chain }) }),
-" ",
-hit.sequence,
-" · ",
-hit.kind,
-hit.tool ? ` · ${hit.tool}` : "",
-hit.at ? a($, { children: [" · ", a(Time, { children: hit.at })] }) : null
-]
-})
-]
+href: recordLink(hit.chain, hit), "data-row": true, tabIndex: isFirst ? 0 : -1, children: [a("strong", { children: a(Text, { children: title || hit.kind }) }), excerpt ? a("span", {
+class: "excerpt", children: a("bdi", { children: [visible(excerpt[0]), a("mark", { children: visible(excerpt[1]) }), visible(excerpt[2])] })
+}) : null, read.value?.hasHash === false ? a("span", {
+class: "bad", children: "This text does not have the hash that it was sealed with."
+}) : null, a("span", {
+class: "beside", children: [a("code", { children: a(Text, { children: hit.chain }) }), " ", hit.sequence, " · ", hit.kind, hit.tool ? ` · ${hit.tool}` : "", hit.at ? a($, { children: [" · ", a(Time, { children: hit.at })] }) : null]
+})]
 }) });
 }
 function SearchView({ parts: [words = ""] }) {
 const [limit, setLimit] = d$2(100);
 const box = T(null);
 const field = T(null);
-const answer = useAnswer(() => findRecords(words, limit), [
-words,
-limit,
-contents.value?.ledger,
-news.value.index
-]);
+const answer = useAnswer(() => findRecords(words, limit), [words, limit, contents.value?.ledger, news.value.index]);
 useRowKeys(box);
 A$1(() => setLimit(100), [words]);
 const move = (step) => {
@@ -18241,92 +13226,36 @@ const rows = [...box.current?.querySelectorAll("[data-row]") ?? []];
 rows[(rows.indexOf(document.activeElement) + step + rows.length) % Math.max(rows.length, 1)]?.focus();
 };
 useKeys({
-n: () => move(1),
-N: () => move(-1)
+n: () => move(1), N: () => move(-1)
 });
 const found = answer.value;
-return a($, { children: [
-a("h1", { children: "Search" }),
-a("form", {
-class: "filters",
-onSubmit: (event) => {
+return a($, { children: [a("h1", { children: "Search" }), a("form", {
+class: "filters", onSubmit: (event) => {
 event.preventDefault();
 const given = field.current?.value.trim();
 if (given) location.hash = link("search", given);
-},
-children: [a("label", { children: ["Words ", a("input", {
-ref: field,
-type: "search",
-defaultValue: words,
-class: "wide"
+}, children: [a("label", { children: ["Words ", a("input", {
+ref: field, type: "search", defaultValue: words, class: "wide"
 }, words)] }), a("button", {
-type: "submit",
-children: "Search"
+type: "submit", children: "Search"
 })]
-}),
-a("p", {
-class: "beside",
-children: [
-"Words, ",
-a("code", { children: "\"whole phrases\"" }),
-", ",
-a("code", { children: "begin*" }),
-", and ",
-a("code", { children: "tool:" }),
-" ",
-a("code", { children: "kind:" }),
-" ",
-a("code", { children: "outcome:" }),
-" ",
-a("code", { children: "path:" }),
-" ",
-a("code", { children: "since:" }),
-". All must fit."
-]
-}),
-answer.state === "failed" ? a(Problem, {
-words: answer.words,
-retry: answer.retry
-}) : null,
-words && answer.state === "loading" ? a(Loading, {
-rows: 8,
-words: "Searching"
-}) : null,
-found ? a("p", {
-role: "status",
-children: [
-plural$1(found.hits.length, "hit"),
-found.isCut ? " so far" : "",
-" in ",
-plural$1(found.searched, "record"),
-".",
-" ",
-a("span", {
-class: "beside",
-children: found.by === "index" ? `Places from the server's index, texts from its records. Neither is proved until you open a hit.${found.behind ? ` ${count$1(found.behind)} records are not in it yet.` : ""}` : "This page read every record."
-})
-]
-}) : null,
-found && words && !found.hits.length ? a(Empty, { children: [
-"Nothing has these words. Fewer words, or ",
-a("code", { children: "begin*" }),
-" for a beginning, find more."
-] }) : null,
-a("ul", {
-class: "hits",
-ref: box,
-children: found?.hits.map((hit, at) => a(HitRow, {
-hit,
-words,
-isFirst: at === 0
+}), a("p", {
+class: "beside", children: ["Words, ", a("code", { children: "\"whole phrases\"" }), ", ", a("code", { children: "begin*" }), ", and ", a("code", { children: "tool:" }), " ", a("code", { children: "kind:" }), " ", a("code", { children: "outcome:" }), " ", a("code", { children: "path:" }), " ", a("code", { children: "since:" }), ". All must fit."]
+}), answer.state === "failed" ? a(Problem, {
+words: answer.words, retry: answer.retry
+}) : null, words && answer.state === "loading" ? a(Loading, {
+rows: 8, words: "Searching"
+}) : null, words ? null : a(Empty, { children: "Nothing was searched for yet. Write a word above." }), found && words ? a("p", {
+role: "status", children: [plural$1(found.hits.length, "hit"), found.isCut ? " so far" : "", " in ", plural$1(found.searched, "record"), ".", " ", a("span", {
+class: "beside", children: found.by === "index" ? `Places from the server's index, texts from its records. Neither is proved until you open a hit.${found.behind ? ` ${count$1(found.behind)} records are not in it yet.` : ""}` : "This page read every record."
+})]
+}) : null, found && words && !found.hits.length ? a(Empty, { children: ["Nothing has these words. Fewer words, or ", a("code", { children: "begin*" }), " for a beginning, find more."] }) : null, a("ul", {
+class: "hits", ref: box, children: found?.hits.map((hit, at) => a(HitRow, {
+hit, words, isFirst: at === 0
 }, `${hit.chain}/${hit.place}`))
-}),
-found?.isCut ? a("p", { children: a("button", {
-type: "button",
-onClick: () => setLimit(limit + 100),
-children: "Show more"
-}) }) : null
-] });
+}), found?.isCut ? a("p", { children: a("button", {
+type: "button", onClick: () => setLimit(limit + 100), children: "Show more"
+}) }) : null] });
 }
 // src/views/tamper/tamper.tsx
 var CHOICES = 200;
@@ -18339,263 +13268,89 @@ const chains = (contents.value?.chains ?? []).filter((chain) => (chain.length ??
 const [chain, setChain] = d$2(given || suggestChain(chains));
 const [place, setPlace] = d$2(Number(at) || 1);
 const rows = useAnswer(() => chain ? connection.ask({
-type: "rows",
-chain,
-start: 0,
-stop: CHOICES
+type: "rows", chain, start: 0, stop: CHOICES
 }) : Promise.reject(new Error("There is no chain in it.")), [chain, contents.value]);
 const listed = rows.value?.rows ?? [];
 const row = listed.find((one) => one.place === place) ?? listed[0];
-return a($, { children: [
-a("h1", { children: "Try to change it" }),
-a("p", { children: "Believe nobody: change a record yourself, and see what the verification says. The page changes a copy in its memory and marks it. The records themselves stay untouched." }),
-thing.value?.live ? a(Empty, {
-command: "aver export --html --out DIR",
-children: [
-"A live ledger is not copied into the page. Export it, and open the folder under ",
-a("a", {
-href: link("open"),
-children: "Verify a file"
-}),
-"."
-]
-}) : null,
-!thing.value?.live && !["bundle", "chain"].includes(contents.value?.format ?? "") ? a(Empty, {
-command: "aver export --out DIR",
-children: "Only the records of a bundle or of one chain can be changed here."
-}) : null,
-changed.value ? a("p", {
-class: "strip",
-children: "This is a changed copy already. A further change comes on top of it."
-}) : null,
-!thing.value?.live && ["bundle", "chain"].includes(contents.value?.format ?? "") ? a($, { children: [
-a("div", {
-class: "filters",
-children: [a("label", { children: ["Chain ", a("select", {
-value: chain,
-onChange: (event) => {
+return a($, { children: [a("h1", { children: "Try to change it" }), a("p", { children: "Believe nobody: change a record yourself, and see what the verification says. The page changes a copy in its memory and marks it. The records themselves stay untouched." }), thing.value?.live ? a(Empty, {
+command: "aver export --html --out DIR", children: ["A live ledger is not copied into the page. Export it, and open the folder under ", a("a", {
+href: link("open"), children: "Verify a file"
+}), "."]
+}) : null, !thing.value?.live && !["bundle", "chain"].includes(contents.value?.format ?? "") ? a(Empty, {
+command: "aver export --out DIR", children: "Only the records of a bundle or of one chain can be changed here."
+}) : null, changed.value ? a("p", {
+class: "strip", children: "This is a changed copy already. A further change comes on top of it."
+}) : null, !thing.value?.live && ["bundle", "chain"].includes(contents.value?.format ?? "") ? a($, { children: [a("div", {
+class: "filters", children: [a("label", { children: ["Chain ", a("select", {
+value: chain, onChange: (event) => {
 setChain(event.currentTarget.value);
 setPlace(1);
-},
-children: chains.map((one) => a("option", {
-value: one.id,
-children: one.id
+}, children: chains.map((one) => a("option", {
+value: one.id, children: one.id
 }, one.id))
 })] }), a("label", { children: ["Record ", a("select", {
-value: String(row?.place ?? 0),
-onChange: (event) => setPlace(Number(event.currentTarget.value)),
-children: listed.map((one) => a("option", {
-value: String(one.place),
-children: [
-one.sequence || one.place,
-": ",
-one.summary.slice(0, 60)
-]
+value: String(row?.place ?? 0), onChange: (event) => setPlace(Number(event.currentTarget.value)), children: listed.map((one) => a("option", {
+value: String(one.place), children: [one.sequence || one.place, ": ", one.summary.slice(0, 60)]
 }, one.place))
 })] })]
-}),
-rows.state === "failed" ? a(Problem, {
-words: rows.words,
-retry: rows.retry
-}) : null,
-rows.state === "loading" ? a(Loading, {
-rows: 3,
-words: "Reading the chain"
-}) : null,
-row ? a("p", {
-class: "beside",
-children: [
-row.kind,
-" · ",
-a(Text, { children: row.summary }),
-" · ",
-a("a", {
-href: link("c", chain, `p${row.place}`),
-children: "open it"
-})
-]
-}) : null,
-row ? a(TryToChange, {
-chain,
-place: row.place,
-sequence: row.sequence || String(row.place),
-title: "What to do with it"
-}) : null
-] }) : null
-] });
+}), rows.state === "failed" ? a(Problem, {
+words: rows.words, retry: rows.retry
+}) : null, rows.state === "loading" ? a(Loading, {
+rows: 3, words: "Reading the chain"
+}) : null, row ? a("p", {
+class: "beside", children: [row.kind, " · ", a(Text, { children: row.summary }), " · ", a("a", {
+href: link("c", chain, `p${row.place}`), children: "open it"
+})]
+}) : null, row ? a(TryToChange, {
+chain, place: row.place, sequence: row.sequence || String(row.place), title: "What to do with it"
+}) : null] }) : null] });
 }
 // src/views/registry.ts
-var VIEWS = [
-{
-route: "",
-title: "Overview",
-letter: "o",
-rail: "main",
-needs: "records",
-Module: OverviewView,
-isOnPhone: true
-},
-{
-route: "sessions",
-title: "Sessions",
-letter: "s",
-rail: "main",
-needs: "records",
-Module: SessionsView,
-isOnPhone: true
-},
-{
-route: "approvals",
-title: "Approvals",
-letter: "a",
-rail: "main",
-needs: "records",
-Module: ApprovalsView,
-isOnPhone: true
-},
-{
-route: "chains",
-title: "Chains",
-letter: "c",
-rail: "main",
-needs: "records",
-Module: ChainsView,
-isOnPhone: true
-},
-{
-route: "risk",
-title: "Risk",
-letter: "r",
-rail: "main",
-needs: "records",
-Module: RiskView
-},
-{
-route: "open",
-title: "Verify a file",
-letter: "f",
-rail: "main",
-needs: "nothing",
-Module: OpenView
-},
-{
-route: "keys",
-title: "Keys",
-letter: "k",
-rail: "more",
-needs: "door",
-Module: KeysView
-},
-{
-route: "acts",
-title: "Acts",
-letter: "i",
-rail: "more",
-needs: "records",
-Module: ActsView
-},
-{
-route: "protocol",
-title: "Protocol",
-letter: "p",
-rail: "more",
-needs: "records",
-Module: ProtocolView
-},
-{
-route: "meta",
-title: "Meta",
-letter: "m",
-rail: "more",
-needs: "records",
-Module: MetaView
-},
-{
-route: "try",
-title: "Try to change it",
-letter: "t",
-rail: "more",
-needs: "records",
-Module: TamperView
-},
-{
-route: "search",
-title: "Search",
-letter: "",
-rail: "none",
-needs: "records",
-Module: SearchView,
-within: "sessions"
-},
-{
-route: "more",
-title: "More",
-letter: "",
-rail: "none",
-needs: "nothing",
-Module: MoreView
-},
-{
-route: "chain",
-title: "Chain",
-letter: "",
-rail: "none",
-needs: "records",
-Module: ChainView,
-within: "chains"
-},
-{
-route: "s",
-title: "Session",
-letter: "",
-rail: "none",
-needs: "records",
-Module: SessionView,
-within: "sessions"
-},
-{
-route: "files",
-title: "Files",
-letter: "",
-rail: "none",
-needs: "records",
-Module: FilesView,
-within: "sessions"
-},
-{
-route: "c",
-title: "Record",
-letter: "",
-rail: "none",
-needs: "records",
-Module: CapsuleView,
-within: "chains"
-}
-];
+var VIEWS = [{
+route: "", title: "Overview", letter: "o", rail: "main", needs: "records", Module: OverviewView, isOnPhone: true
+}, {
+route: "sessions", title: "Sessions", letter: "s", rail: "main", needs: "records", Module: SessionsView, isOnPhone: true
+}, {
+route: "approvals", title: "Approvals", letter: "a", rail: "main", needs: "records", Module: ApprovalsView, isOnPhone: true
+}, {
+route: "chains", title: "Chains", letter: "c", rail: "main", needs: "records", Module: ChainsView, isOnPhone: true
+}, {
+route: "risk", title: "Risk", letter: "r", rail: "main", needs: "records", Module: RiskView
+}, {
+route: "open", title: "Verify a file", letter: "f", rail: "main", needs: "nothing", Module: OpenView
+}, {
+route: "keys", title: "Keys", letter: "k", rail: "more", needs: "door", Module: KeysView
+}, {
+route: "acts", title: "Acts", letter: "i", rail: "more", needs: "records", Module: ActsView
+}, {
+route: "protocol", title: "Protocol", letter: "p", rail: "more", needs: "records", Module: ProtocolView
+}, {
+route: "meta", title: "Meta", letter: "m", rail: "more", needs: "records", Module: MetaView
+}, {
+route: "try", title: "Try to change it", letter: "t", rail: "more", needs: "records", Module: TamperView
+}, {
+route: "search", title: "Search", letter: "", rail: "none", needs: "records", Module: SearchView
+}, {
+route: "more", title: "More", letter: "", rail: "none", needs: "nothing", Module: MoreView
+}, {
+route: "chain", title: "Chain", letter: "", rail: "none", needs: "records", Module: ChainView, within: "chains"
+}, {
+route: "s", title: "Session", letter: "", rail: "none", needs: "records", Module: SessionView, within: "sessions"
+}, {
+route: "files", title: "Files", letter: "", rail: "none", needs: "records", Module: FilesView, within: "sessions"
+}, {
+route: "c", title: "Record", letter: "", rail: "none", needs: "records", Module: CapsuleView, within: "chains"
+}];
 function findView(route) {
 return VIEWS.find((view) => view.route === route) ?? VIEWS[0];
 }
 // src/frame/help.tsx
 var isHelpOpen = y$1(false);
-var KEYS = [
-["/", "search"],
-["j k", "next and previous row or record"],
-["J K", "next and previous turn of a session"],
-["e", "next edit of a session"],
-["x", "next failure or denial"],
-["b", "next break of a chain"],
-["n N", "next and previous hit"],
-["Enter", "open"],
-["Esc", "back"],
-["v", "verify again"],
-["?", "this help"]
-];
+var KEYS = [["/", "search"], ["j k", "next and previous row or record"], ["J K", "next and previous turn of a session"], ["e", "next edit of a session"], ["x", "next failure or denial"], ["b", "next break of a chain"], ["n N", "next and previous hit"], ["Enter", "open"], ["Esc", "back"], ["v", "verify again"], ["?", "this help"]];
 function Rows({ rows }) {
 return a("table", {
-class: "plain keys-table",
-children: a("tbody", { children: rows.map(([keys, words]) => a("tr", { children: [a("th", {
-scope: "row",
-children: keys.split(" ").map((key) => a("kbd", { children: key }, key))
+class: "plain keys-table", children: a("tbody", { children: rows.map(([keys, words]) => a("tr", { children: [a("th", {
+scope: "row", children: keys.split(" ").map((key) => a("kbd", { children: key }, key))
 }), a("td", { children: words })] }, keys)) })
 });
 }
@@ -18607,118 +13362,67 @@ else dialog.current?.close();
 }, [isHelpOpen.value]);
 const views = VIEWS.filter((view) => view.letter).map((view) => [`g ${view.letter}`, view.title]);
 return a("dialog", {
-ref: dialog,
-"aria-label": "Keys of the keyboard",
-onClose: () => {
+ref: dialog, "aria-label": "Keys of the keyboard", onClose: () => {
 isHelpOpen.value = false;
-},
-onKeyDown: (event) => {
+}, onKeyDown: (event) => {
 event.stopPropagation();
-},
-children: [a("div", {
-class: "head",
-children: [a("h2", { children: "Keys of the keyboard" }), a("button", {
-type: "button",
-class: "small",
-onClick: () => {
+}, children: [a("div", {
+class: "head", children: [a("h2", { children: "Keys of the keyboard" }), a("button", {
+type: "button", class: "small", onClick: () => {
 isHelpOpen.value = false;
-},
-children: "Close"
+}, children: "Close"
 })]
 }), a("div", {
-class: "columns",
-children: [a(Rows, { rows: KEYS }), a(Rows, { rows: views })]
+class: "columns", children: [a(Rows, { rows: KEYS }), a(Rows, { rows: views })]
 })]
 });
 }
 // src/frame/bar.tsx
 var NEXT = {
-auto: "dark",
-dark: "light",
-light: "auto"
+auto: "dark", dark: "light", light: "auto"
 };
 function LiveDot() {
 if (!thing.value?.live) return null;
 const state = liveState.value;
 const words = state.isLive ? "live" : "not live";
 return a("span", {
-class: `live ${state.isLive ? "on" : "off"}`,
-title: words,
-children: [a("span", {
-class: "dot",
-"aria-hidden": "true"
+class: `live ${state.isLive ? "on" : "off"}`, title: words, children: [a("span", {
+class: "dot", "aria-hidden": "true"
 }), a("span", {
-class: "live-word",
-children: words
+class: "live-word", children: words
 })]
 });
 }
 function Bar() {
 const [view = "", query = ""] = route.value;
 return a("header", {
-class: "bar",
-children: [
-a("a", {
-class: "name",
-href: link(),
-children: "Aver"
-}),
-a("span", {
-class: "open-name",
-children: a(Text, { children: contents.value?.name ?? "" })
-}),
-a(LiveDot, {}),
-a("form", {
-role: "search",
-class: "search",
-onSubmit: (event) => {
+class: "bar", children: [a("a", {
+class: "name", href: link(), children: "Aver"
+}), a("span", {
+class: "open-name", children: a(Text, { children: contents.value?.name ?? "" })
+}), a(LiveDot, {}), a("form", {
+role: "search", class: "search", onSubmit: (event) => {
 event.preventDefault();
 const words = new FormData(event.currentTarget).get("words");
 if (typeof words === "string" && words.trim()) location.hash = link("search", words.trim());
-},
-children: contents.value === null ? null : a($, { children: [a("input", {
-id: "search",
-name: "words",
-type: "search",
-placeholder: "Search",
-"aria-label": "Search the records",
-autocomplete: "off",
-spellcheck: false,
-defaultValue: view === "search" ? query : ""
+}, children: contents.value === null ? null : a($, { children: [a("input", {
+id: "search", name: "words", type: "search", placeholder: "Search", "aria-label": "Search the records", autocomplete: "off", spellcheck: false, defaultValue: view === "search" ? query : ""
 }, view === "search" ? query : ""), a("kbd", {
-"aria-hidden": "true",
-children: "/"
+"aria-hidden": "true", children: "/"
 })] })
-}),
-a(VerdictChip, {}),
-a("button", {
-type: "button",
-class: "small",
-"aria-label": `Times are in ${usesUtc.value ? "UTC" : "local time"}; change`,
-onClick: () => {
+}), a(VerdictChip, {}), a("button", {
+type: "button", class: "small", "aria-label": `Times are in ${usesUtc.value ? "UTC" : "local time"}; change`, onClick: () => {
 usesUtc.value = !usesUtc.value;
-},
-children: usesUtc.value ? "UTC" : "local"
-}),
-a("button", {
-type: "button",
-class: "small",
-"aria-label": `Theme: ${theme.value}; change`,
-onClick: () => {
+}, children: usesUtc.value ? "UTC" : "local"
+}), a("button", {
+type: "button", class: "small", "aria-label": `Theme: ${theme.value}; change`, onClick: () => {
 theme.value = NEXT[theme.value];
-},
-children: theme.value
-}),
-a("button", {
-type: "button",
-class: "small help",
-onClick: () => {
+}, children: theme.value
+}), a("button", {
+type: "button", class: "small help", onClick: () => {
 isHelpOpen.value = true;
-},
-"aria-label": "Keys of the keyboard",
-children: "?"
-})
-]
+}, "aria-label": "Keys of the keyboard", children: "?"
+})]
 });
 }
 // src/frame/rail.tsx
@@ -18729,87 +13433,40 @@ return view.within ?? view.route;
 function Entry({ view }) {
 const number = view.route === "approvals" ? waiting.value : 0;
 return a("a", {
-href: link(...view.route ? [view.route] : []),
-"aria-current": currentEntry() === view.route ? "page" : void 0,
-children: [view.title, number ? a("span", {
-class: "number-of",
-"aria-label": `${number} waiting`,
-children: number
+href: link(...view.route ? [view.route] : []), "aria-current": currentEntry() === view.route ? "page" : void 0, children: [view.title, number ? a("span", {
+class: "number-of", "aria-label": `${number} waiting`, children: number
 }) : null]
 });
 }
 function Rail() {
 const shown = VIEWS.filter((view) => view.needs !== "records" || contents.value !== null);
 return a("nav", {
-class: "rail",
-"aria-label": "Views",
-children: [
-shown.filter((view) => view.rail === "main").map((view) => a(Entry, { view }, view.route)),
-a("hr", {}),
-shown.filter((view) => view.rail === "more").map((view) => a(Entry, { view }, view.route))
-]
+class: "rail", "aria-label": "Views", children: [shown.filter((view) => view.rail === "main").map((view) => a(Entry, { view }, view.route)), a("hr", {}), shown.filter((view) => view.rail === "more").map((view) => a(Entry, { view }, view.route))]
 });
 }
 function BottomBar() {
 return a("nav", {
-class: "bottom",
-"aria-label": "Views, short",
-children: (contents.value !== null ? [...VIEWS.filter((view) => view.isOnPhone), findView("more")] : VIEWS.filter((view) => view.needs !== "records" && view.rail !== "none")).map((view) => a(Entry, { view }, view.route))
+class: "bottom", "aria-label": "Views, short", children: (contents.value !== null ? [...VIEWS.filter((view) => view.isOnPhone), findView("more")] : VIEWS.filter((view) => view.needs !== "records" && view.rail !== "none")).map((view) => a(Entry, { view }, view.route))
 });
 }
 // src/frame/strips.tsx
 function Strips() {
 const state = liveState.value;
-return a($, { children: [
-a(CopyStrip, {}),
-problem.value && contents.value !== null ? a("div", {
-class: "finding failed",
-role: "alert",
-children: a("p", { children: a(Text, { children: problem.value }) })
-}) : null,
-opening.value && contents.value !== null ? a("p", {
-class: "strip",
-role: "status",
-children: [a(Text, { children: opening.value }), " …"]
-}) : null,
-home$1.value !== null && !changed.value && thing.value !== home$1.value ? a("p", {
-class: "strip",
-role: "status",
-children: [
-"You look at ",
-a(Text, { children: thing.value?.name ?? "nothing" }),
-", which you opened here.",
-" ",
-a("button", {
-type: "button",
-class: "small",
-onClick: () => void openThing(home$1.value),
-children: ["Back to ", a(Text, { children: home$1.value.name })]
-})
-]
-}) : null,
-thing.value?.live && !state.isLive ? a("p", {
-class: "strip stale",
-role: "status",
-children: [
-"Not live since ",
-a(Time, {
-short: true,
-children: state.since
-}),
-": ",
-a(Text, { children: state.words || "the server does not answer" }),
-". What you see is of that time.",
-" ",
-a("button", {
-type: "button",
-class: "small",
-onClick: () => reconnect(),
-children: "Try again"
-})
-]
-}) : null
-] });
+return a($, { children: [a(CopyStrip, {}), problem.value && contents.value !== null ? a("div", {
+class: "finding failed", role: "alert", children: a("p", { children: a(Text, { children: problem.value }) })
+}) : null, opening.value && contents.value !== null ? a("p", {
+class: "strip", role: "status", children: [a(Text, { children: opening.value }), " …"]
+}) : null, home$1.value !== null && !changed.value && thing.value !== home$1.value ? a("p", {
+class: "strip", role: "status", children: ["You look at ", a(Text, { children: thing.value?.name ?? "nothing" }), ", which you opened here.", " ", a("button", {
+type: "button", class: "small", onClick: () => void openThing(home$1.value), children: ["Back to ", a(Text, { children: home$1.value.name })]
+})]
+}) : null, thing.value?.live && !state.isLive ? a("p", {
+class: "strip stale", role: "status", children: ["Not live since ", a(Time, {
+short: true, children: state.since
+}), ": ", a(Text, { children: state.words || "the server does not answer" }), ". What you see is of that time.", " ", a("button", {
+type: "button", class: "small", onClick: () => reconnect(), children: "Try again"
+})]
+}) : null] });
 }
 // src/source/live.ts
 var WAIT_FIRST = 500;
@@ -18847,13 +13504,11 @@ async read(signal, onWord) {
 const silence = new AbortController();
 let timer = setTimeout(() => silence.abort(), SILENCE_MAX);
 const headers = {
-Accept: "text/event-stream",
-...this.lastEvent ? { "Last-Event-ID": this.lastEvent } : {}
+Accept: "text/event-stream", ...this.lastEvent ? { "Last-Event-ID": this.lastEvent } : {}
 };
 try {
 const answer = await this.api.ask("live", {
-headers,
-signal: AbortSignal.any([signal, silence.signal])
+headers, signal: AbortSignal.any([signal, silence.signal])
 });
 this.listener.onState(true, "");
 const decoder = new TextDecoder();
@@ -18910,25 +13565,23 @@ hands.averNames = done;
 });
 const files = [];
 let size = 0;
+const areCopies = location.protocol === "file:";
 for (const [at, name] of names.entries()) {
-const blob = location.protocol === "file:" ? await loadTwin(at, name, hands) : await fetchFile(name);
+const blob = areCopies ? await loadTwin(at, name, hands) : await fetchFile(name);
 size += blob.size;
 if (size > SITE_MAX) throw new NotJudgedHere("this site is larger than a page can hold; run: aver verify DIRECTORY");
 files.push([name, blob]);
 progress(at + 1, names.length);
 }
 return {
-name: decodeURIComponent(location.pathname.split("/").at(-2) ?? "") || "this site",
-files,
-isFolder: true
+name: decodeURIComponent(location.pathname.split("/").at(-2) ?? "") || "this site", files, isFolder: true, areCopies
 };
 }
 async function loadTwin(at, name, hands) {
 const path = `explorer/data/${at}.js`;
 const found = await loadScript(path, (done) => {
 hands.averFile = (given, data) => done({
-name: given,
-data
+name: given, data
 });
 });
 if (found.name !== name) throw new NotJudgedHere(`${path} holds ${found.name}, not ${name}`);
@@ -18966,30 +13619,22 @@ problem.value = error.message;
 async function openLive() {
 if (!secrets.token) throw new Error("This page has no token. Open the link that aver serve prints when it starts.");
 const access = {
-origin: location.origin,
-token: secrets.token
+origin: location.origin, token: secrets.token
 };
 const api = new Api(access);
 const about = await api.json("about");
 doorServer.value = {
-api,
-about
+api, about
 };
 liveState.value = {
-isLive: true,
-since: new Date().toISOString(),
-words: ""
+isLive: true, since: new Date().toISOString(), words: ""
 };
 home$1.value = {
-name: `ledger ${about.ledger.slice(0, 8)}${about.tenant === "default" ? "" : ` · ${about.tenant}`}`,
-files: [],
-isFolder: true,
-live: access
+name: `ledger ${about.ledger.slice(0, 8)}${about.tenant === "default" ? "" : ` · ${about.tenant}`}`, files: [], isFolder: true, live: access
 };
 const opened = openThing(home$1.value, "", () => pinByLink(api));
 const stream = new LiveStream(api, {
-onNews: (sort) => catchUp(sort),
-onState: noteState
+onNews: (sort) => catchUp(sort), onState: noteState
 });
 setReconnect(() => void stream.follow());
 stream.follow();
@@ -19008,15 +13653,9 @@ for (const key of readKeyList(new TextDecoder().decode(raw))) if (!known.has(key
 function noteState(isLive, words) {
 const before = liveState.value;
 if (isLive && before.isLive) return;
-if (isLive) for (const sort of [
-"heads",
-"approvals",
-"index"
-]) catchUp(sort);
+if (isLive) for (const sort of ["heads", "approvals", "index"]) catchUp(sort);
 liveState.value = {
-isLive,
-words,
-since: before.isLive === isLive ? before.since : new Date().toISOString()
+isLive, words, since: before.isLive === isLive ? before.since : new Date().toISOString()
 };
 }
 var fresh = new Set();
@@ -19062,12 +13701,7 @@ return a(Module, { parts }, [name, parts[0]].join("/"));
 }
 function Opening() {
 return a("div", {
-"aria-busy": "true",
-children: [
-a("h1", { children: opening.value }),
-a("div", { class: "band placeholder tall" }),
-a("div", { class: "band placeholder" })
-]
+"aria-busy": "true", children: [a("h1", { children: opening.value }), a("div", { class: "band placeholder tall" }), a("div", { class: "band placeholder" })]
 });
 }
 function App() {
@@ -19081,42 +13715,21 @@ isFirst.current = false;
 useKeys({
 "?": () => {
 isHelpOpen.value = true;
-},
-v: () => void verifyThing(),
-"/": () => document.getElementById("search")?.focus(),
-Escape: () => {
+}, v: () => void verifyThing(), "/": () => document.getElementById("search")?.focus(), Escape: () => {
 if (document.activeElement instanceof HTMLElement && document.activeElement.id === "search") main.current?.focus();
 else if (route.value[0]) history.back();
 }
 });
-return a($, { children: [
-a("a", {
-class: "skip",
-href: "#main",
-onClick: (event) => {
+return a($, { children: [a("a", {
+class: "skip", href: "#main", onClick: (event) => {
 event.preventDefault();
 main.current?.focus();
-},
-children: "Skip to the content"
-}),
-a(Bar, {}),
-a(Rail, {}),
-a("main", {
-id: "main",
-ref: main,
-tabIndex: -1,
-class: changed.value ? "is-copy" : "",
-children: [a(Strips, {}), a(CurrentView, {})]
-}),
-a(BottomBar, {}),
-a(Help, {}),
-a("p", {
-class: "hidden",
-role: "status",
-"aria-live": "polite",
-children: spoken.value
-})
-] });
+}, children: "Skip to the content"
+}), a(Bar, {}), a(Rail, {}), a("main", {
+id: "main", ref: main, tabIndex: -1, class: changed.value ? "is-copy" : "", children: [a(Strips, {}), a(CurrentView, {})]
+}), a(BottomBar, {}), a(Help, {}), a("p", {
+class: "hidden", role: "status", "aria-live": "polite", children: spoken.value
+})] });
 }
 function startPage() {
 applyPreferences();
@@ -19137,21 +13750,8 @@ openDoor();
 // ../tests/conformance/corpus/ed25519.json
 var ed25519_default = JSON.parse("{\"cases\":[{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":true},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a324d44cdc754624a221a274000a45390f7ee35d30b457a92b4a5b451635a8412\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a46794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32affffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7DB0DC9222F3C183457DDDE4C708DE8E5EA6BF3D5C4404CCA14B32729A05C32A45794E70ADF14FF24B7D2F9D21AA747BF7EE35D30B457A92B4A5B451635A8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a840\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"\",\"valid\":false},{\"public\":\"17FFAD8068DC0DE9935D36636F3AD1B5DE6DE3413B12388E453B05F2A4C1D3DB\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c3aa45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d35b\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32addb10045b6baf45dae10d700b83882148514174774e44e45482e82f0cedbda08\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f001714052d4d123999d3481ef433eae6141387b7f29e22534cb5438fd0a9bca01\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f039664a9d22f918f83b50feda34a733e78df948f23a997ef3c08031ca6d82e202\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df3d7f9f4e98c44a359c41af028fa056a78d0c659c27e88c57d8a3e4c37e9d000b\",\"valid\":true},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"08e8461bace82b50af65402ff1cad3d2399afe459544096a7f106c54fc875d42cafc071b07e4f68ea27d9dee2143ca5ecd8ef64970d7cf23dd88478147e27f04\",\"valid\":true},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000000a85d7876be7fe939a1c833ac034f6fa2658f5f1e4b686db01ee28b678dbfcf02\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"2f1132ca61ab38dff00f2fea3228f24c6c71d58085b80e47e19515cb27e8d0470400000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a90ce4683dbcb3f0d5c92ba2ba8ae21b4a394325e0ddc3e31eb3d154e1ae59806\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0000000000000000000000000000000000000000000000000000000000000080553abc646aec113a58b1157a1f9b89fd3b9ba2a566bfb2e1eec7bc76fb68d602\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"b862409fb5c4c4123df2abf7462b88f041ad36dd6864ce872fd5472be363c5b10700000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc057a1856d4a24d0154f236577aa2158ff4e4a8e7299915e418b16a7e58c940b105\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f513336340b726b4fe08df064d58a91f981ef0071d5b5b08d170b2f08e65fe408\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85e48f9e1f1530a4310ece319a386a936b88b75ec9d8896b983ada57e362e37f0d\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"d4b4f5784868c3020403246717ec169ff79e26608ea126a1ab69ee77d1b167120300000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"00000000000000000000000000000000000000000000000000000000000000008da25ecabaa35a1ee255270ceaa653b1f8b7dfdff1d27442e7ee790e9f7f5f00\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa2fa9559780a2fa41dc07bda1901ea15016ed0c4c289fae5387e11e8bafb1f708\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f08268f3bab2e4e24d078d5892615ffbd5ab3b8a3a64fd09d2c47633811993307\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7fc270846424df53abce63cefdf786a1bbda991e7d494bee9c09623a9bb023c205\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"801f40eaaee1ef8723279a28b2cf4037b889dad222604678748b53ed0db0db920d00000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7670f8ab9423355e5b2cfae628a87eda264419cc7c518e438c3375c423b0dd0d\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7a4a92e5705dc69de78ac3dbbd537534e599069c67dae84733f459619620e504\",\"valid\":false},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000080b2e62271a523df3fb1c991955954e7c8b05b3d75f538d564e1a838a6995b3e03\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff001b6dd9d8d745c5f6b6a4b72676822a295fd21bc5f57ed461be302fb1d3c805\",\"valid\":false},{\"public\":\"efffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"0200000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"02000000000000000000000000000000000000000000000000000000000000000500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false}]}");
 // src/verify/examiner.ts
-var EXAMINED_DOMAINS = new Map([
-["gate", ["decisions"]],
-["approvals", ["approvals"]],
-["approvers", ["approvals"]],
-["actions", RUN_CHECKS],
-["gateway", ACT_CHECKS],
-["delegations", ["delegation"]],
-["protocol", ["protocol"]]
-]);
-var PYTHON_ALONE = new Map([
-["gate", ["decisions", "changes"]],
-["gateway", ACT_CHECKS],
-["delegations", ["delegation"]],
-["protocol", ["protocol"]]
-]);
+var EXAMINED_DOMAINS = new Map([["gate", ["decisions"]], ["approvals", ["approvals"]], ["approvers", ["approvals"]], ["actions", RUN_CHECKS], ["gateway", ACT_CHECKS], ["delegations", ["delegation"]], ["protocol", ["protocol"]]]);
+var PYTHON_ALONE = new Map([["gate", ["decisions", "changes"]], ["gateway", ACT_CHECKS], ["delegations", ["delegation"]], ["protocol", ["protocol"]]]);
 var PYTHON_WORDS = "a page cannot make this check; run: aver verify";
 function selectChains(examination, ...domains) {
 return examination.chains.filter((chain) => domains.includes(domainOf(chain.origin)));
@@ -19198,8 +13798,7 @@ doubtful;
 constructor(reader, rules, names, doubtful) {
 this.reader = reader;
 this.rules = {
-...rules,
-retired: new Map()
+...rules, retired: new Map()
 };
 this.names = names;
 this.doubtful = doubtful;
@@ -19222,8 +13821,7 @@ return name !== void 0 && (this.reader.head(name)?.count ?? 0) > 0;
 }
 holds(record, chain) {
 const judge = new ChainJudge(this.rules, {
-chain,
-start: null
+chain, start: null
 });
 judge.judge(record);
 const failed = judge.tally.findings.find((finding) => finding.status === "failed");
@@ -19242,82 +13840,14 @@ return isObject(named) && named.size ? named : null;
 }
 // src/verify/approvals/descriptive.json
 var descriptive_default = {
-"Agent": ["description"],
-"Bash": ["description"],
-"Task": ["description"],
-"codebase_search": ["explanation"],
-"delete_file": ["explanation"],
-"exec_command": ["justification"],
-"execute_command": ["task_progress"],
-"file_search": ["explanation"],
-"grep_search": ["explanation"],
-"list_dir": ["explanation"],
-"local_shell": ["justification"],
-"read_file": ["explanation", "task_progress"],
-"run_terminal_cmd": ["explanation"],
-"shell": ["justification"],
-"shell_command": ["justification"],
-"web_search": ["explanation"],
-"write_to_file": ["task_progress"]
+"Agent": ["description"], "Bash": ["description"], "Task": ["description"], "codebase_search": ["explanation"], "delete_file": ["explanation"], "exec_command": ["justification"], "execute_command": ["task_progress"], "file_search": ["explanation"], "grep_search": ["explanation"], "list_dir": ["explanation"], "local_shell": ["justification"], "read_file": ["explanation", "task_progress"], "run_terminal_cmd": ["explanation"], "shell": ["justification"], "shell_command": ["justification"], "web_search": ["explanation"], "write_to_file": ["task_progress"]
 };
 // src/verify/run/action.ts
-var ACTION_TYPES = [...[
-"tool_call",
-"code_gen",
-"code_edit",
-"api_request",
-"decision",
-"observation",
-"file_read",
-"file_write"
-], ...[
-"file_delete",
-"shell_exec",
-"command",
-"browser_action",
-"web_request",
-"action",
-"unknown"
-]];
-var DECISIONS = [
-"pass",
-"skip",
-"human_review",
-"human_approved",
-"skipped"
-];
-var POLICY_VERDICTS = [
-"PROOF_ONLY",
-"POLICY_ENFORCED",
-"FULLY_VERIFIED"
-];
-var FIELDS$2 = [
-...[
-"action_id",
-"action_type",
-"instruction_hash",
-"input_hash",
-"output_hash",
-"parent_action_id"
-],
-...[
-"parent_receipt_hash",
-"gate_score",
-"gate_decision",
-"policy_verdict",
-"success",
-"duration_ms"
-],
-...["timestamp", "metadata"]
-];
-var OPTIONAL = new Set([...[
-"parent_action_id",
-"parent_receipt_hash",
-"gate_score",
-"gate_decision",
-"policy_verdict",
-"metadata"
-]]);
+var ACTION_TYPES = [...["tool_call", "code_gen", "code_edit", "api_request", "decision", "observation", "file_read", "file_write"], ...["file_delete", "shell_exec", "command", "browser_action", "web_request", "action", "unknown"]];
+var DECISIONS = ["pass", "skip", "human_review", "human_approved", "skipped"];
+var POLICY_VERDICTS = ["PROOF_ONLY", "POLICY_ENFORCED", "FULLY_VERIFIED"];
+var FIELDS$2 = [...["action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"], ...["parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "success", "duration_ms"], ...["timestamp", "metadata"]];
+var OPTIONAL = new Set([...["parent_action_id", "parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "metadata"]]);
 var ID_MAX = 256;
 var DURATION_MAX = 2 ** 53;
 var METADATA_INLINE = 8192;
@@ -19346,37 +13876,10 @@ const orNull = (isGood) => (value) => value === null || isGood(value);
 const oneOf = (words) => (value) => typeof value === "string" && words.includes(value);
 FIELDS$2.forEach(get);
 return {
-action_id: check("action_id", isId),
-parent_action_id: check("parent_action_id", orNull(isId)),
-action_type: check("action_type", oneOf(ACTION_TYPES)),
-gate_decision: check("gate_decision", orNull(oneOf(DECISIONS))),
-policy_verdict: check("policy_verdict", orNull(oneOf(POLICY_VERDICTS))),
-instruction_hash: check("instruction_hash", isHash),
-input_hash: check("input_hash", isHash),
-output_hash: check("output_hash", isHash),
-parent_receipt_hash: check("parent_receipt_hash", orNull(isHash)),
-gate_score: check("gate_score", orNull((value) => value instanceof JsonNumber && value.value >= 0 && value.value <= 1)),
-success: check("success", (value) => typeof value === "boolean"),
-duration_ms: check("duration_ms", (value) => isInteger(value) && value.value >= 0 && BigInt(value.text) <= BigInt(DURATION_MAX)),
-timestamp: check("timestamp", (value) => typeof value === "string" && TIME.test(value) && isCalendarTime(value)),
-metadata: check("metadata", orNull(isObject))
+action_id: check("action_id", isId), parent_action_id: check("parent_action_id", orNull(isId)), action_type: check("action_type", oneOf(ACTION_TYPES)), gate_decision: check("gate_decision", orNull(oneOf(DECISIONS))), policy_verdict: check("policy_verdict", orNull(oneOf(POLICY_VERDICTS))), instruction_hash: check("instruction_hash", isHash), input_hash: check("input_hash", isHash), output_hash: check("output_hash", isHash), parent_receipt_hash: check("parent_receipt_hash", orNull(isHash)), gate_score: check("gate_score", orNull((value) => value instanceof JsonNumber && value.value >= 0 && value.value <= 1)), success: check("success", (value) => typeof value === "boolean"), duration_ms: check("duration_ms", (value) => isInteger(value) && value.value >= 0 && BigInt(value.text) <= BigInt(DURATION_MAX)), timestamp: check("timestamp", (value) => typeof value === "string" && TIME.test(value) && isCalendarTime(value)), metadata: check("metadata", orNull(isObject))
 };
 }
-var RECEIPT_KEYS = [...[
-"action_id",
-"action_type",
-"instruction_hash",
-"input_hash",
-"output_hash",
-"parent_action_id"
-], ...[
-"parent_receipt_hash",
-"gate_score",
-"gate_decision",
-"success",
-"duration_ms",
-"timestamp"
-]];
+var RECEIPT_KEYS = [...["action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"], ...["parent_receipt_hash", "gate_score", "gate_decision", "success", "duration_ms", "timestamp"]];
 var RECEIPT_KEY_COUNT = RECEIPT_KEYS.length;
 var CAPSEAL_KEYS = [...RECEIPT_KEYS, "policy_verdict"];
 function encodeAction(action) {
@@ -19385,9 +13888,7 @@ if (metadataBlobDigest(action.metadata) !== null) throw new BadInput("metadata m
 const metadata = action.metadata === null ? "null" : canonicalJson(action.metadata);
 if (encoder.encode(metadata).length > METADATA_MAX) throw new BadInput(`metadata has more than ${METADATA_MAX} bytes`);
 return {
-receipt,
-receiptHash: sha256Hex(receipt),
-metadata
+receipt, receiptHash: sha256Hex(receipt), metadata
 };
 }
 function receiptText(action) {
@@ -19407,12 +13908,7 @@ const fields = actionFields(action);
 const data = encoder.encode(texts.metadata);
 let metadata = action.metadata;
 if (data.length > METADATA_INLINE) {
-const reference = [
-["alg", "sha256"],
-["digest", sha256Hex(data)],
-["size", new JsonNumber(String(data.length))],
-["media", "application/json"]
-];
+const reference = [["alg", "sha256"], ["digest", sha256Hex(data)], ["size", new JsonNumber(String(data.length))], ["media", "application/json"]];
 metadata = new Map([["blob", new Map(reference)]]);
 }
 return canonicalJson(fields.set("metadata", metadata));
@@ -19436,29 +13932,21 @@ throw error instanceof BadInput ? new Unreadable(error.message) : error;
 if (typeof stored !== "string" || !HEX64.test(stored)) throw new Unreadable("the action has no receipt_hash of 64 lower-case hex digits");
 const own = actionFields(action);
 const line = {
-action,
-texts,
-receiptHash: stored
+action, texts, receiptHash: stored
 };
 if (fields === null) {
 for (const keys of [RECEIPT_KEYS, CAPSEAL_KEYS]) if (isReceipt(stored, new Map(keys.map((name) => [name, own.get(name)])), null)) return {
-...line,
-keys: keys.length,
-problem: null
+...line, keys: keys.length, problem: null
 };
 return {
-...line,
-keys: RECEIPT_KEYS.length,
-problem: "receipt_hash is not the hash of the action's fields"
+...line, keys: RECEIPT_KEYS.length, problem: "receipt_hash is not the hash of the action's fields"
 };
 }
 const hasKeys = (keys) => isObject(fields) && fields.size === keys.length && keys.every((name) => fields.has(name));
 if (!isObject(fields) || !(hasKeys(RECEIPT_KEYS) || hasKeys(CAPSEAL_KEYS))) throw new Unreadable("canonical_fields are neither the 12 keys of a receipt nor those with policy_verdict");
 if ([...fields.values()].some((value) => isObject(value) || Array.isArray(value))) throw new Unreadable("canonical_fields hold something that is no field of an action");
 return {
-...line,
-keys: fields.size,
-problem: receiptProblem(own, stored, fields)
+...line, keys: fields.size, problem: receiptProblem(own, stored, fields)
 };
 }
 function receiptProblem(own, stored, fields) {
@@ -19483,12 +13971,7 @@ function* readRawLines(data, limit) {
 for (let at = 0; at < data.length;) {
 const { line, next } = readEachLine(data, at, limit);
 at = next;
-if (!(line instanceof BadInput) && line.length === 0) while (at < data.length && [
-32,
-9,
-10,
-13
-].includes(data[at])) at++;
+if (!(line instanceof BadInput) && line.length === 0) while (at < data.length && [32, 9, 10, 13].includes(data[at])) at++;
 else yield line;
 }
 }
@@ -19507,14 +13990,12 @@ function readEachLine(data, at, limit) {
 const feed = data.indexOf(10, at);
 const next = feed < 0 ? data.length : feed + 1;
 if (next - at > limit + 1) return {
-line: new Unreadable(`the line is longer than ${limit} bytes`),
-next
+line: new Unreadable(`the line is longer than ${limit} bytes`), next
 };
 let end = next;
 while (end > at && (data[end - 1] === 10 || data[end - 1] === 13)) end--;
 return {
-line: data.subarray(at, end),
-next
+line: data.subarray(at, end), next
 };
 }
 // src/verify/merkle.ts
@@ -19568,23 +14049,7 @@ return last === 0 ? node : null;
 // src/verify/run/trace.ts
 var AIR_ID = "aver_agent_air_v1";
 var CONSTRAINTS = {
-row: [
-"booleans",
-"passed_only_if_gated",
-"enforced_only_if_passed",
-"parent_only_if_linked"
-],
-transition: [
-"next_index",
-"next_parent_is_receipt",
-"next_has_parent"
-],
-boundary: [
-"first_index_is_zero",
-"first_has_no_parent",
-"last_receipt_is_final",
-"last_index_is_count"
-]
+row: ["booleans", "passed_only_if_gated", "enforced_only_if_passed", "parent_only_if_linked"], transition: ["next_index", "next_parent_is_receipt", "next_has_parent"], boundary: ["first_index_is_zero", "first_has_no_parent", "last_receipt_is_final", "last_index_is_count"]
 };
 var PATH_MAX = 64;
 var NO_PARENT = "0".repeat(64);
@@ -19598,14 +14063,7 @@ let column = 0;
 const put = (value) => view.setBigUint64(8 * column++, BigInt(value));
 put(index);
 put(1 + ACTION_TYPES.indexOf(action.action_type));
-for (const hash of [
-action.instruction_hash,
-action.input_hash,
-action.output_hash,
-parent ?? NO_PARENT,
-texts.receiptHash,
-rest
-]) {
+for (const hash of [action.instruction_hash, action.input_hash, action.output_hash, parent ?? NO_PARENT, texts.receiptHash, rest]) {
 const bytes = new DataView(fromHex(hash).buffer);
 for (let limb = 0; limb < 8; limb++) put(bytes.getUint32(4 * limb));
 }
@@ -19615,11 +14073,7 @@ put(Number(action.gate_decision !== null));
 put(Number(isPassed));
 put(Number(isPassed && action.policy_verdict === "POLICY_ENFORCED"));
 return {
-index,
-hasParent: parent !== null,
-parent: parent ?? NO_PARENT,
-receipt: texts.receiptHash,
-leaf: leafHash(data)
+index, hasParent: parent !== null, parent: parent ?? NO_PARENT, receipt: texts.receiptHash, leaf: leafHash(data)
 };
 }
 var Trace = class {
@@ -19649,28 +14103,12 @@ if (before === null) return row.hasParent ? "first_has_no_parent" : null;
 if (row.parent !== before.receipt) return "next_parent_is_receipt";
 return row.hasParent ? null : "next_has_parent";
 }
-var FIXED = [
-["air_id", AIR_ID],
-["field", "goldilocks"],
-["row_width", new JsonNumber(String(55))],
-["receipt_keys", new JsonNumber(String(RECEIPT_KEY_COUNT))]
-];
+var FIXED = [["air_id", AIR_ID], ["field", "goldilocks"], ["row_width", new JsonNumber(String(55))], ["receipt_keys", new JsonNumber(String(RECEIPT_KEY_COUNT))]];
 function statementFields$1(statement) {
-return new Map([
-...FIXED,
-["run_id", statement.runId],
-["num_actions", new JsonNumber(String(statement.numActions))],
-["final_receipt_hash", statement.finalReceiptHash],
-["row_root", statement.rowRoot]
-]);
+return new Map([...FIXED, ["run_id", statement.runId], ["num_actions", new JsonNumber(String(statement.numActions))], ["final_receipt_hash", statement.finalReceiptHash], ["row_root", statement.rowRoot]]);
 }
 function readRunStatement(data) {
-const names = [
-"run_id",
-"num_actions",
-"final_receipt_hash",
-"row_root"
-];
+const names = ["run_id", "num_actions", "final_receipt_hash", "row_root"];
 const all = [...FIXED.map(([name]) => name), ...names];
 if (!isObject(data) || data.size !== all.length || !all.every((name) => data.has(name))) throw new BadInput("a statement about a run has other keys");
 for (const [name, value] of FIXED) {
@@ -19681,10 +14119,7 @@ const [runId, count, final, root] = names.map((name) => data.get(name));
 if (typeof runId !== "string" || !isInteger(count) || count.value < 1) throw new BadInput("a statement names a run and how many actions it has");
 if (typeof final !== "string" || typeof root !== "string" || !HEX64.test(final) || !HEX64.test(root)) throw new BadInput("a statement's receipt and root are 64 lower-case hex digits");
 return {
-runId,
-numActions: count.value,
-finalReceiptHash: final,
-rowRoot: root
+runId, numActions: count.value, finalReceiptHash: final, rowRoot: root
 };
 }
 function traceProblem(statement, trace) {
@@ -19716,30 +14151,13 @@ return result;
 }
 function readSealedAction(content) {
 const result = readResult(content);
-if (!hasExactly$1(result, [
-"v",
-"action",
-"receipt_hash",
-"gate"
-])) throw new BadInput("the capsule of an action has other keys in its result");
-const [fields, receiptHash, gate] = [
-"action",
-"receipt_hash",
-"gate"
-].map((name) => result.get(name));
+if (!hasExactly$1(result, ["v", "action", "receipt_hash", "gate"])) throw new BadInput("the capsule of an action has other keys in its result");
+const [fields, receiptHash, gate] = ["action", "receipt_hash", "gate"].map((name) => result.get(name));
 if (typeof receiptHash !== "string") throw new BadInput("the capsule of an action names no receipt");
 if (gate === null) return {
-fields,
-receiptHash,
-gate: null
+fields, receiptHash, gate: null
 };
-const names = [
-"gate_id",
-"record",
-"digest",
-"decision",
-"diff_sha256"
-];
+const names = ["gate_id", "record", "digest", "decision", "diff_sha256"];
 if (!isObject(gate) || !hasExactly$1(gate, names)) throw new BadInput("the gate entry of an action has other keys");
 for (const name of names) {
 const value = gate.get(name);
@@ -19747,14 +14165,8 @@ if (typeof value !== "string" && !(name === "diff_sha256" && value === null)) th
 }
 const [gateId, record, digest, decision, diffSha256] = names.map((name) => gate.get(name));
 return {
-fields,
-receiptHash,
-gate: {
-gateId,
-record,
-digest,
-decision,
-diffSha256: diffSha256 ?? null
+fields, receiptHash, gate: {
+gateId, record, digest, decision, diffSha256: diffSha256 ?? null
 }
 };
 }
@@ -19765,80 +14177,40 @@ if (digest === null) return action;
 const metadata = readJson(await blob(digest));
 if (metadata !== null && !isObject(metadata)) throw new BadInput("metadata must be an object");
 return {
-...action,
-metadata
+...action, metadata
 };
 }
 function readRunSeal(content, of) {
 const result = readResult(content);
-const names = [
-"gates",
-"statement",
-"head",
-"run_id",
-"num_actions",
-"final_receipt_hash",
-"policy_verdict"
-];
+const names = ["gates", "statement", "head", "run_id", "num_actions", "final_receipt_hash", "policy_verdict"];
 for (const name of names) if (!result.has(name)) throw new BadInput(`the run's seal cannot be read: it lacks ${name}`);
 const [gates, statement, head, runId, count, final, verdict] = names.map((name) => result.get(name));
 const place = [["ledger", of.ledger], ["tenant", of.tenant]];
 if (!isObject(head)) throw new BadInput("the run's seal cannot be read");
 if (gates !== null && !isObject(gates)) throw new BadInput("the run's seal cannot be read");
 const seal = {
-head: readHead(new Map([
-...place,
-["chain", of.chain],
-...head
-])),
-statement: statement === null ? null : readRunStatement(statement),
-gates: gates === null ? null : readHead(new Map([...place, ...gates]))
+head: readHead(new Map([...place, ["chain", of.chain], ...head])), statement: statement === null ? null : readRunStatement(statement), gates: gates === null ? null : readHead(new Map([...place, ...gates]))
 };
 if (typeof runId !== "string" || typeof final !== "string" || !isInteger(count)) throw new BadInput("the run's seal does not say which run, how many actions and which receipt is the last");
 if (verdict !== null && !(typeof verdict === "string" && POLICY_VERDICTS.includes(verdict))) throw new BadInput("the run's seal has a verdict that is none");
 return {
-...seal,
-runId,
-numActions: count.value,
-finalReceiptHash: final,
-policyVerdict: verdict
+...seal, runId, numActions: count.value, finalReceiptHash: final, policyVerdict: verdict
 };
 }
 function readDecision(content) {
 if (readKind(content) !== "gate.decision") return null;
 const result = at(content, "outcome", "result");
 if (!isObject(result)) return null;
-const needed = [
-"gate_id",
-"decision",
-"digest",
-"score",
-"action",
-"instruction_sha256",
-"input_sha256"
-];
+const needed = ["gate_id", "decision", "digest", "score", "action", "instruction_sha256", "input_sha256"];
 if (!needed.every((name) => result.has(name))) return null;
 const [gateId, decision, digest, score, action, instructionHash, inputHash] = needed.map((name) => result.get(name));
 const policy = result.get("policy");
 if (isTrue(policy) && !isObject(policy)) return null;
 const refs = at(content, "context", "environment", "aver", "refs");
 if (isTrue(refs) && !isObject(refs)) return null;
-if (!isObject(action) || ![
-gateId,
-decision,
-digest
-].every((text) => typeof text === "string")) return null;
+if (!isObject(action) || ![gateId, decision, digest].every((text) => typeof text === "string")) return null;
 return {
-gateId,
-decision,
-digest,
-score,
-type: action.get("type"),
-diffSha256: action.get("diff_sha256"),
-files: action.get("files"),
-instructionHash,
-inputHash,
-isObserved: result.get("mode") === "observe"
+gateId, decision, digest, score, type: action.get("type"), diffSha256: action.get("diff_sha256"), files: action.get("files"), instructionHash, inputHash, isObserved: result.get("mode") === "observe"
 };
 }
 function isTrue(value) {
@@ -19862,8 +14234,7 @@ else if (!none(decided.instructionHash) && decided.instructionHash !== action.in
 else if (!none(decided.inputHash) && decided.inputHash !== action.input_hash) mismatch = "its input is not the one that was gated";
 else if (areFilesKnown && !equalJson(files, decided.files)) mismatch = "the files that it says it affects are not those that were gated";
 return {
-mismatch,
-isConclusive: hasHash || areDiffsKnown || areFilesKnown
+mismatch, isConclusive: hasHash || areDiffsKnown || areFilesKnown
 };
 }
 // node_modules/@noble/curves/abstract/weierstrass.js
@@ -19882,10 +14253,7 @@ if (k2neg) k2 = -k2;
 const MAX_NUM = bitMask(Math.ceil(bitLen(n) / 2)) + _1n;
 if (k1 < _0n || k1 >= MAX_NUM || k2 < _0n || k2 >= MAX_NUM) throw new Error("splitScalar (endomorphism): failed for k");
 return {
-k1neg,
-k1,
-k2neg,
-k2
+k1neg, k1, k2neg, k2
 };
 }
 var _0n = BigInt(0);
@@ -19900,13 +14268,7 @@ const Fn = validated.Fn;
 let CURVE = validated.CURVE;
 const { h: cofactor, n: CURVE_ORDER } = CURVE;
 validateObject(extraOpts, {}, {
-allowInfinityPoint: "boolean",
-clearCofactor: "function",
-isTorsionFree: "function",
-fromBytes: "function",
-toBytes: "function",
-endo: "object",
-randomBytes: "function"
+allowInfinityPoint: "boolean", clearCofactor: "function", isTorsionFree: "function", fromBytes: "function", toBytes: "function", endo: "object", randomBytes: "function"
 });
 const { endo: endoOpts, allowInfinityPoint, clearCofactor, isTorsionFree, fromBytes, toBytes } = extraOpts;
 const randomBytes = extraOpts.randomBytes === void 0 ? randomBytes$1 : extraOpts.randomBytes;
@@ -19914,8 +14276,7 @@ if (endoOpts) {
 if (!Fp.is0(CURVE.a) || typeof endoOpts.beta !== "bigint" || !Array.isArray(endoOpts.basises)) throw new Error("invalid endo: expected \"beta\": bigint and \"basises\": array");
 }
 const endo = endoOpts ? {
-beta: endoOpts.beta,
-basises: endoOpts.basises.map((basis) => [...basis])
+beta: endoOpts.beta, basises: endoOpts.basises.map((basis) => [...basis])
 } : void 0;
 const lengths = getWLengths(Fp, Fn);
 function assertCompressionIsSupported() {
@@ -19941,8 +14302,7 @@ const length = bytes.length;
 const head = bytes[0];
 const tail = bytes.subarray(1);
 if (allowInfinityPoint && length === 1 && head === 0) return {
-x: Fp.ZERO,
-y: Fp.ZERO
+x: Fp.ZERO, y: Fp.ZERO
 };
 if (length === comp && (head === 2 || head === 3)) {
 const x = Fp.fromBytes(tail);
@@ -19959,8 +14319,7 @@ assertCompressionIsSupported();
 const evenY = Fp.isOdd(y);
 if ((head & 1) === 1 !== evenY) y = Fp.neg(y);
 return {
-x,
-y
+x, y
 };
 } else if (length === uncomp && head === 4) {
 const L = Fp.BYTES;
@@ -19968,8 +14327,7 @@ const x = Fp.fromBytes(tail.subarray(0, L));
 const y = Fp.fromBytes(tail.subarray(L, L * 2));
 if (!isValidXY(x, y)) throw new Error("bad point: is not on curve");
 return {
-x,
-y
+x, y
 };
 } else throw new Error(`bad point: got length ${length}, expected compressed=${comp} or uncompressed=${uncomp}`);
 }
@@ -20208,8 +14566,7 @@ let iz = invertedZ;
 if (iz != null && !Fp.isValid(iz)) throw new RangeError("\"invertedZ\" expected valid field element");
 const { X, Y, Z } = p;
 if (Fp.eql(Z, Fp.ONE)) return {
-x: X,
-y: Y
+x: X, y: Y
 };
 const is0 = p.is0();
 if (iz == null) iz = is0 ? Fp.ONE : Fp.inv(Z);
@@ -20217,13 +14574,11 @@ const x = Fp.mul(X, iz);
 const y = Fp.mul(Y, iz);
 const zz = Fp.mul(Z, iz);
 if (is0) return {
-x: Fp.ZERO,
-y: Fp.ZERO
+x: Fp.ZERO, y: Fp.ZERO
 };
 if (!Fp.eql(zz, Fp.ONE)) throw new Error("invZ was invalid");
 return {
-x,
-y
+x, y
 };
 }
 isTorsionFree() {
@@ -20264,11 +14619,7 @@ return Uint8Array.of(hasEvenY ? 2 : 3);
 }
 function getWLengths(Fp, Fn) {
 return {
-secretKey: Fn.BYTES,
-publicKey: 1 + Fp.BYTES,
-publicKeyUncompressed: 1 + 2 * Fp.BYTES,
-publicKeyHasPrefix: true,
-signature: 2 * Fn.BYTES
+secretKey: Fn.BYTES, publicKey: 1 + Fp.BYTES, publicKeyUncompressed: 1 + 2 * Fp.BYTES, publicKeyHasPrefix: true, signature: 2 * Fn.BYTES
 };
 }
 // src/verify/passkey_signature.ts
@@ -20279,13 +14630,7 @@ var USER_VERIFIED = 4;
 var PORT_MAX = 65535;
 var ORIGIN = /^(https?):\/\/([a-z0-9.-]{1,253})(?::([1-9][0-9]{0,4}))?$/;
 var P256 = weierstrass({
-p: 115792089210356248762697446949407573530086143415290314195533631308867097853951n,
-n: P256_ORDER,
-h: 1n,
-a: 115792089210356248762697446949407573530086143415290314195533631308867097853948n,
-b: 41058363725152142129326129780047268409114441015993725554835256314039467401291n,
-Gx: 48439561293906451759052585252797914202762949526041747995844080717082404635286n,
-Gy: 36134250956749795798585127919587881956611106672985015071877198253568414405109n
+p: 115792089210356248762697446949407573530086143415290314195533631308867097853951n, n: P256_ORDER, h: 1n, a: 115792089210356248762697446949407573530086143415290314195533631308867097853948n, b: 41058363725152142129326129780047268409114441015993725554835256314039467401291n, Gx: 48439561293906451759052585252797914202762949526041747995844080717082404635286n, Gy: 36134250956749795798585127919587881956611106672985015071877198253568414405109n
 });
 function isP256Point(publicKey) {
 try {
@@ -20354,12 +14699,7 @@ return "its signature is not that of the key";
 }
 }
 // src/verify/approvals/roster.ts
-var CUSTODIES = [
-"passphrase",
-"ssh-agent",
-"file",
-"passkey"
-];
+var CUSTODIES = ["passphrase", "ssh-agent", "file", "passkey"];
 var PASSKEY = "passkey";
 var VOUCHING = ["passphrase", "ssh-agent"];
 var PERSON = /^person:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/;
@@ -20384,34 +14724,18 @@ const isPasskey = isObject(data) && data.get("custody") === "passkey";
 const object = checkObject(data, where, [isPasskey ? "passkey" : "public_key", "custody"], isPasskey ? [] : ["public_key_pq"]);
 if (!isPerson(identity)) throw new BadInput(`${where}: it names no person`);
 if (isPasskey) return {
-identity,
-key: new Passkey(object.get("passkey"), where),
-custody: PASSKEY,
-endorsers: []
+identity, key: new Passkey(object.get("passkey"), where), custody: PASSKEY, endorsers: []
 };
 const key = new PublicKey(object.get("public_key"), object.has("public_key_pq") ? object.get("public_key_pq") : "");
 const custody = object.get("custody");
 if (typeof custody !== "string" || !CUSTODIES.includes(custody)) throw new BadInput(`${where}.custody is none`);
 return {
-identity,
-key,
-custody,
-endorsers: []
+identity, key, custody, endorsers: []
 };
 }
 function approverKey({ identity, key }) {
-if (key instanceof Passkey) return [
-identity,
-key.alg,
-key.publicKey,
-key.rpId,
-key.credential
-].join("\n");
-return [
-identity,
-key.ed25519,
-key.mlDsa
-].join("\n");
+if (key instanceof Passkey) return [identity, key.alg, key.publicKey, key.rpId, key.credential].join("\n");
+return [identity, key.ed25519, key.mlDsa].join("\n");
 }
 function signatureProblem(statement, key, verifier) {
 if (key instanceof PublicKey) return checkStatement(statement, new Ring([key], { isClosed: true }), verifier).some((result) => result.by === key.fingerprint && result.outcome === "valid") ? null : "it does not hold";
@@ -20471,8 +14795,7 @@ const endorsers = this.findEndorsers(statement, new Set([...ended, wholeKey(appr
 if (this.known.size && !endorsers.length) throw new BadInput("the enrolment is not signed by anyone who was on the roster");
 if (this.hasHadKey(approver.key)) throw new BadInput("the key was on the roster before");
 return this.put({
-...approver,
-endorsers
+...approver, endorsers
 }, need(content, "at"));
 }
 rotate(statement) {
@@ -20485,9 +14808,7 @@ if (statement.purpose !== "rotation" || !isSameKey(old, before.key)) throw new B
 if (this.hasHadKey(next)) throw new BadInput("the key was on the roster before");
 if ([old, next].some((key) => signatureProblem(statement, key, this.verifier) !== null)) throw new BadInput("the rotation is not signed by both keys");
 return this.put({
-...before,
-key: next,
-endorsers: []
+...before, key: next, endorsers: []
 }, when);
 }
 withdraw(statement, ended) {
@@ -20522,8 +14843,7 @@ return [...this.approvers.values()].some(({ identity, custody }) => identity !==
 findEndorsers(statement, but) {
 const named = new Set(statement.signatures.map((signature) => signature.by));
 return [...this.approvers.values()].filter(({ key }) => named.has(key.fingerprint) && !but.has(wholeKey(key)) && signatureProblem(statement, key, this.verifier) === null).map((approver) => ({
-...approver,
-endorsers: []
+...approver, endorsers: []
 }));
 }
 };
@@ -20550,17 +14870,8 @@ var APPROVERS_MAX = 64;
 var EXPIRES_MAX = 604800;
 var USES_MAX = 100;
 var WORKSPACE = "workspace";
-var PERSON_WORDS = [
-"approve",
-"deny",
-"escalate"
-];
-var VOTE_WORDS = [
-...PERSON_WORDS,
-"expired",
-"closed",
-"used"
-];
+var PERSON_WORDS = ["approve", "deny", "escalate"];
+var VOTE_WORDS = [...PERSON_WORDS, "expired", "closed", "used"];
 var GATE_ID = /^[!-~]{1,128}$/;
 function pythonText$1(value) {
 if (typeof value === "string") return value;
@@ -20572,45 +14883,18 @@ if (!isInteger(value) || !(value.value >= low && value.value <= high)) throw new
 return value.value;
 }
 function readLevel(data, where) {
-const object = checkObject(data, where, [
-"approvers",
-"quorum",
-"after"
-]);
+const object = checkObject(data, where, ["approvers", "quorum", "after"]);
 const listed = object.get("approvers");
 if (!Array.isArray(listed) || listed.length > APPROVERS_MAX || !listed.every(isPerson)) throw new BadInput(`${where}.approvers must be a list of at most ${APPROVERS_MAX} people`);
 if (new Set(listed).size < listed.length) throw new BadInput(`${where}.approvers names someone twice`);
 return {
-approvers: listed,
-quorum: integerField(object.get("quorum"), `${where}.quorum`, 1, APPROVERS_MAX),
-after: integerField(object.get("after"), `${where}.after`, 0, EXPIRES_MAX)
+approvers: listed, quorum: integerField(object.get("quorum"), `${where}.quorum`, 1, APPROVERS_MAX), after: integerField(object.get("after"), `${where}.after`, 0, EXPIRES_MAX)
 };
 }
 function readRequest(record, ledger, tenant) {
 const { content } = record;
-const required = [...[
-"v",
-"digest",
-"gate_id",
-"action",
-"diff",
-"risk",
-"reasons",
-"rules",
-"bundle"
-], ...[
-"expires",
-"levels",
-"approvers",
-"anchor"
-]];
-const result = checkObject(at(content, "outcome", "result"), "the request", required, [...[
-"statement",
-"scope",
-"uses",
-"digest_version",
-"beside"
-]]);
+const required = [...["v", "digest", "gate_id", "action", "diff", "risk", "reasons", "rules", "bundle"], ...["expires", "levels", "approvers", "anchor"]];
+const result = checkObject(at(content, "outcome", "result"), "the request", required, [...["statement", "scope", "uses", "digest_version", "beside"]]);
 checkVersion(result.get("v"), "the request");
 const binding = readBinding(result);
 const listed = result.get("levels");
@@ -20624,29 +14908,13 @@ if (deciding.size !== approvers.size || ![...deciding].every((name) => approvers
 if (new Set([...approvers.values()].map((one) => one.key.fingerprint)).size < approvers.size) throw new BadInput("the request gives one key to two people");
 textField(result.get("gate_id"), "the request: gate_id", GATE_ID);
 return {
-ledger,
-tenant,
-id: record.id,
-opened: timeField(readBlock(content)?.get("at"), "the request: at"),
-expires: timeField(result.get("expires"), "the request: expires"),
-digest: textField(result.get("digest"), "the request: digest", HEX64),
-levels,
-approvers,
-anchor: pythonText$1(result.get("anchor")),
-content: result,
-...binding,
-digestVersion: readDigestVersion(result)
+ledger, tenant, id: record.id, opened: timeField(readBlock(content)?.get("at"), "the request: at"), expires: timeField(result.get("expires"), "the request: expires"), digest: textField(result.get("digest"), "the request: digest", HEX64), levels, approvers, anchor: pythonText$1(result.get("anchor")), content: result, ...binding, digestVersion: readDigestVersion(result)
 };
 }
 function readBinding(result) {
-const found = [
-"statement",
-"scope",
-"uses"
-].filter((name) => result.has(name));
+const found = ["statement", "scope", "uses"].filter((name) => result.has(name));
 if (!found.length) return {
-statement: 1,
-scope: ""
+statement: 1, scope: ""
 };
 if (found.length < 3) throw new BadInput("the request does not say all of statement, scope and uses");
 integerField(result.get("statement"), "the request: statement", 2, 2);
@@ -20654,8 +14922,7 @@ integerField(result.get("uses"), "the request: uses", 1, 1);
 const scope = result.get("scope");
 if (typeof scope !== "string" || !scope.startsWith("session:")) throw new BadInput("the request: scope must be the one of a session");
 return {
-statement: 2,
-scope
+statement: 2, scope
 };
 }
 function readDigestVersion(result) {
@@ -20692,25 +14959,13 @@ throw error;
 }
 }
 function fitsWithRest(request, bound) {
-const beside = checkObject(request.content.get("beside"), "the request: beside", [
-"description",
-"session",
-"arguments"
-]);
+const beside = checkObject(request.content.get("beside"), "the request: beside", ["description", "session", "arguments"]);
 const [left, kept] = [beside.get("arguments"), bound.get("arguments")];
 if (!equalJson(bound.get("v"), new JsonNumber("2")) || !isObject(left) || !isObject(kept)) return false;
 if ([...left.keys()].some((name) => kept.has(name))) return false;
 const whole = new Map([...bound, ...beside]);
 const content = new Map([["v", new JsonNumber("2")]]);
-for (const name of [
-"type",
-"tool",
-"files",
-"diff_sha256",
-"workspace",
-"caller",
-"on_behalf_of"
-]) content.set(name, need(whole, name));
+for (const name of ["type", "tool", "files", "diff_sha256", "workspace", "caller", "on_behalf_of"]) content.set(name, need(whole, name));
 content.set("arguments", kept);
 content.set("request_sha256", whole.has("request_sha256") ? whole.get("request_sha256") : "");
 if (!kept.size && !isTrue(whole.get("files")) && whole.get("diff_sha256") === null) content.set("description", need(whole, "description"));
@@ -20724,67 +14979,23 @@ const { content } = record;
 const result = at(content, "outcome", "result");
 const when = () => timeField(readBlock(content)?.get("at"), "the decision: at");
 if (record.kind === "approval.use") {
-const use = checkObject(result, "the use", [
-"v",
-"request",
-"digest",
-"number",
-"uses",
-"scope",
-"session",
-"call_id",
-"approvers",
-"level"
-]);
+const use = checkObject(result, "the use", ["v", "request", "digest", "number", "uses", "scope", "session", "call_id", "approvers", "level"]);
 checkVersion(use.get("v"), "the use");
-const texts = [
-"digest",
-"scope",
-"session",
-"call_id"
-].map((name) => use.get(name));
+const texts = ["digest", "scope", "session", "call_id"].map((name) => use.get(name));
 const approvers = use.get("approvers");
 if (!Array.isArray(approvers) || ![...texts, ...approvers].every((text) => typeof text === "string")) throw new BadInput("the use is none");
 const [digest, scope, session] = texts;
 return {
-about: pythonText$1(use.get("request")),
-vote: {
-at: when(),
-word: "used",
-level: integerField(use.get("level"), "the use: level", 0, LEVELS_MAX),
-approver: null,
-custody: null,
-shown: null,
-statement: null,
-use: {
-digest,
-scope,
-session,
-number: integerField(use.get("number"), "the use: number", 1, USES_MAX),
-uses: integerField(use.get("uses"), "the use: uses", 1, USES_MAX),
-approvers
+about: pythonText$1(use.get("request")), vote: {
+at: when(), word: "used", level: integerField(use.get("level"), "the use: level", 0, LEVELS_MAX), approver: null, custody: null, shown: null, statement: null, use: {
+digest, scope, session, number: integerField(use.get("number"), "the use: number", 1, USES_MAX), uses: integerField(use.get("uses"), "the use: uses", 1, USES_MAX), approvers
 }
 }
 };
 }
-const vote = checkObject(result, "the decision", [
-"v",
-"request",
-"digest",
-"decision",
-"approver",
-"custody",
-"level",
-"comment",
-"shown"
-]);
+const vote = checkObject(result, "the decision", ["v", "request", "digest", "decision", "approver", "custody", "level", "comment", "shown"]);
 checkVersion(vote.get("v"), "the decision");
-const [word, custody, approver, comment] = [
-"decision",
-"custody",
-"approver",
-"comment"
-].map((name) => vote.get(name));
+const [word, custody, approver, comment] = ["decision", "custody", "approver", "comment"].map((name) => vote.get(name));
 const isCustody = custody === null || typeof custody === "string" && CUSTODIES.includes(custody);
 if (typeof word !== "string" || !VOTE_WORDS.includes(word) || !isCustody || typeof comment !== "string") throw new BadInput("the decision is none");
 if (!(approver === null || typeof approver === "string")) throw new BadInput("the decision has no approver");
@@ -20793,16 +15004,8 @@ if (!Array.isArray(chain)) throw new BadInput("the decision cannot be read");
 if (PERSON_WORDS.includes(word) && !chain.length) throw new BadInput("the decision cannot be read");
 const shown = isTrue(vote.get("shown")) ? blobReferences(vote.get("shown")).next().value?.digest ?? null : null;
 return {
-about: pythonText$1(vote.get("request")),
-vote: {
-at: when(),
-word,
-level: integerField(vote.get("level"), "the decision: level", 0, LEVELS_MAX),
-approver,
-custody,
-shown,
-statement: PERSON_WORDS.includes(word) ? readStatement(chain.at(-1)) : null,
-use: null
+about: pythonText$1(vote.get("request")), vote: {
+at: when(), word, level: integerField(vote.get("level"), "the decision: level", 0, LEVELS_MAX), approver, custody, shown, statement: PERSON_WORDS.includes(word) ? readStatement(chain.at(-1)) : null, use: null
 }
 };
 }
@@ -20812,15 +15015,13 @@ return request.levels.flatMap((level, index) => level.approvers.includes(identit
 function readChoice(request, statement, word) {
 const [scope, uses] = [statement.content.get("scope"), statement.content.get("uses")];
 if (word !== "approve" || request.statement === 1 || request.digestVersion === 1) return {
-scope: request.scope,
-uses: 1
+scope: request.scope, uses: 1
 };
 const action = request.content.get("action");
 const namesRequest = isObject(action) && isTrue(action.get("request_sha256"));
 const isCount = isInteger(uses) && uses.value >= 1 && uses.value <= USES_MAX;
 return {
-scope: scope === WORKSPACE && !namesRequest ? WORKSPACE : request.scope,
-uses: isCount ? uses.value : 1
+scope: scope === WORKSPACE && !namesRequest ? WORKSPACE : request.scope, uses: isCount ? uses.value : 1
 };
 }
 function voteProblem(request, vote, verifier) {
@@ -20830,8 +15031,7 @@ if (statement.purpose !== "approval") return ["STATEMENT_MISMATCH", `its stateme
 if (statement.content.get("digest") !== request.digest) return ["DIGEST_MISMATCH", "it was signed for another action"];
 const { scope, uses } = readChoice(request, statement, vote.word);
 const expected = voteContent(request, vote.word, approver, vote.shown, {
-scope,
-uses
+scope, uses
 });
 if (canonicalJson(statement.content) !== canonicalJson(expected)) return ["STATEMENT_MISMATCH", "it was signed for something else"];
 if (!levelsFor(request, approver).length) return ["NOT_LISTED", `${approver} is not among those who decide this`];
@@ -20871,24 +15071,12 @@ return `${date.toISOString().slice(0, 19)}${fraction === "" || fraction === "000
 }
 function computeState(request, votes, verifier, now, newest = "") {
 const pending = {
-state: "pending",
-reason: "too few have approved",
-floor: 1,
-scope: "",
-uses: 0,
-used: 0,
-approvers: [],
-validApprovals: []
+state: "pending", reason: "too few have approved", floor: 1, scope: "", uses: 0, used: 0, approvers: [], validApprovals: []
 };
 let ending = null;
 for (const vote of votes) {
 if (vote.word === "used" && vote.use === null) return {
-...pending,
-state: "used",
-reason: `it was used at ${vote.at}`,
-used: 1,
-floor: 1,
-validApprovals: []
+...pending, state: "used", reason: `it was used at ${vote.at}`, used: 1, floor: 1, validApprovals: []
 };
 if (vote.word === "used") {
 pending.used++;
@@ -20906,22 +15094,16 @@ else if (vote.word === "approve") pending.validApprovals.push(vote);
 }
 const approved = findApproval(request, pending);
 if (pending.used && (approved === null || pending.used >= approved.uses)) return {
-...approved ?? pending,
-state: "used",
-reason: `it was used ${pending.used} times`
+...approved ?? pending, state: "used", reason: `it was used ${pending.used} times`
 };
 if (ending !== null) {
 const state = ending.word === "expired" ? "expired" : ending.word === "closed" ? "closed" : "denied";
 return {
-...pending,
-state,
-reason: `${state} at ${ending.at}`
+...pending, state, reason: `${state} at ${ending.at}`
 };
 }
 if ((now > newest ? now : newest) > request.expires) return {
-...pending,
-state: "expired",
-reason: `nobody decided until ${request.expires}`
+...pending, state: "expired", reason: `nobody decided until ${request.expires}`
 };
 return approved ?? pending;
 }
@@ -20932,12 +15114,7 @@ if (approvals.length < request.levels[number - 1].quorum) continue;
 const chosen = approvals.map((vote) => readChoice(request, vote.statement, vote.word));
 const isWide = chosen.length > 0 && chosen.every(({ scope }) => scope === WORKSPACE);
 return {
-...pending,
-state: "approved",
-reason: "",
-approvers: approvals.map((vote) => String(vote.approver)),
-scope: isWide ? WORKSPACE : request.scope,
-uses: chosen.length ? Math.min(...chosen.map(({ uses }) => uses)) : 1
+...pending, state: "approved", reason: "", approvers: approvals.map((vote) => String(vote.approver)), scope: isWide ? WORKSPACE : request.scope, uses: chosen.length ? Math.min(...chosen.map(({ uses }) => uses)) : 1
 };
 }
 return null;
@@ -20952,24 +15129,11 @@ return use.number === before.used + 1 && use.uses === before.uses && use.scope =
 // src/verify/approvals/examiner.ts
 var CHECK$4 = "approvals";
 var CODES = {
-SIG_MISSING: "SIG_MISSING",
-SIG_INVALID: "SIG_INVALID",
-UNKNOWN_KEY: "SIG_INVALID",
-KEY_RETIRED: "KEY_RETIRED",
-DIGEST_MISMATCH: "EVIDENCE_INVALID",
-STATEMENT_MISMATCH: "EVIDENCE_INVALID",
-NOT_LISTED: "ROLE_POLICY_VIOLATION",
-ALREADY_DECIDED: "REPLAY",
-REPLAY: "REPLAY",
-NOT_APPROVED: "EVIDENCE_INVALID",
-SCOPE_MISMATCH: "EVIDENCE_INVALID",
-EVIDENCE_INVALID: "EVIDENCE_INVALID"
+SIG_MISSING: "SIG_MISSING", SIG_INVALID: "SIG_INVALID", UNKNOWN_KEY: "SIG_INVALID", KEY_RETIRED: "KEY_RETIRED", DIGEST_MISMATCH: "EVIDENCE_INVALID", STATEMENT_MISMATCH: "EVIDENCE_INVALID", NOT_LISTED: "ROLE_POLICY_VIOLATION", ALREADY_DECIDED: "REPLAY", REPLAY: "REPLAY", NOT_APPROVED: "EVIDENCE_INVALID", SCOPE_MISMATCH: "EVIDENCE_INVALID", EVIDENCE_INVALID: "EVIDENCE_INVALID"
 };
 var DESCRIPTIVE = descriptive_default;
 var APPROVALS_EXAMINER = {
-domains: ["approvals", "approvers"],
-checks: [CHECK$4],
-examine
+domains: ["approvals", "approvers"], checks: [CHECK$4], examine
 };
 async function examine(examination) {
 const { reader, tenant } = examination;
@@ -21040,11 +15204,7 @@ return record.signed_by === wholeKey(key).slice(0, 16) ? `${key.fingerprint} sea
 }
 checkRecord(record) {
 const kind = readKind(record.content);
-if (![
-"approval.request",
-"approval.decision",
-"approval.use"
-].includes(kind)) return;
+if (!["approval.request", "approval.decision", "approval.use"].includes(kind)) return;
 try {
 this.tally.countDone(CHECK$4);
 if (kind === "approval.request") this.checkRequest(record);
@@ -21062,10 +15222,7 @@ return;
 }
 this.wanted = request.statement;
 this.cases.set(request.id, {
-request,
-votes: [],
-newest: request.opened,
-isUsed: false
+request, votes: [], newest: request.opened, isUsed: false
 });
 this.checkLeftOut(record, request);
 if (!matchesAction(request)) this.add(record, "failed", "EVIDENCE_INVALID", "the action or the diff it carries is not the one it names");
@@ -21148,12 +15305,7 @@ if (problem !== null) {
 this.add(record, "failed", CODES[problem[0]] ?? "STATE_VIOLATION", problem[1]);
 return;
 }
-if ([
-"denied",
-"expired",
-"closed",
-"used"
-].includes(before.state)) this.add(record, "failed", "STATE_VIOLATION", `the request had ended before: ${before.state}`);
+if (["denied", "expired", "closed", "used"].includes(before.state)) this.add(record, "failed", "STATE_VIOLATION", `the request had ended before: ${before.state}`);
 const signed = vote.statement?.signatures[0];
 const signature = signed?.passkey?.signature ?? signed?.ed25519 ?? "";
 if (this.signatures.has(signature)) this.add(record, "failed", "REPLAY", "its statement is already in an earlier record");
@@ -21174,11 +15326,7 @@ if (end !== void 0 && (vote.at > end || this.newest > end)) this.add(record, "fa
 if (vote.word !== "approve") return;
 if (request.statement === 1) this.add(record, "warning", "UNBOUND_STATEMENT", `${identity} signed no ledger, tenant or request: an earlier version of Aver asked for that`);
 const enrolled = this.enrolled.get(approverKey(approver));
-const custodies = [
-approver.custody,
-vote.custody,
-enrolled?.custody
-];
+const custodies = [approver.custody, vote.custody, enrolled?.custody];
 const isWeakPasskey = custodies.includes("passkey") && (enrolled === void 0 || !isIndependent(enrolled));
 if (custodies.includes("file") || isWeakPasskey) {
 const why = isWeakPasskey ? "no key under a passphrase or in ssh-agent endorsed the passkey" : "the key is kept in a plain file";
@@ -21187,21 +15335,12 @@ this.add(record, "warning", "NOT_INDEPENDENT", `${identity}: the approver was no
 }
 add(record, status, code, words) {
 this.tally.add({
-check: CHECK$4,
-status,
-code,
-words: makePrintable(words),
-place: placeOf(record)
+check: CHECK$4, status, code, words: makePrintable(words), place: placeOf(record)
 });
 }
 };
 function statementFields(statement) {
-return new Map([
-["v", new JsonNumber("1")],
-["purpose", statement.purpose],
-["content", statement.content],
-["signatures", statement.signatures.map(signatureFields)]
-]);
+return new Map([["v", new JsonNumber("1")], ["purpose", statement.purpose], ["content", statement.content], ["signatures", statement.signatures.map(signatureFields)]]);
 }
 // src/verify/bytes.ts
 var CHUNK = 262144;
@@ -21323,13 +15462,7 @@ var OPENING = "protocol.session_initialized";
 var JOINING = "protocol.participant_joined";
 var OPERATOR = "operator";
 var FIELDS$1 = {
-ledger: /^[!-~]{1,200}$/,
-tenant: /^[!-~]{1,200}$/,
-chain: /^[!-~]{1,200}$/,
-task_sha256: /^[0-9a-f]{64}$/,
-profile: /^(?:strict|default|lenient)$/,
-role: /^(?:planner|executor|critic|auditor|operator)$/,
-agent: /^(?:operator|agent:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})$/
+ledger: /^[!-~]{1,200}$/, tenant: /^[!-~]{1,200}$/, chain: /^[!-~]{1,200}$/, task_sha256: /^[0-9a-f]{64}$/, profile: /^(?:strict|default|lenient)$/, role: /^(?:planner|executor|critic|auditor|operator)$/, agent: /^(?:operator|agent:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})$/
 };
 async function noteJoins(examination, tally) {
 for (const { name, origin } of selectChains(examination, "protocol")) {
@@ -21346,11 +15479,7 @@ examination;
 place;
 constructor(examination, chain) {
 this.examination = examination;
-this.place = [
-examination.ledger,
-examination.tenant,
-chain
-];
+this.place = [examination.ledger, examination.tenant, chain];
 }
 take(record) {
 const { rules } = this.examination;
@@ -21380,27 +15509,16 @@ return from.equals(to);
 }
 readJoin(statement) {
 if (statement.purpose !== PURPOSE) throw new BadInput("it is no join");
-const content = checkObject(statement.content, PURPOSE, [
-...Object.keys(FIELDS$1),
-"v",
-"public_key",
-"public_key_pq",
-"at"
-]);
+const content = checkObject(statement.content, PURPOSE, [...Object.keys(FIELDS$1), "v", "public_key", "public_key_pq", "at"]);
 checkVersion(content.get("v"), PURPOSE);
 for (const [name, pattern] of Object.entries(FIELDS$1)) textField(content.get(name), name, pattern);
 timeField(content.get("at"), "at");
 const key = new PublicKey(content.get("public_key"), content.get("public_key_pq"));
 const results = checkStatement(statement, new Ring([key]), this.examination.rules.ed25519);
 if (results.length !== 1 || results[0]?.outcome !== "valid") throw new BadInput("it is not signed by its key alone");
-if ([
-"ledger",
-"tenant",
-"chain"
-].some((name, at) => content.get(name) !== this.place[at])) throw new BadInput("it is for another trace");
+if (["ledger", "tenant", "chain"].some((name, at) => content.get(name) !== this.place[at])) throw new BadInput("it is for another trace");
 return {
-role: content.get("role"),
-key
+role: content.get("role"), key
 };
 }
 };
@@ -21419,8 +15537,7 @@ text = "";
 at = 0;
 isDone = false;
 decoder = new TextDecoder("utf-8", {
-fatal: true,
-ignoreBOM: true
+fatal: true, ignoreBOM: true
 });
 get wanted() {
 return Math.min(Math.max(2 * (this.text.length - this.at), WINDOW_CHARS), ELEMENT_MAX + WINDOW_CHARS);
@@ -21461,8 +15578,7 @@ for (const steps = readTopArrayTexts(window);;) {
 const step = steps.next();
 if (step.done) return;
 yield step.value === void 0 ? void 0 : {
-text: step.value,
-value: parseBounded(step.value)
+text: step.value, value: parseBounded(step.value)
 };
 }
 }
@@ -21483,8 +15599,7 @@ if (name === key) for (const steps = readArrayTexts(window);;) {
 const step = steps.next();
 if (step.done) break;
 yield step.value === void 0 ? void 0 : {
-text: step.value,
-value: parseBounded(step.value)
+text: step.value, value: parseBounded(step.value)
 };
 }
 else {
@@ -21550,8 +15665,7 @@ continue;
 }
 if (items.length) {
 yield {
-items,
-error: null
+items, error: null
 };
 items = [];
 }
@@ -21563,14 +15677,12 @@ window.add(chunk.done ? null : chunk.value);
 } catch (error) {
 if (!(error instanceof BadInput)) throw error;
 yield {
-items,
-error
+items, error
 };
 return;
 }
 if (items.length) yield {
-items,
-error: null
+items, error: null
 };
 }
 function readElements(source) {
@@ -21587,48 +15699,13 @@ var INDEX = "index.json";
 var META = "meta.json";
 var HEAD$1 = "head.json";
 var BLOBS = "blobs";
-var RESERVED_IDS = new Set([
-"head",
-"index",
-"meta"
-]);
+var RESERVED_IDS = new Set(["head", "index", "meta"]);
 var SHORTEST_CHAIN = 1200;
 var ABSENT_MAX = 1e3;
 var UNKNOWN_KEPT = 10;
 var CLAIM_TEXT_MAX = 256;
-var INDEX_KEYS = new Set([...[
-"generated_at",
-"public_key",
-"fingerprint",
-"keys",
-"pq_keys",
-"chain_count",
-"capsule_count"
-], ...[
-"meta",
-"chains",
-"ledger",
-"tenant",
-"part",
-"blobs",
-"unfinished",
-"files"
-]]);
-var SUMMARY_KEYS = new Set([...[
-"id",
-"tool",
-"title",
-"length",
-"head_hash",
-"genesis_hash",
-"origin"
-], ...[
-"all_hashes_ok",
-"signed_by",
-"started_at",
-"ended_at",
-"db_path"
-]]);
+var INDEX_KEYS = new Set([...["generated_at", "public_key", "fingerprint", "keys", "pq_keys", "chain_count", "capsule_count"], ...["meta", "chains", "ledger", "tenant", "part", "blobs", "unfinished", "files"]]);
+var SUMMARY_KEYS = new Set([...["id", "tool", "title", "length", "head_hash", "genesis_hash", "origin"], ...["all_hashes_ok", "signed_by", "started_at", "ended_at", "db_path"]]);
 var RECORD_KEYS = new Set([...SEAL_KEYS, "canonical"]);
 function claimedName({ id, tool }) {
 return tool && id.startsWith(`${tool}-`) ? `${tool}.${id.slice(tool.length + 1)}` : id;
@@ -21656,39 +15733,16 @@ if (names.has(claimedName(claim))) throw new Unreadable("two chains have the sam
 chains.set(claim.id, claim);
 names.add(claimedName(claim));
 });
-const shared = await directory.findSharedFiles?.(new Set([
-INDEX,
-META,
-HEAD$1,
-...[...chains.values()].map(fileOf)
-]));
+const shared = await directory.findSharedFiles?.(new Set([INDEX, META, HEAD$1, ...[...chains.values()].map(fileOf)]));
 if (shared) throw new Unreadable(`${shared[0]} and ${shared[1]} are two names of one file; each part of a bundle has a file of its own`);
 const meta = data.get("meta") ?? null;
 const files = data.has("files") ? data.get("files") : [];
 if (meta !== null && !isObject(meta)) throw new Unreadable("meta must be an object");
 if (!Array.isArray(files)) throw new Unreadable("files must be a list");
-const claimOfMeta = meta === null ? null : readClaim(new Map([
-...meta,
-["id", "meta"],
-["origin", null]
-]), "meta");
+const claimOfMeta = meta === null ? null : readClaim(new Map([...meta, ["id", "meta"], ["origin", null]]), "meta");
 files.forEach(checkFileName);
 return {
-chains: [...chains.values()],
-meta: claimOfMeta,
-chainCount: requireCount(data, "chain_count"),
-capsuleCount: requireCount(data, "capsule_count"),
-ledger: requireText(data, "ledger"),
-tenant: requireText(data, "tenant"),
-isPart: requireFlag(data, "part"),
-areBlobsLeftOut: data.get("blobs") === null,
-blobs: requireCount(data, "blobs"),
-publicKey: requireText(data, "public_key"),
-fingerprint: requireText(data, "fingerprint"),
-keys: requireTexts(data, "keys"),
-pqKeys: requireTexts(data, "pq_keys"),
-isUnfinished: requireFlag(data, "unfinished"),
-unknown: unknownKeys(data, INDEX_KEYS)
+chains: [...chains.values()], meta: claimOfMeta, chainCount: requireCount(data, "chain_count"), capsuleCount: requireCount(data, "capsule_count"), ledger: requireText(data, "ledger"), tenant: requireText(data, "tenant"), isPart: requireFlag(data, "part"), areBlobsLeftOut: data.get("blobs") === null, blobs: requireCount(data, "blobs"), publicKey: requireText(data, "public_key"), fingerprint: requireText(data, "fingerprint"), keys: requireTexts(data, "keys"), pqKeys: requireTexts(data, "pq_keys"), isUnfinished: requireFlag(data, "unfinished"), unknown: unknownKeys(data, INDEX_KEYS)
 };
 }
 function unknownKeys(data, known) {
@@ -21708,28 +15762,14 @@ if (value !== null && typeof value !== "string") throw new Unreadable(`${where}.
 return value;
 };
 const claim = {
-id,
-tool: text("tool") ?? "",
-length: requireCount(summary, "length", `${where}.`),
-headHash: text("head_hash"),
-genesisHash: text("genesis_hash"),
-origin: text("origin"),
-title: plain("title"),
-startedAt: plain("started_at"),
-endedAt: plain("ended_at"),
-dbPath: plain("db_path"),
-signedBy: null,
-allHashesOk: null,
-unknown: unknownKeys(summary, SUMMARY_KEYS)
+id, tool: text("tool") ?? "", length: requireCount(summary, "length", `${where}.`), headHash: text("head_hash"), genesisHash: text("genesis_hash"), origin: text("origin"), title: plain("title"), startedAt: plain("started_at"), endedAt: plain("ended_at"), dbPath: plain("db_path"), signedBy: null, allHashesOk: null, unknown: unknownKeys(summary, SUMMARY_KEYS)
 };
 const signers = summary.get("signed_by") ?? null;
 if (signers !== null && !(Array.isArray(signers) && signers.every((name) => typeof name === "string"))) throw new Unreadable(`${where}.signed_by must be a list of texts`);
 const ok = summary.get("all_hashes_ok") ?? null;
 if (ok !== null && typeof ok !== "boolean") throw new Unreadable(`${where}.all_hashes_ok must be true or false`);
 return {
-...claim,
-signedBy: signers,
-allHashesOk: ok
+...claim, signedBy: signers, allHashesOk: ok
 };
 }
 function requireFlag(data, key) {
@@ -21828,43 +15868,24 @@ var RECORDED_MAX = 1e4;
 var WHERE = place(null, null, HEAD$1);
 function noteRecordedKey(record, found) {
 if (!["key.create", "key.rotate"].includes(record.kind)) return;
-const [key, pq, fingerprint] = [
-"public_key",
-"public_key_pq",
-"fingerprint"
-].map((name) => at(record.content, "outcome", "result", name));
+const [key, pq, fingerprint] = ["public_key", "public_key_pq", "fingerprint"].map((name) => at(record.content, "outcome", "result", name));
 if (typeof key !== "string" || typeof pq !== "string" || typeof fingerprint !== "string") return;
 if (found.size < RECORDED_MAX && !found.has(fingerprint)) found.set(fingerprint, {
-publicKey: key,
-publicKeyPq: pq
+publicKey: key, publicKeyPq: pq
 });
 }
 function readCheckpoint(statement, where) {
 const { content } = statement;
 if (statement.purpose !== "checkpoint" || !equalJson(content.get("v"), new JsonNumber("1"))) throw new BadInput(`${where} is a statement, but not a checkpoint`);
-const [heads, when, since = null] = [
-"heads",
-"at",
-"since"
-].map((name) => content.get(name));
+const [heads, when, since = null] = ["heads", "at", "since"].map((name) => content.get(name));
 if (!isObject(heads) || typeof when !== "string" || !(since === null || typeof since === "string")) throw new BadInput(`${where} does not list heads and its time`);
 const [ledger, tenant] = ["ledger", "tenant"].map((name) => content.get(name));
 if (typeof ledger !== "string" || typeof tenant !== "string") throw new BadInput(`${where} does not name a ledger and a tenant`);
 return {
-statement,
-at: when,
-ledger,
-tenant,
-heads: [...heads].map(([chain, head]) => {
+statement, at: when, ledger, tenant, heads: [...heads].map(([chain, head]) => {
 if (!isObject(head) || head.size !== 2 || !head.has("count") || !head.has("hash")) throw new BadInput(`${where}: its head of ${show$1(chain)} is not valid`);
-return readHead(new Map([
-["ledger", ledger],
-["tenant", tenant],
-["chain", chain],
-...head
-]));
-}),
-isPart: content.has("part") && content.get("part") !== false
+return readHead(new Map([["ledger", ledger], ["tenant", tenant], ["chain", chain], ...head]));
+}), isPart: content.has("part") && content.get("part") !== false
 };
 }
 async function readBundleHead(directory) {
@@ -21877,14 +15898,7 @@ throw error;
 }
 const statement = readStatement(readJson(raw), HEAD$1);
 const found = readCheckpoint(statement, HEAD$1);
-const keys = [
-"v",
-"ledger",
-"tenant",
-"part",
-"heads",
-"at"
-];
+const keys = ["v", "ledger", "tenant", "part", "heads", "at"];
 const { content } = statement;
 if (content.size !== keys.length || !keys.every((key) => content.has(key)) || typeof content.get("part") !== "boolean") throw new BadInput(`${HEAD$1} does not state exactly ${keys.join(", ")}`);
 return found;
@@ -21896,8 +15910,7 @@ tally.fail(CHECK$3, "CHAIN_IDENTITY", `${HEAD$1} is of ledger ${show$1(head.ledg
 return;
 }
 if (!checkSignatures(head, rules, tally, history, {
-check: CHECK$3,
-name: "head.json"
+check: CHECK$3, name: "head.json"
 })) return;
 for (const { key } of checkStatement(head.statement, rules.ring, rules.ed25519)) {
 if (key === null) continue;
@@ -21917,8 +15930,7 @@ const actual = heads.get(chain) ?? null;
 if (actual !== null && actual.count > stated.count) {
 const words = `${HEAD$1} states ${stated.count} records of this chain; ${actual.count} are here`;
 tally.fail(CHECK$3, "HEAD_MISMATCH", words, place(chain, stated.count), {
-stated: { ...stated },
-actual: { ...actual }
+stated: { ...stated }, actual: { ...actual }
 });
 } else checkHead(stated, actual, actual?.hash ?? null, tally, CHECK$3, HEAD$1);
 }
@@ -21940,11 +15952,7 @@ if (outcome === "invalid" || outcome === "unknown" && given.ring.isClosed) retur
 if (key === null) {
 const words = `${name} was signed by ${by}, whose key is not known here`;
 tally.add({
-check,
-status: "not_checked",
-code: "UNKNOWN_SIGNER",
-words,
-place: where
+check, status: "not_checked", code: "UNKNOWN_SIGNER", words, place: where
 });
 continue;
 }
@@ -22017,12 +16025,7 @@ if (claim.tool && claim.tool !== splitChainName(name)[0]) fail("a tool", claim.t
 if (claim.title !== null && claim.title !== (facts.title || name)) fail("a title", claim.title);
 if (claim.dbPath !== null && claim.dbPath !== "") fail("a path", claim.dbPath);
 }
-if (!source.isAvers && ![
-null,
-facts.title,
-cutText(facts.rawTitle, 90),
-name
-].includes(claim.title)) {
+if (!source.isAvers && ![null, facts.title, cutText(facts.rawTitle, 90), name].includes(claim.title)) {
 const words = `${source.name} claims a title that the first request does not have: ${show$1(claim.title)}`;
 tally.warn(CHECK$2, "INDEX_MISMATCH", words, where);
 }
@@ -22064,12 +16067,7 @@ if (head !== null && index.fingerprint !== null && !signersOfHead.includes(index
 if (head !== null && index.isPart !== head.isPart) fail(`it claims ${index.isPart ? "a part" : "all"} of the ledger, and ${HEAD$1} states otherwise`);
 }
 async function checkUnlistedFiles(directory, index, blobs, known, tally) {
-const listed = new Set([
-INDEX,
-HEAD$1,
-...index.chains.map(fileOf),
-...known
-]);
+const listed = new Set([INDEX, HEAD$1, ...index.chains.map(fileOf), ...known]);
 if (index.meta !== null) listed.add(META);
 const warn = (name, why) => {
 const shown = isPrintable(name) && codePoints(name) <= NAME_SHOWN ? name : show$1(name, NAME_SHOWN).slice(1);
@@ -22088,154 +16086,11 @@ var RATIO_MAX = 250;
 var PACKED_CHUNK = 262144;
 var LOOK_EVERY = 262144;
 var UNPACKED_MAX = 512 * 1024 ** 2;
-var LENGTH_BASE = [
-3,
-4,
-5,
-6,
-7,
-8,
-9,
-10,
-11,
-13,
-15,
-17,
-19,
-23,
-27,
-31,
-35,
-43,
-51,
-59,
-67,
-83,
-99,
-115,
-131,
-163,
-195,
-227,
-258
-];
-var LENGTH_EXTRA = [
-0,
-0,
-0,
-0,
-0,
-0,
-0,
-0,
-1,
-1,
-1,
-1,
-2,
-2,
-2,
-2,
-3,
-3,
-3,
-3,
-4,
-4,
-4,
-4,
-5,
-5,
-5,
-5,
-0
-];
-var DISTANCE_BASE = [...[
-1,
-2,
-3,
-4,
-5,
-7,
-9,
-13,
-17,
-25,
-33,
-49,
-65,
-97,
-129,
-193,
-257,
-385,
-513,
-769
-], ...[
-1025,
-1537,
-2049,
-3073,
-4097,
-6145,
-8193,
-12289,
-16385,
-24577
-]];
-var DISTANCE_EXTRA = [
-0,
-0,
-0,
-0,
-1,
-1,
-2,
-2,
-3,
-3,
-4,
-4,
-5,
-5,
-6,
-6,
-7,
-7,
-8,
-8,
-9,
-9,
-10,
-10,
-11,
-11,
-12,
-12,
-13,
-13
-];
-var CODE_ORDER = [
-16,
-17,
-18,
-0,
-8,
-7,
-9,
-6,
-10,
-5,
-11,
-4,
-12,
-3,
-13,
-2,
-14,
-1,
-15
-];
+var LENGTH_BASE = [3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258];
+var LENGTH_EXTRA = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0];
+var DISTANCE_BASE = [...[1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769], ...[1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577]];
+var DISTANCE_EXTRA = [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13];
+var CODE_ORDER = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 function damaged$1(words) {
 return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
 }
@@ -22259,8 +16114,7 @@ if (length) symbols[offsets[length]++] = at - start;
 }
 counts[0] = 0;
 return {
-counts,
-symbols
+counts, symbols
 };
 }
 var FIXED_LITERALS = buildHuffman(Uint8Array.from({ length: 288 }, (_, at) => at < 144 ? 8 : at < 256 ? 9 : at < 280 ? 7 : 8), 0, 288, false);
@@ -22456,13 +16310,7 @@ if (!(error instanceof BadInput)) throw error;
 fail(error.message, where);
 }
 }
-const files = [
-INDEX,
-HEAD$1,
-...index.meta === null ? [] : [META],
-...index.chains.map(fileOf),
-...[...blobs].sort().map((digest) => `${BLOBS}/${digest}`)
-];
+const files = [INDEX, HEAD$1, ...index.meta === null ? [] : [META], ...index.chains.map(fileOf), ...[...blobs].sort().map((digest) => `${BLOBS}/${digest}`)];
 for (const name of files) if (!names.includes(name) && await exists(directory, name)) fail(`${name} has no twin: the page would not show it`, DATA);
 tally.notes.set(CHECK$1, `${names.length} files are those that the page shows; whether the page is Aver's own, aver verify says`);
 }
@@ -22546,18 +16394,12 @@ checkShownClaims(claim, this.facts, source, shown, place(chain), hashesOk, claim
 }
 };
 function sourceKey({ digits, ledger, tenant }) {
-return JSON.stringify([
-digits,
-ledger,
-tenant
-]);
+return JSON.stringify([digits, ledger, tenant]);
 }
 function identifySource(stored, named) {
 const name = (key) => named?.has(key) ? pythonText(named.get(key)) : "";
 return {
-digits: readDigits(stored) ?? "imported",
-ledger: name("ledger"),
-tenant: name("tenant")
+digits: readDigits(stored) ?? "imported", ledger: name("ledger"), tenant: name("tenant")
 };
 }
 function pythonText(value) {
@@ -22579,8 +16421,7 @@ if (first !== null) yield first;
 yield* batches;
 };
 return {
-named: readChainIdentity(item instanceof Sealed ? item : null),
-batches: rest()
+named: readChainIdentity(item instanceof Sealed ? item : null), batches: rest()
 };
 }
 var BundleJudge = class {
@@ -22604,8 +16445,7 @@ history;
 keyHistory;
 rules;
 owner = {
-ledger: null,
-tenant: null
+ledger: null, tenant: null
 };
 doubtfulDrops = 0;
 grown = 0;
@@ -22620,14 +16460,11 @@ this.index = index;
 this.options = options;
 this.meter = meter;
 this.keyHistory = {
-...NO_HISTORY,
-retired: retirementsByTime(options.ring, options.ed25519)
+...NO_HISTORY, retired: retirementsByTime(options.ring, options.ed25519)
 };
 const { requirePq = false } = options;
 this.rules = plainRules(options.ring, options.ed25519, {
-retired: this.keyHistory.retired,
-requirePq,
-crew: options.crew ?? null
+retired: this.keyHistory.retired, requirePq, crew: options.crew ?? null
 });
 this.history = new ImportHistory(options.ring, new Map());
 }
@@ -22640,8 +16477,7 @@ try {
 const { named, batches } = await peekChainIdentity(await this.directory.open(fileOf(claim)));
 const source = identifySource(claim.id, named);
 const identity = {
-ledger: source.ledger,
-tenant: source.tenant
+ledger: source.ledger, tenant: source.tenant
 };
 const reader = new HistoryReader(this.options.ring, this.options.ed25519, identity);
 for await (const items of batches) {
@@ -22666,9 +16502,7 @@ if (!(error instanceof BadInput)) throw error;
 this.history = new ImportHistory(this.options.ring, replaced);
 if (this.owner.ledger !== null) {
 const own = {
-digits: OLD_IMPORT,
-ledger: this.owner.ledger,
-tenant: this.owner.tenant ?? ""
+digits: OLD_IMPORT, ledger: this.owner.ledger, tenant: this.owner.tenant ?? ""
 };
 this.keyHistory = this.histories.get(sourceKey(own)) ?? this.keyHistory;
 this.rules = rulesOf(this.keyHistory, this.rules);
@@ -22695,17 +16529,7 @@ if (this.byIndexAlone) {
 const words = `that ${this.byIndexAlone} chains were imported under their names rests on the index alone`;
 tally.skip("identity", words, { matters: true });
 }
-const counts = [[
-"chains",
-index.chainCount,
-index.chains.length,
-"CHAIN_MISSING"
-], [
-"capsules",
-index.capsuleCount,
-tally.records - ofMeta,
-"TRUNCATED"
-]];
+const counts = [["chains", index.chainCount, index.chains.length, "CHAIN_MISSING"], ["capsules", index.capsuleCount, tally.records - ofMeta, "TRUNCATED"]];
 for (const [what, counted, here, code] of counts) if (counted !== null && counted !== here) tally.fail("index", counted > here ? code : "ROLLBACK", `the index counts ${counted} ${what}; ${here} are here`, where);
 this.checkMissing();
 const head = await this.checkHead();
@@ -22722,8 +16546,7 @@ return tally;
 async findOwner() {
 const { ledger, tenant } = this.index;
 if (ledger !== null && tenant !== null) return {
-ledger,
-tenant
+ledger, tenant
 };
 const own = this.index.chains.filter((claim) => claim.origin === null || RESERVED_CHAINS.has(claim.id)).map(fileOf);
 const files = this.index.meta === null ? own : [META, ...own];
@@ -22731,15 +16554,13 @@ for (const name of files.slice(0, UNREADABLE_MAX)) try {
 const { named } = await peekChainIdentity(await this.directory.open(name));
 const [theirLedger, theirTenant] = [named?.get("ledger"), named?.get("tenant")];
 if (typeof theirLedger === "string" && typeof theirTenant === "string") return {
-ledger: ledger ?? theirLedger,
-tenant: tenant ?? theirTenant
+ledger: ledger ?? theirLedger, tenant: tenant ?? theirTenant
 };
 } catch (error) {
 if (!(error instanceof BadInput)) throw error;
 }
 return {
-ledger,
-tenant
+ledger, tenant
 };
 }
 findLimit() {
@@ -22784,12 +16605,10 @@ throw error;
 judge.finish();
 const isAvers = this.owner.ledger !== null;
 seen.checkClaim(claim, {
-name: "the index",
-isAvers
+name: "the index", isAvers
 }, judge, chain, chain, this.shown);
 if (seen.ownClaim !== null) seen.checkClaim(seen.ownClaim, {
-name: "its summary",
-isAvers
+name: "its summary", isAvers
 }, judge, chain, chain, this.shown);
 warnOfMembers(unknown, this.shown, chain);
 this.failed += Number(judge.tally.hasFailed());
@@ -22798,11 +16617,7 @@ tally.chains++;
 const { ledger, tenant } = this.owner;
 const { facts } = seen;
 const actual = {
-ledger: ledger ?? "",
-tenant: tenant ?? "",
-chain,
-count: facts.count,
-hash: facts.headHash
+ledger: ledger ?? "", tenant: tenant ?? "", chain, count: facts.count, hash: facts.headHash
 };
 this.heads.set(chain, actual);
 this.noteOrigin(chain, name, named, claim);
@@ -22813,8 +16628,7 @@ return;
 }
 this.compared.add(name);
 this.grown += Number(checkHead({
-...remembered,
-chain
+...remembered, chain
 }, actual, seen.atWanted, tally, "meta", "the meta chain"));
 }
 async takeAll(batches, seen, judge, chain, size) {
@@ -22841,9 +16655,7 @@ const origin = claimed("name", claim.origin ?? name);
 if (!EXAMINED_DOMAINS.has(domainOf(origin))) return;
 const clean = (value) => value === "None" ? "" : value;
 this.origins.set(chain, {
-origin,
-ledger: clean(claimed("ledger", this.owner.ledger)),
-tenant: clean(claimed("tenant", this.owner.tenant))
+origin, ledger: clean(claimed("ledger", this.owner.ledger)), tenant: clean(claimed("tenant", this.owner.tenant))
 });
 }
 async noteRecord(record, content, chain, sequence, tally) {
@@ -22868,8 +16680,7 @@ const kind = readKind(content);
 if (kind === "chain.import") this.history.add(record);
 else if (kind === "chain.drop") {
 const judge = new ChainJudge(this.rules, {
-chain: META_CHAIN,
-start: null
+chain: META_CHAIN, start: null
 });
 judge.judge(record);
 if (judge.tally.hasFailed()) return;
@@ -22886,15 +16697,12 @@ const identity = { name: claim.id };
 if (ledger !== null) identity["ledger"] = ledger;
 if (tenant !== null) identity["tenant"] = tenant;
 return new ChainJudge(this.rules, {
-chain: claim.id,
-identity,
-needsBlock: ledger !== null
+chain: claim.id, identity, needsBlock: ledger !== null
 });
 }
 if (this.history.imported.get(claim.id)?.origin !== claim.origin) this.byIndexAlone++;
 return new ChainJudge(this.rulesForImported(claim.id, claim.origin, named), {
-chain: claim.id,
-identity: { name: claim.origin }
+chain: claim.id, identity: { name: claim.origin }
 });
 }
 rulesForImported(stored, origin, named) {
@@ -22902,25 +16710,18 @@ const history = this.histories.get(sourceKey(identifySource(stored, named))) ?? 
 const retired = new Map();
 for (const signer of new Set([...this.rules.retired.keys(), ...history.retired.keys()])) {
 const ours = this.rules.retired.get(signer) ?? {
-retiredAt: null,
-limits: null
+retiredAt: null, limits: null
 };
 const limit = ours.limits?.get(stored);
 retired.set(signer, limit === void 0 ? history.retired.get(signer) ?? {
-retiredAt: ours.retiredAt,
-limits: null
+retiredAt: ours.retiredAt, limits: null
 } : {
-retiredAt: ours.retiredAt,
-limits: new Map([[origin, limit]])
+retiredAt: ours.retiredAt, limits: new Map([[origin, limit]])
 });
 }
 const recorded = named?.get("ledger") ? new Set(history.roles.keys()) : null;
 return {
-...this.rules,
-retired,
-roles: history.roles,
-recorded,
-began: history.began
+...this.rules, retired, roles: history.roles, recorded, began: history.began
 };
 }
 checkMissing() {
@@ -23012,14 +16813,11 @@ async examine(examiners) {
 const sources = new Map();
 for (const [name, { origin, ledger, tenant }] of this.origins) {
 const source = {
-digits: readDigits(name) ?? "",
-ledger,
-tenant
+digits: readDigits(name) ?? "", ledger, tenant
 };
 const key = sourceKey(source);
 const known = sources.get(key) ?? {
-...source,
-names: new Map()
+...source, names: new Map()
 };
 sources.set(key, known);
 if (!known.names.has(origin)) known.names.set(origin, name);
@@ -23030,28 +16828,17 @@ for (const { digits, ledger, tenant, names } of sources.values()) {
 const isOwn = digits === "" && ledger === this.owner.ledger && tenant === this.owner.tenant;
 const chains = [...names].map(([origin, name]) => {
 return {
-name,
-origin,
-count: this.heads.get(name).count
+name, origin, count: this.heads.get(name).count
 };
 });
 const theirs = this.histories.get(sourceKey({
-digits: digits || "imported",
-ledger,
-tenant
+digits: digits || "imported", ledger, tenant
 })) ?? NO_HISTORY;
 const rules = isOwn ? this.rules : {
-...this.rules,
-roles: theirs.roles
+...this.rules, roles: theirs.roles
 };
 const examination = {
-reader: new ValidRecords(reader, rules, names, doubtful),
-rules,
-ledger,
-tenant,
-chains,
-isComplete: !this.index.isPart && isOwn,
-isSingle: false
+reader: new ValidRecords(reader, rules, names, doubtful), rules, ledger, tenant, chains, isComplete: !this.index.isPart && isOwn, isSingle: false
 };
 await examine$1(examiners, examination, this.tally);
 await noteJoins(examination, this.tally);
@@ -23115,10 +16902,7 @@ const index = await readIndex(directory);
 judge = new BundleJudge(directory, index, options, new ProgressMeter(options, await measureBundle(directory, index)));
 await judge.prepare();
 return {
-tally: await judge.judge(examiners),
-heads: judge.heads,
-rules: judge.rules,
-keyHistory: judge.keyHistory
+tally: await judge.judge(examiners), heads: judge.heads, rules: judge.rules, keyHistory: judge.keyHistory
 };
 } catch (error) {
 if (!(error instanceof BadInput)) throw error;
@@ -23126,14 +16910,10 @@ const tally = new Tally();
 tally.fail("index", error.code, error.message, place(null, null, INDEX));
 const retired = retirementsByTime(options.ring, options.ed25519);
 const keyHistory = judge === null ? {
-...NO_HISTORY,
-retired
+...NO_HISTORY, retired
 } : judge.keyHistory;
 return {
-tally,
-heads: new Map(),
-rules: plainRules(options.ring, options.ed25519, { retired }),
-keyHistory
+tally, heads: new Map(), rules: plainRules(options.ring, options.ed25519, { retired }), keyHistory
 };
 }
 }
@@ -23149,9 +16929,7 @@ return total;
 async function judgeChainFile(name, file, options) {
 const retired = retirementsByTime(options.ring, options.ed25519);
 const rules = plainRules(options.ring, options.ed25519, {
-retired,
-requirePq: options.requirePq ?? false,
-crew: options.crew ?? null
+retired, requirePq: options.requirePq ?? false, crew: options.crew ?? null
 });
 const judge = new ChainJudge(rules, { source: name });
 const seen = new JudgedChain();
@@ -23173,8 +16951,7 @@ tally.countDone("index");
 const ownName = named?.has("name") ? pythonText(named.get("name")) : "";
 if (seen.ownClaim !== null) {
 seen.checkClaim(seen.ownClaim, {
-name: "its summary",
-isAvers: named !== null
+name: "its summary", isAvers: named !== null
 }, judge, null, ownName, shown);
 checkName(seen.ownClaim, named, tally, name);
 }
@@ -23205,13 +16982,10 @@ var BATCH = 256;
 async function judgeCapsules(name, source, opening, options) {
 const retired = retirementsByTime(options.ring, options.ed25519);
 const rules = plainRules(options.ring, options.ed25519, {
-retired,
-requirePq: options.requirePq ?? false,
-crew: options.crew ?? null
+retired, requirePq: options.requirePq ?? false, crew: options.crew ?? null
 });
 const judge = new ChainJudge(rules, {
-start: null,
-source: name
+start: null, source: name
 });
 const meter = new ProgressMeter(options, source.size);
 let refersToBlobs = false;
@@ -23253,14 +17027,12 @@ if (data instanceof BadInput) throw data;
 const item = sealedFromJson(data);
 if (!item.hash) throw new Unreadable("it is not sealed: it has no hash");
 items.push({
-where,
-item: checkSealFields(item)
+where, item: checkSealFields(item)
 });
 } catch (error) {
 if (!(error instanceof BadInput)) throw error;
 items.push({
-where,
-item: error
+where, item: error
 });
 }
 if (items.length >= BATCH) {
@@ -23274,12 +17046,10 @@ async function* readArray(source) {
 let number = 0;
 for await (const { items, error } of readElementTexts(source)) {
 for (const text of items) yield {
-where: `element ${++number}: `,
-data: text
+where: `element ${++number}: `, data: text
 };
 if (error !== null) yield {
-where: `element ${number + 1}, and the rest unread: `,
-data: error
+where: `element ${number + 1}, and the rest unread: `, data: error
 };
 }
 }
@@ -23291,8 +17061,7 @@ if (first === null) return;
 const second = await readLine(reader);
 if (second === null) {
 yield {
-where: "",
-data: checkLength(first)
+where: "", data: checkLength(first)
 };
 return;
 }
@@ -23301,16 +17070,14 @@ const beginsAnObject = second.find((byte) => byte !== 32 && byte !== 9) === 123;
 if (!endsAnObject && !beginsAnObject) {
 const start = joinBytes(first, second);
 yield {
-where: "",
-data: checkLength(joinBytes(start, await reader.readRest(Math.max(ELEMENT_MAX + 1 - start.length, 0))))
+where: "", data: checkLength(joinBytes(start, await reader.readRest(Math.max(ELEMENT_MAX + 1 - start.length, 0))))
 };
 return;
 }
 const pending = [second];
 for (let line = first; line !== null;) {
 if (!isBlank(line)) yield {
-where: `line ${number}: `,
-data: checkLength(line)
+where: `line ${number}: `, data: checkLength(line)
 };
 else if (!pending.length) number += await reader.skipBlanks();
 line = pending.pop() ?? await readLine(reader);
@@ -23354,22 +17121,8 @@ var STATEMENT_MAX = 16777216;
 var COUNT_END = 2n ** 63n;
 var FILE_NAME = /^(?:[A-Za-z0-9_][A-Za-z0-9._-]{0,199}|blobs\/[0-9a-f]{64})$/;
 var NAME_MAX = 210;
-var CONTENT_KEYS = [
-"v",
-"subject",
-"since",
-"until",
-"heads",
-"verdict",
-"made_at",
-"sha256"
-];
-var VERDICT_KEYS = [
-"status",
-"level",
-"records",
-"chains"
-];
+var CONTENT_KEYS = ["v", "subject", "since", "until", "heads", "verdict", "made_at", "sha256"];
+var VERDICT_KEYS = ["status", "level", "records", "chains"];
 async function judgeReport(name, source, options, examiners) {
 if (source.size > REPORT_MAX) throw new NotJudged(`${name} is too large for this verifier; run: aver verify ${name}`);
 let tally = new Tally();
@@ -23381,11 +17134,7 @@ if (!(error instanceof BadInput)) throw error;
 tally.fail(CHECK, "SCHEMA_INVALID", error.message, PAGE$1);
 }
 if (parts !== null) tally = await judgeParts(name, parts, options, examiners);
-return conclude(name, tally, "signature", [
-...CHECKS,
-"index",
-CHECK
-]);
+return conclude(name, tally, "signature", [...CHECKS, "index", CHECK]);
 }
 function splitReport(data) {
 const text = new TextDecoder("latin1").decode(data);
@@ -23413,9 +17162,7 @@ files.set(name, new MemorySource(bytes));
 at = bodyEnd + 9;
 }
 return {
-files,
-statement: data.subarray(start, end),
-sha256: hash.hex()
+files, statement: data.subarray(start, end), sha256: hash.hex()
 };
 }
 async function judgeParts(name, parts, options, examiners) {
@@ -23440,11 +17187,9 @@ const { content } = statement;
 const text = (key) => content.get(key);
 if (text("sha256") !== parts.sha256) tally.fail(CHECK, "ARTIFACT_HASH_MISMATCH", `the file has the digest ${parts.sha256}; its statement says another`, PAGE$1);
 checkSignatures({
-statement,
-at: text("made_at")
+statement, at: text("made_at")
 }, rules, tally, keyHistory, {
-check: CHECK,
-name: STATEMENT
+check: CHECK, name: STATEMENT
 });
 const stated = content.get("heads");
 for (const [chain, head] of stated) {
@@ -23470,11 +17215,7 @@ require(purpose === "report", "the statement is not for a report");
 const version = content.get("v");
 require(hasExactly(content, CONTENT_KEYS), `the statement does not state exactly ${CONTENT_KEYS.join(", ")}`);
 require(isInteger(version) && version.text === "1", "the statement is of another version");
-require([
-"subject",
-"made_at",
-"sha256"
-].map((key) => content.get(key)).every((value) => typeof value === "string"), "the statement does not name its subject and its time");
+require(["subject", "made_at", "sha256"].map((key) => content.get(key)).every((value) => typeof value === "string"), "the statement does not name its subject and its time");
 require(HEX64.test(content.get("sha256")), "the statement does not name the digest of the page");
 for (const key of ["since", "until"]) {
 const value = content.get(key);
@@ -23503,18 +17244,7 @@ const hash = value.get("hash");
 return count !== null && (count === 0n ? hash === null : typeof hash === "string" && HEX64.test(hash));
 }
 // src/verify/run/archive.ts
-var GZIP_HEADER = [
-31,
-139,
-8,
-0,
-0,
-0,
-0,
-0,
-2,
-255
-];
+var GZIP_HEADER = [31, 139, 8, 0, 0, 0, 0, 0, 2, 255];
 var BLOCK = 512;
 var TAR_RECORD = 10240;
 var MEMBERS_MAX = 64;
@@ -23527,8 +17257,7 @@ return data;
 }
 function readArchive(packed, ...formats) {
 const archive = {
-members: new Map(),
-isPlain: GZIP_HEADER.every((byte, at) => packed[at] === byte)
+members: new Map(), isPlain: GZIP_HEADER.every((byte, at) => packed[at] === byte)
 };
 const tar = gunzip(packed);
 let fitting = formats;
@@ -23580,39 +17309,21 @@ signed += value > 127 ? value - 256 : value;
 });
 const stored = readNumber(block.subarray(148, 156));
 if (stored !== sum && stored !== signed) throw damaged("bad checksum");
-for (const [start, end] of [
-[100, 108],
-[108, 116],
-[116, 124],
-[136, 148],
-[329, 337],
-[337, 345]
-]) readNumber(block.subarray(start, end));
-for (const [start, end] of [
-[157, 257],
-[265, 297],
-[297, 329]
-]) readText(block.subarray(start, end));
+for (const [start, end] of [[100, 108], [108, 116], [116, 124], [136, 148], [329, 337], [337, 345]]) readNumber(block.subarray(start, end));
+for (const [start, end] of [[157, 257], [265, 297], [297, 329]]) readText(block.subarray(start, end));
 let name = readText(block.subarray(0, 100));
 const type = String.fromCharCode(block[156]);
 const prefix = readText(block.subarray(345, 500));
-if (prefix && ![
-"L",
-"K",
-"S"
-].includes(type)) name = `${prefix}/${name}`;
+if (prefix && !["L", "K", "S"].includes(type)) name = `${prefix}/${name}`;
 return {
-name,
-size: readNumber(block.subarray(124, 136)),
-type
+name, size: readNumber(block.subarray(124, 136)), type
 };
 }
 function readText(field) {
 const end = field.indexOf(0);
 try {
 return new TextDecoder("utf-8", {
-fatal: true,
-ignoreBOM: true
+fatal: true, ignoreBOM: true
 }).decode(end < 0 ? field : field.subarray(0, end));
 } catch {
 throw damaged("a name is not UTF-8");
@@ -23685,15 +17396,7 @@ var BLOB_LINE_MAX = 8388608;
 var SEAL_MAX = 16384;
 var NEEDS_MAX = 1e5;
 var DIGEST_SHOWN = 200;
-var LINE_KEYS = [
-"chain",
-"canonical",
-"hash",
-"signature",
-"signature_pq",
-"signed_at",
-"signed_by"
-];
+var LINE_KEYS = ["chain", "canonical", "hash", "signature", "signature_pq", "signed_at", "signed_by"];
 function readCapsuleLine(content) {
 if (!isObject(content) || content.size !== LINE_KEYS.length || !LINE_KEYS.every((key) => content.has(key))) throw new Unreadable("a line of capsules has a chain, a seal and its canonical text");
 const canonical = content.get("canonical");
@@ -23705,15 +17408,8 @@ const written = chain + seal.join("");
 if (codePoints(written) > SEAL_MAX || !isPrintable(written)) throw new Unreadable("its seal holds what no seal holds");
 const [hash = "", signature = "", signature_pq = "", signed_at = "", signed_by = ""] = seal;
 return {
-chain,
-parts,
-hasAction: parts.length === 2,
-rebuild: (action) => new Sealed(parts.join(action ?? ""), {
-hash,
-signature,
-signature_pq,
-signed_at,
-signed_by
+chain, parts, hasAction: parts.length === 2, rebuild: (action) => new Sealed(parts.join(action ?? ""), {
+hash, signature, signature_pq, signed_at, signed_by
 }, chain)
 };
 }
@@ -23741,9 +17437,7 @@ this.home = home;
 addRecord(record, { hasAction }) {
 const name = record.chain ?? "";
 const stored = this.chains.get(name) ?? {
-count: 0,
-hash: null,
-records: []
+count: 0, hash: null, records: []
 };
 this.chains.set(name, stored);
 stored.count++;
@@ -23774,11 +17468,7 @@ head(chain) {
 const stored = this.chains.get(chain);
 const { ledger, tenant } = this.home;
 return stored === void 0 ? null : {
-ledger,
-tenant,
-chain,
-count: stored.count,
-hash: stored.hash
+ledger, tenant, chain, count: stored.count, hash: stored.hash
 };
 }
 };
@@ -23810,13 +17500,9 @@ const { ledger, tenant } = reader.home;
 const roster = chainName("approvers", tenant);
 const approvals = chainName("approvals", tenant);
 const rosterJudge = new ChainJudge(rules, {
-chain: roster,
-identity: {
-name: roster,
-ledger,
-tenant
-},
-needsBlock: true
+chain: roster, identity: {
+name: roster, ledger, tenant
+}, needsBlock: true
 });
 const fail = (code, words) => tally.fail("archive", code, words, place(null, null, EVIDENCE_FILE));
 let number = 0;
@@ -23855,9 +17541,7 @@ return tally;
 }
 function judgeApproval(record, last, rules, tally) {
 const judge = new ChainJudge(rules, {
-chain: record.chain,
-start: null,
-needsBlock: true
+chain: record.chain, start: null, needsBlock: true
 });
 const content = judge.judge(record);
 tally.merge(judge.finish());
@@ -23870,12 +17554,7 @@ return sequence > last ? sequence : last;
 var ACTIONS_MAX = 1e6;
 var DECISIONS_MAX = 2e5;
 var FILES_BYTES_MAX = 33554432;
-var VERDICT_RANK = new Map([
-[null, 0],
-["PROOF_ONLY", 1],
-["POLICY_ENFORCED", 2],
-["FULLY_VERIFIED", 3]
-]);
+var VERDICT_RANK = new Map([[null, 0], ["PROOF_ONLY", 1], ["POLICY_ENFORCED", 2], ["FULLY_VERIFIED", 3]]);
 var ReceiptJudge = class {
 tally;
 trace = new Trace();
@@ -23983,14 +17662,10 @@ this.judge = isValid ? null : this.newChainJudge(identity.chain);
 }
 newChainJudge(chain) {
 const identity = {
-name: chain,
-ledger: this.identity.ledger,
-tenant: this.identity.tenant
+name: chain, ledger: this.identity.ledger, tenant: this.identity.tenant
 };
 return new ChainJudge(this.rules, {
-chain,
-identity,
-needsBlock: true
+chain, identity, needsBlock: true
 });
 }
 stopsReading() {
@@ -24028,19 +17703,13 @@ this.fail("sealed", "SCHEMA_INVALID", error.message, at);
 takeSeal(content, at, before) {
 const { ledger, tenant, chain } = this.identity;
 const seal = readRunSeal(content, {
-ledger,
-tenant,
-chain
+ledger, tenant, chain
 });
 this.seal = seal;
 this.tally.countDone("sealed");
 if (seal.runId !== this.runId) this.fail("sealed", "CHAIN_IDENTITY", "the seal is of another run", at);
 if (!equalHeads(seal.head, {
-ledger,
-tenant,
-chain,
-count: at,
-hash: before
+ledger, tenant, chain, count: at, hash: before
 })) this.fail("sealed", "TRUNCATED", "the seal says another head of the chain than it has", at);
 }
 takeAction(content, line, text, at) {
@@ -24060,15 +17729,11 @@ if (mark !== null) {
 if (this.canKeep(files, this.gated.length)) {
 const metadata = files === void 0 || files === null ? null : new Map([["files_affected", files]]);
 action = {
-...action,
-metadata
+...action, metadata
 };
 const isFirstUse = readBlock(content)?.get("key") === `gate-use:${mark.gateId}`;
 this.gated.push({
-number: at - 1,
-action,
-mark,
-isFirstUse
+number: at - 1, action, mark, isFirstUse
 });
 this.wanted.add(mark.record);
 }
@@ -24100,9 +17765,7 @@ content = RunJudge.takeRecord(this.gateJudge, record);
 } else if (this.isValid) content = record.content;
 else {
 const judge = new ChainJudge(this.rules, {
-chain: record.chain,
-start: null,
-needsBlock: true
+chain: record.chain, start: null, needsBlock: true
 });
 content = judge.judge(record);
 if (judge.tally.hasFailed()) content = null;
@@ -24161,9 +17824,7 @@ else this.tally.skip("sealed", words, { matters: true });
 this.tally.skip("proof", "the run is not sealed, so nothing is stated about it", { matters: false });
 } else this.checkSeal(this.seal, unproven);
 return {
-records: taken,
-capsules: this.capsules,
-ending: this.tally
+records: taken, capsules: this.capsules, ending: this.tally
 };
 }
 checkSeal(seal, unproven) {
@@ -24226,36 +17887,14 @@ var PROOF$1 = "proof.json";
 var COMMITMENTS = "commitments.json";
 var ACTIONS$1 = "actions.jsonl";
 var CAPSULES = "capsules.jsonl";
-var LISTED = [
-PROOF$1,
-COMMITMENTS,
-ACTIONS$1,
-CAPSULES
-];
-var MEMBER_ORDER = [
-MANIFEST$1,
-HEAD,
-...LISTED,
-EVIDENCE_FILE
-];
+var LISTED = [PROOF$1, COMMITMENTS, ACTIONS$1, CAPSULES];
+var MEMBER_ORDER = [MANIFEST$1, HEAD, ...LISTED, EVIDENCE_FILE];
 var SMALL_FILE_MAX = 1048576;
 var PROOF_TYPE = "recomputation";
 var EXAMINED_MAX = 64;
 var CHAINS_MAX$1 = 1e4;
 function readManifest(data) {
-const keys = [...[
-"schema",
-"protocol_version",
-"run_id",
-"head",
-"created_at",
-"num_actions",
-"final_receipt_hash"
-], ...[
-"policy_verdict",
-"proof_type",
-"files"
-]];
+const keys = [...["schema", "protocol_version", "run_id", "head", "created_at", "num_actions", "final_receipt_hash"], ...["policy_verdict", "proof_type", "files"]];
 if (!isObject(data) || data.size !== keys.length || !keys.every((key) => data.has(key))) throw new BadInput("the manifest is not whole");
 const get = (key) => data.get(key);
 if (get("schema") !== "aver_cap_v1" || get("protocol_version") !== "0.4.0") throw new BadInput("the manifest is of another schema or protocol");
@@ -24265,65 +17904,31 @@ const files = new Map();
 for (const [name, digest] of listed) {
 if (!isObject(digest) || digest.size !== 2 || !digest.has("sha256") || !digest.has("size")) throw new BadInput("the manifest is not whole");
 files.set(name, {
-sha256: digest.get("sha256"),
-size: digest.get("size")
+sha256: digest.get("sha256"), size: digest.get("size")
 });
 }
 const head = readHead(get("head"));
 const type = get("proof_type");
 const names = [...files.keys()].filter((name) => name !== EVIDENCE_FILE);
 if (type !== null && type !== PROOF_TYPE || names.length !== LISTED.length || !LISTED.every((name) => files.has(name))) throw new BadInput("the manifest says more or less than a manifest does");
-const [runId, createdAt, final, count] = [
-"run_id",
-"created_at",
-"final_receipt_hash",
-"num_actions"
-].map(get);
+const [runId, createdAt, final, count] = ["run_id", "created_at", "final_receipt_hash", "num_actions"].map(get);
 if (typeof runId !== "string" || typeof createdAt !== "string" || typeof final !== "string") throw new BadInput("the manifest does not name the run, its time and its last receipt");
 if (!isInteger(count)) throw new BadInput("the manifest does not count the run's actions");
 return {
-runId,
-head,
-createdAt,
-numActions: count,
-finalReceiptHash: final,
-policyVerdict: get("policy_verdict"),
-isProved: type === PROOF_TYPE,
-files
+runId, head, createdAt, numActions: count, finalReceiptHash: final, policyVerdict: get("policy_verdict"), isProved: type === PROOF_TYPE, files
 };
 }
 function sealDocuments(seal, head) {
 const number = (value) => new JsonNumber(String(value));
 const { statement, gates } = seal;
-const one = (named) => new Map([
-["chain", named.chain],
-["count", number(named.count)],
-["hash", named.hash]
-]);
-const proof = new Map([
-["v", number(1)],
-["proof_type", null],
-["statement", null],
-["constraints", null]
-]);
-const commitments = new Map([
-["v", number(1)],
-["rows", null],
-["capsules", one(head)],
-["gates", gates === null ? null : one(gates)]
-]);
+const one = (named) => new Map([["chain", named.chain], ["count", number(named.count)], ["hash", named.hash]]);
+const proof = new Map([["v", number(1)], ["proof_type", null], ["statement", null], ["constraints", null]]);
+const commitments = new Map([["v", number(1)], ["rows", null], ["capsules", one(head)], ["gates", gates === null ? null : one(gates)]]);
 if (statement !== null) {
 proof.set("proof_type", PROOF_TYPE);
 proof.set("statement", statementFields$1(statement));
 proof.set("constraints", new Map(Object.entries(CONSTRAINTS)));
-commitments.set("rows", new Map([
-["air_id", AIR_ID],
-["tree", "rfc6962"],
-["hash", "sha256"],
-["row_width", number(55)],
-["count", number(statement.numActions)],
-["root", statement.rowRoot]
-]));
+commitments.set("rows", new Map([["air_id", AIR_ID], ["tree", "rfc6962"], ["hash", "sha256"], ["row_width", number(55)], ["count", number(statement.numActions)], ["root", statement.rowRoot]]));
 }
 return new Map([[PROOF$1, dumpDocument(proof)], [COMMITMENTS, dumpDocument(commitments)]]);
 }
@@ -24345,8 +17950,7 @@ const manifest = readManifest(data);
 if (!isSameBytes(raw, dumpDocument(data))) fail("NOT_CANONICAL", "the manifest is not written as Aver writes it");
 if (manifest.head.chain !== runChain(manifest.runId)) fail("CHAIN_IDENTITY", "the manifest names a chain that is not the run's");
 found = {
-manifest,
-raw
+manifest, raw
 };
 }
 } catch (error) {
@@ -24356,11 +17960,7 @@ fail("SCHEMA_INVALID", error.message);
 if (found !== null) tally = await new RunFilesJudge(files, found.manifest, found.raw, options, archive).judge(examiners);
 tally.merge(archive);
 tally.skip("meta", "only this run was verified, not the ledger it is from", { matters: false });
-return conclude(name, tally, "signature", [
-...CHECKS,
-...RUN_CHECKS,
-ARCHIVE_CHECK
-]);
+return conclude(name, tally, "signature", [...CHECKS, ...RUN_CHECKS, ARCHIVE_CHECK]);
 }
 var RunFilesJudge = class {
 files;
@@ -24379,8 +17979,7 @@ this.options = options;
 this.archive = archive;
 const retired = retirementsByTime(options.ring, options.ed25519);
 this.rules = plainRules(options.ring, options.ed25519, {
-retired,
-requirePq: options.requirePq ?? false
+retired, requirePq: options.requirePq ?? false
 });
 this.reader = new RunFilesReader(manifest.head);
 }
@@ -24422,11 +18021,7 @@ const judge = new RunJudge(this.rules, manifest.runId, manifest.head);
 await this.prefetch(CAPSULES);
 const last = this.takeLines(judge);
 const { records, capsules, ending } = judge.finish({ isComplete: true });
-for (const part of [
-records,
-capsules,
-ending
-]) tally.merge(part);
+for (const part of [records, capsules, ending]) tally.merge(part);
 if (manifest.head.count !== judge.count || manifest.head.hash !== judge.head) {
 const words = `the manifest says ${manifest.head.count} capsules, or another head; ${judge.count} are here`;
 this.fail("TRUNCATED", words, MANIFEST$1);
@@ -24487,21 +18082,13 @@ return last;
 async examine(examiners, tally) {
 const names = [...this.reader.select("gate").slice(0, EXAMINED_MAX), ...this.reader.select("approvals", "approvers")];
 const chains = names.map((name) => ({
-name,
-origin: name,
-count: this.reader.chains.get(name)?.count ?? 0
+name, origin: name, count: this.reader.chains.get(name)?.count ?? 0
 }));
 const reader = new ValidRecords(this.reader, this.rules, new Map(names.map((name) => [name, name])), new Set(tally.doubtful));
 const { ledger, tenant } = this.manifest.head;
 const isComplete = this.manifest.files.has(EVIDENCE_FILE);
 await examine$1(examiners, {
-reader,
-rules: this.rules,
-ledger,
-tenant,
-chains,
-isComplete,
-isSingle: true
+reader, rules: this.rules, ledger, tenant, chains, isComplete, isSingle: true
 }, tally);
 }
 checkHead() {
@@ -24520,18 +18107,7 @@ this.fail("SCHEMA_INVALID", error.message, HEAD);
 return;
 }
 const number = (value) => new JsonNumber(String(value));
-const content = new Map([
-["v", number(1)],
-["run_id", manifest.runId],
-["ledger", manifest.head.ledger],
-["tenant", manifest.head.tenant],
-["chain", manifest.head.chain],
-["count", number(manifest.head.count)],
-["hash", manifest.head.hash],
-["num_actions", manifest.numActions],
-["final_receipt_hash", manifest.finalReceiptHash],
-["manifest_sha256", sha256Hex(this.raw)]
-]);
+const content = new Map([["v", number(1)], ["run_id", manifest.runId], ["ledger", manifest.head.ledger], ["tenant", manifest.head.tenant], ["chain", manifest.head.chain], ["count", number(manifest.head.count)], ["hash", manifest.head.hash], ["num_actions", manifest.numActions], ["final_receipt_hash", manifest.finalReceiptHash], ["manifest_sha256", sha256Hex(this.raw)]]);
 if (statement.purpose !== "cap" || !equalJson(statement.content, content)) this.fail("ARTIFACT_HASH_MISMATCH", "the head that was signed is not that of this manifest", HEAD);
 if (!isSameBytes(raw, dumpDocument(document))) this.fail("NOT_CANONICAL", "the head is not written as Aver writes it", HEAD);
 const results = checkStatement(statement, this.rules.ring, this.rules.ed25519);
@@ -24542,11 +18118,7 @@ const retired = key === null ? null : this.rules.retired.get(key.ed25519)?.retir
 if (outcome === "unknown") {
 const words = `the head was signed by ${by}, whose key is not known here`;
 this.archive.add({
-check: "signature",
-status: "not_checked",
-code: "UNKNOWN_SIGNER",
-words,
-place: place(null, null, HEAD)
+check: "signature", status: "not_checked", code: "UNKNOWN_SIGNER", words, place: place(null, null, HEAD)
 });
 } else if (outcome !== "valid") this.fail("SIG_INVALID", `the signature of the head is not ${by}'s`, HEAD);
 else if (role !== null && !role.mayAttest) this.fail("KEY_MISMATCH", `${by}, who signed the head, is a key of ${role}; only the ledger's key may`, HEAD);
@@ -24563,22 +18135,8 @@ var PROOF = "proof.json";
 var METADATA = "run_metadata.json";
 var ROWS = "row_archive/rows.json";
 var LEVELS = "row_archive/merkle_levels.json";
-var CAPSEAL_MEMBERS = new Set([
-MANIFEST,
-ACTIONS,
-ACTIONS_JSON,
-CAPSULE,
-PROOF,
-METADATA,
-ROWS,
-LEVELS
-]);
-var AVER_ONLY = [
-"head.json",
-"capsules.jsonl",
-"commitments.json",
-EVIDENCE_FILE
-];
+var CAPSEAL_MEMBERS = new Set([MANIFEST, ACTIONS, ACTIONS_JSON, CAPSULE, PROOF, METADATA, ROWS, LEVELS]);
+var AVER_ONLY = ["head.json", "capsules.jsonl", "commitments.json", EVIDENCE_FILE];
 var MODULUS = 2n ** 64n - 2n ** 32n + 1n;
 var LEAVES_COMPARED_MAX = 2e5;
 function readDocument(archive, name) {
@@ -24605,11 +18163,7 @@ receipts.finish();
 tally.skip("signature", "the public tool's format has no signatures: anyone can make such a file", { matters: true });
 tally.skip("sealed", "nothing is sealed in this format, and metadata are not bound", { matters: true });
 tally.skip("gates", "the gate's decisions are not recorded in this format", { matters: true });
-return conclude(name, tally, "signature", [
-...CHECKS,
-...RUN_CHECKS,
-ARCHIVE_CHECK
-]);
+return conclude(name, tally, "signature", [...CHECKS, ...RUN_CHECKS, ARCHIVE_CHECK]);
 }
 function limbs(digest) {
 const view = new DataView(fromHex(digest).buffer);
@@ -24617,20 +18171,9 @@ return [view.getBigUint64(0, true) % MODULUS, view.getBigUint64(8, true) % MODUL
 }
 function buildRow(index, action, receipt) {
 const flags = Number(action.success) | Number(action.gate_decision !== "skip") << 1 | Number(action.gate_score !== null) << 2 | Number(action.policy_verdict !== null) << 3 | Number(action.action_type === "tool_call") << 4 | Number(action.action_type === "code_gen") << 5;
-const hashes = [
-sha256Hex(action.action_type),
-action.instruction_hash,
-action.input_hash,
-action.output_hash
-];
+const hashes = [sha256Hex(action.action_type), action.instruction_hash, action.input_hash, action.output_hash];
 const parent = action.parent_receipt_hash === null ? [0n, 0n] : limbs(action.parent_receipt_hash);
-return [
-BigInt(index),
-...hashes.flatMap(limbs),
-...parent,
-...limbs(receipt),
-BigInt(flags)
-];
+return [BigInt(index), ...hashes.flatMap(limbs), ...parent, ...limbs(receipt), BigInt(flags)];
 }
 function hashRow(row) {
 const data = new Uint8Array(8 + 16 * row.length);
@@ -24736,11 +18279,7 @@ if (more !== void 0 && more !== null) this.fail("TRUNCATED", `it has more entrie
 checkManifest(manifest) {
 if (!isObject(manifest)) throw new BadInput("it is not an object");
 const last = this.receipts.lastReceipt;
-const expected = [
-["chain_hash", last],
-["root_hex", last],
-["actions_count", this.count]
-];
+const expected = [["chain_hash", last], ["root_hex", last], ["actions_count", this.count]];
 for (const [key, value] of expected) if (manifest.has(key) && !equalJson(manifest.get(key), value)) this.fail("TRUNCATED", `its ${key} is not that of the actions`, MANIFEST);
 }
 checkCapsule(capsule) {
@@ -24808,11 +18347,7 @@ return isCapseal(archive) ? await judgeCapseal(name, archive, options) : await j
 if (!(error instanceof BadInput)) throw error;
 const tally = new Tally();
 tally.fail(ARCHIVE_CHECK, error.code, error.message, place(null, null, name));
-return conclude(name, tally, "signature", [
-...CHECKS,
-...RUN_CHECKS,
-ARCHIVE_CHECK
-]);
+return conclude(name, tally, "signature", [...CHECKS, ...RUN_CHECKS, ARCHIVE_CHECK]);
 }
 }
 async function judgeActions(name, source) {
@@ -24839,16 +18374,7 @@ tally.skip("gates", "the gate's records are not here", { matters: false });
 return conclude(name, tally, "signature", [...CHECKS, ...RUN_CHECKS]);
 }
 function judgeProofDocument(document, name, options, tally) {
-const keys = [
-"v",
-"proof_type",
-"statement",
-"index",
-"action",
-"receipt_hash",
-"path",
-"seal"
-];
+const keys = ["v", "proof_type", "statement", "index", "action", "receipt_hash", "path", "seal"];
 if (!isObject(document) || document.size !== keys.length || !keys.every((key) => document.has(key))) throw new BadInput("a proof of inclusion has other keys");
 const [version, type, stated, index, acted, receipt, path, entry] = keys.map((key) => document.get(key));
 if (!isInteger(version) || version.text !== "1" || type !== "inclusion") throw new BadInput("this is a proof of another sort or version");
@@ -24861,31 +18387,16 @@ const statement = readRunStatement(stated);
 const chain = runChain(statement.runId);
 const retired = retirementsByTime(options.ring, options.ed25519);
 const judge = new ChainJudge(plainRules(options.ring, options.ed25519, {
-retired,
-requirePq: options.requirePq ?? false
+retired, requirePq: options.requirePq ?? false
 }), {
-chain,
-start: null,
-source: name,
-needsBlock: true
+chain, start: null, source: name, needsBlock: true
 });
 const parts = ["canonical", ...SEAL_KEYS];
 if (!isObject(entry) || entry.size !== parts.length || !parts.every((key) => entry.has(key))) throw new BadInput("a proof's seal is a capsule with its canonical text");
 const [canonical, hash, signature, signature_pq, signed_at, signed_by] = parts.map((key) => entry.get(key));
-if (![
-canonical,
-hash,
-signature,
-signature_pq,
-signed_at,
-signed_by
-].every((value) => typeof value === "string")) throw new BadInput("the parts of a seal are strings");
+if (![canonical, hash, signature, signature_pq, signed_at, signed_by].every((value) => typeof value === "string")) throw new BadInput("the parts of a seal are strings");
 const seal = {
-hash,
-signature,
-signature_pq,
-signed_at,
-signed_by
+hash, signature, signature_pq, signed_at, signed_by
 };
 const content = judge.judge(checkSealFields(new Sealed(canonical, seal)));
 tally.merge(judge.finish());
@@ -24896,9 +18407,7 @@ fail("the seal is not that of a run");
 return;
 }
 const sealed = readRunSeal(content, {
-ledger: "",
-tenant: "",
-chain
+ledger: "", tenant: "", chain
 });
 const theirs = sealed.statement;
 if (!(theirs !== null && theirs.runId === statement.runId && theirs.numActions === statement.numActions && theirs.finalReceiptHash === statement.finalReceiptHash && theirs.rowRoot === statement.rowRoot) || sealed.runId !== statement.runId || sealed.numActions !== statement.numActions) fail("the run's seal says another statement");
@@ -24906,9 +18415,7 @@ const problem = inclusionProblem(statement, index.value, action, path);
 if (problem !== null) fail(problem);
 }
 var RUN_EXAMINER = {
-domains: ["actions"],
-checks: RUN_CHECKS,
-examine: examineRuns
+domains: ["actions"], checks: RUN_CHECKS, examine: examineRuns
 };
 async function examineRuns(examination) {
 const tally = new Tally();
@@ -24942,20 +18449,14 @@ if (runId === void 0) {
 const run = new Tally();
 run.fail("sealed", "CHAIN_IDENTITY", "the chain does not begin as a run does", place(chain.name, 0));
 return {
-run,
-isSealed: true
+run, isSealed: true
 };
 }
 const identity = {
-ledger,
-tenant,
-chain: chain.origin,
-count: 0,
-hash: null
+ledger, tenant, chain: chain.origin, count: 0, hash: null
 };
 const judge = new RunJudge(examination.rules, String(runId), identity, {
-storedAs: chain.name,
-isValid: true
+storedAs: chain.name, isValid: true
 });
 let count = 0;
 for await (const record of reader.read(chain.origin)) {
@@ -24975,8 +18476,7 @@ const words = `the file has ${judge.receipts.count} actions; ${judge.actions} ar
 tally.fail("sealed", "TRUNCATED", words, place(chain.name, chain.count));
 }
 return {
-run: tally,
-isSealed: judge.seal !== null
+run: tally, isSealed: judge.seal !== null
 };
 }
 async function takeLine(judge, record, blob) {
@@ -25010,12 +18510,7 @@ if (found !== null) judge.takeGateRecord(found, { isOwn: false });
 // src/verify/subject.ts
 var BEGINNING_BYTES = 65536;
 var SQLITE_MAGIC = "SQLite format 3\0";
-var ACT_KEYS = new Set([
-"act_file",
-"action_id",
-"approved_in",
-"blobs"
-]);
+var ACT_KEYS = new Set(["act_file", "action_id", "approved_in", "blobs"]);
 var REPORT_MARK = "<meta name=\"aver\" content=\"report 1\">";
 function jsonOpening(beginning) {
 let at = beginning[0] === 239 && beginning[1] === 187 && beginning[2] === 191 ? 3 : 0;
@@ -25092,137 +18587,13 @@ case "elsewhere": throw new NotJudged(`a page cannot judge ${name}; run: aver ve
 default: throw new NotJudged(`${name} is nothing that Aver can verify`);
 }
 }
-// src/worker/rows.ts
-var SUMMARY_MAX = 240;
-function text(value) {
-if (typeof value === "string") return value;
-return value instanceof JsonNumber ? value.text : "";
-}
-function safeContent(record) {
-try {
-return record.canonical.isWellFormed() ? readJson(record.canonical) : void 0;
-} catch (error) {
-if (error instanceof BadInput) return void 0;
-throw error;
-}
-}
-function describeRow(item, place) {
-const bare = {
-place,
-sequence: "",
-hash: "",
-at: "",
-type: "",
-kind: "",
-summary: "",
-status: "",
-tool: "",
-authority: "",
-tokens: ""
-};
-if (item instanceof BadInput) return {
-...bare,
-problem: item.message
-};
-const content = safeContent(item);
-if (!(content instanceof Map)) return {
-...bare,
-hash: item.hash,
-at: item.signed_at,
-problem: "this is no capsule"
-};
-const calls = at(content, "execution", "tool_calls");
-const usage = at(content, "execution", "resources_used");
-const request = text(at(content, "trigger", "request"));
-const summary = text(at(content, "outcome", "summary")) || text(at(content, "reasoning", "analysis")) || request;
-const [tokensIn, tokensOut] = ["tokens_in", "tokens_out"].map((name) => text(at(usage, name)));
-return {
-place,
-sequence: text(at(content, "sequence")),
-hash: item.hash,
-at: text(at(content, "trigger", "timestamp")) || item.signed_at,
-type: text(at(content, "type")),
-kind: readKind(content),
-summary: summary.slice(0, SUMMARY_MAX),
-status: text(at(content, "outcome", "status")),
-tool: Array.isArray(calls) ? text(at(calls[0], "tool")) : "",
-authority: text(at(content, "authority", "type")),
-tokens: tokensIn || tokensOut ? `${tokensIn || 0} → ${tokensOut || 0}` : "",
-problem: ""
-};
-}
-// src/worker/activity.ts
-var COUNTED_MAX = 2e5;
-var DENIALS_MAX = 8;
-var OWN = new Set(["meta", "keys"]);
-async function countActivity(library) {
-const days = new Map();
-let denials = [];
-let records = 0;
-for (const { id: chain } of library.chains) {
-if (OWN.has(chain)) continue;
-let place = -1;
-for await (const items of library.readBatches(chain)) for (const item of items) {
-place++;
-if (records++ >= COUNTED_MAX) return {
-days: sortDays(days),
-denials,
-records: COUNTED_MAX,
-isCut: true
-};
-if (item instanceof BadInput) continue;
-const content = safeContent(item);
-const day = (text(at(content, "trigger", "timestamp")) || item.signed_at).slice(0, 10);
-if (!/^\d{4}-\d\d-\d\d$/.test(day)) continue;
-const sum = days.get(day) ?? {
-day,
-records: 0,
-success: 0,
-failure: 0,
-blocked: 0,
-tokens: 0,
-cost: 0
-};
-days.set(day, sum);
-sum.records++;
-const status = text(at(content, "outcome", "status"));
-if (status === "success" || status === "failure" || status === "blocked") sum[status]++;
-const usage = at(content, "execution", "resources_used");
-for (const name of ["tokens_in", "tokens_out"]) sum.tokens += numberOf(at(usage, name));
-sum.cost += numberOf(at(usage, "cost_usd"));
-if (status === "blocked") {
-denials.push({
-chain,
-row: describeRow(item, place)
-});
-if (denials.length > 64) denials = latest(denials);
-}
-}
-}
-return {
-days: sortDays(days),
-denials: latest(denials),
-records,
-isCut: false
-};
-}
-function numberOf(value) {
-return value instanceof JsonNumber && Number.isFinite(value.value) ? Math.max(0, value.value) : 0;
-}
-function sortDays(days) {
-return [...days.values()].sort((one, other) => one.day < other.day ? -1 : 1).slice(-366);
-}
-function latest(denials) {
-return denials.sort((one, other) => one.row.at < other.row.at ? 1 : -1).slice(0, DENIALS_MAX);
-}
 // src/worker/approval_cases.ts
 var CASES_MAX = 500;
 async function listApprovals(library, ring, now) {
 const { ledger, tenant } = library.owner;
 const chain = library.chains.find((one) => domainOf(one.id) === "approvals")?.id;
 if (chain === void 0) return {
-cases: [],
-isCut: false
+cases: [], isCut: false
 };
 const rules = plainRules(ring, library.verifier);
 const cases = new Map();
@@ -25236,20 +18607,13 @@ if (record instanceof BadInput) continue;
 try {
 if (record.kind === "approval.request") {
 const judge = new ChainJudge(rules, {
-chain,
-start: null
+chain, start: null
 });
 judge.judge(record);
 const failed = judge.tally.findings.find((finding) => finding.status === "failed");
 const request = readRequest(record, ledger, tenant);
 cases.set(request.id, {
-request,
-record,
-place,
-votes: [],
-newest: request.opened,
-problem: failed === void 0 ? "" : `${failed.code}: ${failed.words}`,
-isSignerKnown: judge.signer !== null
+request, record, place, votes: [], newest: request.opened, problem: failed === void 0 ? "" : `${failed.code}: ${failed.words}`, isSignerKnown: judge.signer !== null
 });
 if (cases.size > CASES_MAX) {
 cases.delete(cases.keys().next().value);
@@ -25259,8 +18623,7 @@ isCut = true;
 const { about, vote } = readVote(record);
 const found = cases.get(about);
 found?.votes.push({
-vote,
-place
+vote, place
 });
 if (found && vote.at > found.newest) found.newest = vote.at;
 }
@@ -25270,41 +18633,17 @@ if (!(error instanceof BadInput)) throw error;
 }
 }
 return {
-cases: [...cases.values()].reverse().map((found) => describe(found, chain, library.verifier, now)),
-isCut
+cases: [...cases.values()].reverse().map((found) => describe(found, chain, library.verifier, now)), isCut
 };
 }
 function describe({ request, record, place, problem, isSignerKnown, votes, newest }, chain, verifier, now) {
 const state = computeState(request, votes.map(({ vote }) => vote), verifier, now, newest);
 return {
-id: request.id,
-chain,
-place,
-canonical: record.canonical,
-hash: record.hash,
-opened: request.opened,
-expires: request.expires,
-digest: request.digest,
-state: state.state,
-reason: state.reason,
-floor: state.floor,
-levels: request.levels,
-approvers: [...request.approvers.values()].map(({ identity, key, custody }) => ({
-identity,
-fingerprint: key.fingerprint,
-custody
-})),
-isSameAction: matchesAction(request),
-votes: votes.map(({ vote, place: at }) => ({
-at: vote.at,
-word: vote.word,
-approver: vote.approver ?? "",
-level: vote.level,
-place: at,
-problem: isByPerson(vote) ? voteProblem(request, vote, verifier)?.join(": ") ?? "" : ""
-})),
-problem,
-isSignerKnown
+id: request.id, chain, place, canonical: record.canonical, hash: record.hash, opened: request.opened, expires: request.expires, digest: request.digest, state: state.state, reason: state.reason, floor: state.floor, levels: request.levels, approvers: [...request.approvers.values()].map(({ identity, key, custody }) => ({
+identity, fingerprint: key.fingerprint, custody
+})), isSameAction: matchesAction(request), votes: votes.map(({ vote, place: at }) => ({
+at: vote.at, word: vote.word, approver: vote.approver ?? "", level: vote.level, place: at, problem: isByPerson(vote) ? voteProblem(request, vote, verifier)?.join(": ") ?? "" : ""
+})), problem, isSignerKnown
 };
 }
 // src/worker/crew.ts
@@ -25317,9 +18656,7 @@ const hashes = texts.map((text) => sha3Hex(encoder.encode(text)));
 asked.then(() => {
 const answers = questions.map(({ publicHex, message, signature }) => ed25519.verify(publicHex, message, signature));
 port.postMessage({
-id,
-hashes,
-answers
+id, hashes, answers
 });
 });
 };
@@ -25343,15 +18680,10 @@ this.waiting.delete(id);
 reject(new NotJudged("a worker was lost: it does not answer"));
 }, LOST_AFTER);
 this.waiting.set(id, {
-resolve,
-reject,
-timer,
-sizes: [texts.length, questions.length]
+resolve, reject, timer, sizes: [texts.length, questions.length]
 });
 port.postMessage({
-id,
-texts,
-questions
+id, texts, questions
 });
 });
 }
@@ -25361,18 +18693,13 @@ if (waiting === void 0) return;
 this.waiting.delete(id);
 clearTimeout(waiting.timer);
 if (hashes.length === waiting.sizes[0] && answers.length === waiting.sizes[1]) waiting.resolve({
-hashes,
-answers
+hashes, answers
 });
 else waiting.reject(new NotJudged("a worker gave another number of answers than it was asked for"));
 }
 };
 // src/worker/changes.ts
-var CLAIMS = [
-"ended_at",
-"signed_by",
-"all_hashes_ok"
-];
+var CLAIMS = ["ended_at", "signed_by", "all_hashes_ok"];
 async function changeChain(source, place, change) {
 const document = JSON.parse(source);
 const records = document.capsules;
@@ -25422,11 +18749,7 @@ const canonical = text.replaceAll(`"by":"${record["signed_by"]}"`, `"by":"${sign
 const hash = sha3Hex(encoder.encode(canonical));
 const signature = toHex(await crypto.subtle.sign("Ed25519", pair.privateKey, encoder.encode(hash)));
 Object.assign(record, {
-canonical,
-hash,
-signature,
-signature_pq: "",
-signed_by: signer
+canonical, hash, signature, signature_pq: "", signed_by: signer
 });
 }
 function toHex(bytes) {
@@ -25453,6 +18776,9 @@ var PAGE = 500;
 var CHAINS_PAGE = 500;
 var CHAINS_MAX = 2e5;
 var BLOB_MAX$1 = 256 * 1024 ** 2;
+var AHEAD = 6;
+var AHEAD_BYTES_MAX = 4 * 1024 ** 2;
+var REFERENCE = /"blob":\{"alg":"sha256","digest":"([0-9a-f]{64})"(?:,"media":"[^"\\]*")?,"size":(\d{1,9})\}/g;
 var RECORD_BYTES = 2e3;
 var LiveChainSource = class {
 size;
@@ -25460,7 +18786,9 @@ api;
 chain;
 start;
 stop;
-constructor(api, chain, stop, start = 0) {
+note;
+constructor(api, chain, stop, start = 0, note = () => {}) {
+this.note = note;
 this.api = api;
 this.chain = chain;
 this.start = start;
@@ -25474,14 +18802,17 @@ async *entries() {
 for (let at = this.start; at < this.stop;) {
 const entries = await this.fetchPage(at, Math.min(at + PAGE, this.stop));
 if (!entries.length) return;
+for (const entry of entries) {
+const canonical = entry instanceof Map ? entry.get("canonical") : void 0;
+if (typeof canonical === "string") this.note(canonical);
+}
 yield entries;
 at += entries.length;
 }
 }
 async fetchPage(start, stop) {
 const path = `chains/${encodeURIComponent(this.chain)}/records${query({
-start,
-stop
+start, stop
 })}`;
 let raw;
 try {
@@ -25510,14 +18841,47 @@ if (error instanceof BadInput) return error;
 throw error;
 }
 }
-async function openBlob(api, digest) {
+async function openBlob(api, digest, limit = BLOB_MAX$1) {
 try {
-return new MemorySource(await api.bytes(`blobs/${encodeURIComponent(digest)}`, BLOB_MAX$1));
+return new MemorySource(await api.bytes(`blobs/${encodeURIComponent(digest)}`, limit));
 } catch (error) {
 if (error instanceof ApiError && error.status === 404) throw new NotFound(`there is no blob ${digest}`);
 throw error;
 }
 }
+var BlobsAhead = class {
+api;
+seen = new Set();
+queue = [];
+begun = new Map();
+constructor(api) {
+this.api = api;
+}
+note = (canonical) => {
+if (!canonical.includes("\"blob\":{")) return;
+for (const [, digest, size] of canonical.matchAll(REFERENCE)) {
+if (this.seen.has(digest) || Number(size) > AHEAD_BYTES_MAX) continue;
+this.seen.add(digest);
+this.queue.push(digest);
+}
+this.fill();
+};
+async take(digest) {
+const begun = this.begun.get(digest);
+if (begun === void 0 && this.begun.size >= AHEAD) this.begun.delete(this.begun.keys().next().value);
+this.begun.delete(digest);
+this.seen.add(digest);
+const source = await begun ?? await openBlob(this.api, digest);
+this.fill();
+return source;
+}
+fill() {
+while (this.begun.size < AHEAD && this.queue.length) {
+const digest = this.queue.shift();
+this.begun.set(digest, openBlob(this.api, digest, AHEAD_BYTES_MAX).catch(() => null));
+}
+}
+};
 var LiveDirectory = class LiveDirectory {
 name;
 isLive = true;
@@ -25525,10 +18889,12 @@ about;
 chains;
 api;
 listedKeys;
+blobs;
 only;
 constructor(api, name, about, chains, keys, only = null) {
 this.listedKeys = keys;
 this.api = api;
+this.blobs = new BlobsAhead(api);
 this.name = name;
 this.about = about;
 this.chains = chains;
@@ -25558,26 +18924,19 @@ return inside === void 0 ? [INDEX, ...this.listed.map((chain) => `${chain.name}.
 }
 async open(...names) {
 const [name = "", inside] = names;
-if (inside !== void 0) return openBlob(this.api, inside);
+if (inside !== void 0) return this.blobs.take(inside);
 if (name === "index.json") return new MemorySource(encoder.encode(this.buildIndex()));
 const chain = this.chains.get(name === "meta.json" ? "meta" : name.replace(/\.json$/, ""));
 if (chain === void 0) throw new NotFound(`there is no ${name}`);
-return new LiveChainSource(this.api, chain.name, chain.count);
+return new LiveChainSource(this.api, chain.name, chain.count, 0, this.blobs.note);
 }
 buildIndex() {
 const claim = ({ name, count, head, origin }) => ({
-id: name,
-length: count,
-head_hash: head,
-...origin && origin !== name ? { origin } : {}
+id: name, length: count, head_hash: head, ...origin && origin !== name ? { origin } : {}
 });
 const meta = this.listed.find((chain) => chain.name === "meta");
 return JSON.stringify({
-ledger: this.about.ledger,
-tenant: this.about.tenant,
-part: this.only !== null,
-meta: meta === void 0 ? null : claim(meta),
-chains: this.listed.filter((chain) => chain.name !== "meta").map(claim)
+ledger: this.about.ledger, tenant: this.about.tenant, part: this.only !== null, meta: meta === void 0 ? null : claim(meta), chains: this.listed.filter((chain) => chain.name !== "meta").map(claim)
 });
 }
 };
@@ -25588,8 +18947,7 @@ async function fetchChains(api) {
 const chains = new Map();
 for (let after = null;;) {
 const page = await api.json(`chains${query({
-after,
-limit: CHAINS_PAGE
+after, limit: CHAINS_PAGE
 })}`);
 const known = chains.size;
 if (!Array.isArray(page.chains) || !page.chains.every(isChain)) throw new NotJudged("the server's list of chains is none");
@@ -25643,8 +19001,7 @@ return this.contents?.chains ?? [];
 }
 get owner() {
 return {
-ledger: this.contents?.ledger ?? "",
-tenant: this.contents?.tenant ?? ""
+ledger: this.contents?.ledger ?? "", tenant: this.contents?.tenant ?? ""
 };
 }
 get verifier() {
@@ -25652,56 +19009,31 @@ return this.ed25519;
 }
 async listBundle(thing) {
 const bare = {
-name: thing.name,
-format: "bundle",
-ledger: null,
-tenant: null,
-keys: [],
-pqKeys: []
+name: thing.name, format: "bundle", ledger: null, tenant: null, keys: [], pqKeys: []
 };
 try {
 const index = await readIndex(this.directory);
 const chains = index.chains.map((claim) => {
 return {
-id: claim.id,
-title: claim.title ?? claim.id,
-tool: claim.tool || domainOf(claim.id),
-length: claim.length,
-head: claim.headHash,
-origin: claim.origin,
-startedAt: claim.startedAt ?? "",
-endedAt: claim.endedAt ?? "",
-signers: claim.signedBy ?? []
+id: claim.id, title: claim.title ?? claim.id, tool: claim.tool || domainOf(claim.id), length: claim.length, head: claim.headHash, origin: claim.origin, startedAt: claim.startedAt ?? "", endedAt: claim.endedAt ?? "", signers: claim.signedBy ?? []
 };
 });
 if (index.meta !== null) {
 const { length, headHash, signedBy, startedAt, endedAt } = index.meta;
 chains.push({
-...bareChain("meta"),
-title: "heads of all chains",
-length,
-head: headHash,
-startedAt: startedAt ?? "",
-endedAt: endedAt ?? "",
-signers: signedBy ?? []
+...bareChain("meta"), title: "heads of all chains", length, head: headHash, startedAt: startedAt ?? "", endedAt: endedAt ?? "", signers: signedBy ?? []
 });
 }
 const keys = new Map(index.keys ?? []);
 if (index.publicKey && index.fingerprint) keys.set(index.fingerprint, index.publicKey);
 return {
-...bare,
-ledger: index.ledger,
-tenant: index.tenant,
-chains,
-keys: [...keys],
-pqKeys: [...index.pqKeys ?? []]
+...bare, ledger: index.ledger, tenant: index.tenant, chains, keys: [...keys], pqKeys: [...index.pqKeys ?? []]
 };
 } catch (error) {
 if (error instanceof NotFound) throw new NotJudged(`${thing.name} is no bundle: it has no index.json. For a run or a ledger, run: aver verify ${thing.name}`);
 if (!(error instanceof BadInput)) throw error;
 return {
-...bare,
-chains: []
+...bare, chains: []
 };
 }
 }
@@ -25710,57 +19042,43 @@ const { name, source, format } = await this.recognise(thing);
 if (format === "report") try {
 this.inner = new FileMap(name, splitReport(await source.read(0, source.size)).files);
 return {
-...await this.listBundle(thing),
-format
+...await this.listBundle(thing), format
 };
 } catch (error) {
 if (!(error instanceof BadInput || error instanceof NotJudged)) throw error;
 }
 const chain = {
-...bareChain(name),
-tool: format
+...bareChain(name), tool: format
 };
 return {
-name,
-format,
-ledger: null,
-tenant: null,
-chains: format === "proof" || format === "report" ? [] : [chain],
-keys: [],
-pqKeys: []
+name, format, ledger: null, tenant: null, chains: format === "proof" || format === "report" ? [] : [chain], keys: [], pqKeys: []
 };
 }
 async recognise(thing) {
 const [name, blob] = thing.files[0];
 const source = new BlobSource(blob);
 const beginning = await readStart(source, BEGINNING_BYTES);
+const other = describeOther(name, beginning);
+if (other !== null) throw new NotJudged(other);
 const format = recogniseFile(name, beginning);
 if (format === null) throw new NotJudged(`${name} is nothing that Aver can verify.`);
 if (format === "elsewhere") throw new NotJudged(`A page cannot judge ${name}. Run: aver verify ${name}`);
 return {
-name,
-source,
-format,
-opening: jsonOpening(beginning)
+name, source, format, opening: jsonOpening(beginning)
 };
 }
 async verify(keys, remembered, chains, progress) {
 const thing = this.opened;
 const seen = new HeadWitness(remembered);
 const options = {
-ring: makeRing(keys),
-ed25519: this.ed25519,
-progress,
-witness: seen.take,
-crew: this.crew
+ring: makeRing(keys), ed25519: this.ed25519, progress, witness: seen.take, crew: this.crew
 };
 const [name, blob] = thing.files[0] ?? ["", new Blob()];
 const verdict = thing.isFolder ? await verifyDirectory(this.live !== null && chains !== null ? this.live.limitTo(chains) : this.directory, options) : await verifyFile(name, new BlobSource(blob), options);
 seen.addTo(verdict, chains);
+if (thing.areCopies) noteCopies(verdict);
 return {
-verdict,
-usesPlatform: this.ed25519.usesPlatform,
-heads: verdict.status === "failed" ? [] : seen.heads
+verdict, usesPlatform: this.ed25519.usesPlatform, heads: verdict.status === "failed" ? [] : seen.heads
 };
 }
 async readFirst(chain) {
@@ -25788,17 +19106,11 @@ if (this.live !== null) {
 const rows = [];
 for await (const batch of this.readBatches(chain, start, stop)) for (const item of batch) rows.push(describeRow(item, start + rows.length));
 return {
-rows,
-total: this.live.chains.get(chain)?.count ?? 0,
-isMore: false,
-isCut: false
+rows, total: this.live.chains.get(chain)?.count ?? 0, isMore: false, isCut: false
 };
 }
 if (this.kept?.chain !== chain) this.kept = {
-chain,
-rows: [],
-items: [],
-rest: this.readBatches(chain)
+chain, rows: [], items: [], rest: this.readBatches(chain)
 };
 const { kept } = this;
 while (kept.rest !== null && kept.rows.length < stop) {
@@ -25816,10 +19128,7 @@ if (isCut) kept.rows.length = LISTED_MAX;
 const claimed = Math.min(this.chains.find((one) => one.id === chain)?.length ?? 0, LISTED_MAX);
 const total = kept.rest === null ? kept.rows.length : Math.max(kept.rows.length, claimed);
 return {
-rows: kept.rows.slice(start, stop),
-total,
-isMore: kept.rest !== null,
-isCut
+rows: kept.rows.slice(start, stop), total, isMore: kept.rest !== null, isCut
 };
 }
 keptItems(chain) {
@@ -25847,8 +19156,7 @@ async findRecord(chain, address) {
 if (this.live !== null) {
 const place = "place" in address ? address.place : Number(address.sequence);
 for await (const batch of this.readBatches(chain, place, place + 1)) if (batch[0]) return {
-item: batch[0],
-place
+item: batch[0], place
 };
 return null;
 }
@@ -25858,13 +19166,11 @@ const known = this.keptItems(chain);
 for await (const batch of known ? [known] : this.readBatches(chain)) {
 const likely = "sequence" in address ? Number(address.sequence) - place : -1;
 if (batch[likely] !== void 0 && isWanted(batch[likely], place + likely)) return {
-item: batch[likely],
-place: place + likely
+item: batch[likely], place: place + likely
 };
 for (const item of batch) {
 if (isWanted(item, place)) return {
-item,
-place
+item, place
 };
 place++;
 }
@@ -25878,27 +19184,13 @@ const { item, place } = found;
 if (item instanceof BadInput) throw new NotJudged(`this record cannot be read: ${item.message}`);
 const ring = makeRing(keys);
 const judge = new ChainJudge(plainRules(ring, this.ed25519), {
-chain,
-start: null
+chain, start: null
 });
 judge.judge(item);
 return {
-row: describeRow(item, place),
-canonical: item.canonical,
-hash: item.hash,
-computedHash: item.canonical.isWellFormed() ? item.computedHash : "",
-signature: item.signature,
-signaturePq: item.signature_pq,
-signedAt: item.signed_at,
-signedBy: item.signed_by,
-previousHash: text(at(safeContent(item), "previous_hash")),
-findings: judge.tally.findings.map(({ check, status, code, words }) => ({
-check,
-status,
-code,
-words
-})),
-matchesOwnKey: this.matchOwnKey(item, ring)
+row: describeRow(item, place), canonical: item.canonical, hash: item.hash, computedHash: item.canonical.isWellFormed() ? item.computedHash : "", signature: item.signature, signaturePq: item.signature_pq, signedAt: item.signed_at, signedBy: item.signed_by, previousHash: text(at(safeContent(item), "previous_hash")), findings: judge.tally.findings.map(({ check, status, code, words }) => ({
+check, status, code, words
+})), matchesOwnKey: this.matchOwnKey(item, ring)
 };
 }
 matchOwnKey(record, ring) {
@@ -25926,37 +19218,29 @@ else if (format === "cap") yield readCap(await source.read(0, source.size));
 else yield [];
 }
 };
+function describeOther(name, beginning) {
+const keys = firstKeys(beginning);
+const has = (...names) => names.every((key) => keys.includes(key));
+const start = new TextDecoder("latin1").decode(beginning);
+if (has("format", "version", "keys") && /"format"\s*:\s*"aver-public-keys"/.test(start)) return `${name} is a list of public keys. It has no record to verify. Open the records, and choose this file on Keys, after you compared it with its owner.`;
+if (has("statement", "payload", "artifacts")) return `${name} is a participant's contribution to a trace. It is for the operator of the trace, who takes it by: aver protocol accept ${name}`;
+if (has("artifacts", "checks", "claims")) return `${name} is the report of an audit, without its records, so nothing in it can be checked. Open the bundle or the ledger that has the trace, or run: aver verify BUNDLE`;
+if (has("subject", "status", "first_bad", "checks", "findings")) return `${name} is a verdict that somebody wrote down. It proves nothing by itself: open the records that it is about.`;
+return null;
+}
 function bareChain(id) {
 return {
-id,
-title: id,
-tool: domainOf(id),
-length: null,
-head: null,
-origin: null,
-startedAt: "",
-endedAt: "",
-signers: []
+id, title: id, tool: domainOf(id), length: null, head: null, origin: null, startedAt: "", endedAt: "", signers: []
 };
 }
 function listLedger(name, live) {
 const chains = [...live.chains.values()].map((chain) => {
 return {
-...bareChain(chain.name),
-tool: domainOf(chain.origin ?? chain.name),
-length: chain.count,
-head: chain.head,
-origin: chain.origin
+...bareChain(chain.name), tool: domainOf(chain.origin ?? chain.name), length: chain.count, head: chain.head, origin: chain.origin
 };
 });
 return {
-name,
-format: "ledger",
-ledger: live.about.ledger,
-tenant: live.about.tenant,
-chains,
-keys: live.keys,
-pqKeys: live.pqKeys
+name, format: "ledger", ledger: live.about.ledger, tenant: live.about.tenant, chains, keys: live.keys, pqKeys: live.pqKeys
 };
 }
 async function* keepRecords(batches) {
@@ -25964,28 +19248,14 @@ for await (const items of batches) yield items.flatMap((item) => item instanceof
 }
 function describeText(item, place) {
 const bare = {
-place,
-canonical: "",
-hash: "",
-signature: "",
-signaturePq: "",
-signedAt: "",
-signedBy: "",
-problem: ""
+place, canonical: "", hash: "", signature: "", signaturePq: "", signedAt: "", signedBy: "", problem: ""
 };
 if (item instanceof BadInput) return {
-...bare,
-problem: item.message
+...bare, problem: item.message
 };
 const { canonical, hash, signature } = item;
 return {
-...bare,
-canonical,
-hash,
-signature,
-signaturePq: item.signature_pq,
-signedAt: item.signed_at,
-signedBy: item.signed_by
+...bare, canonical, hash, signature, signaturePq: item.signature_pq, signedAt: item.signed_at, signedBy: item.signed_by
 };
 }
 function readCap(packed) {
@@ -26010,6 +19280,12 @@ items.push(error);
 }
 return items;
 }
+function noteCopies(verdict) {
+verdict.checks.push({
+name: "page", status: "not_checked", reason: "the page judged its own copies in explorer/data, and cannot read the bundle's files to compare them", code: null, place: null, count: 0, matters: true
+});
+if (verdict.status === "verified") verdict.status = "qualified";
+}
 var HeadWitness = class {
 remembered;
 found = new Map();
@@ -26019,8 +19295,7 @@ this.remembered = new Map(remembered);
 }
 take = (chain, place, hash) => {
 this.last.set(chain, {
-count: place + 1,
-hash
+count: place + 1, hash
 });
 if (this.remembered.get(chain)?.count === place + 1) this.found.set(chain, hash);
 };
@@ -26031,17 +19306,13 @@ addTo(verdict, chains) {
 const compared = [...this.remembered].filter(([chain]) => chains === null || chains.includes(chain));
 if (!compared.length) return;
 const plain = {
-name: "rollback",
-code: null,
-place: null,
-matters: false
+name: "rollback", code: null, place: null, matters: false
 };
 let grown = 0;
 let first = true;
 for (const [chain, remembered] of compared) {
 const actual = this.last.get(chain) ?? {
-count: 0,
-hash: null
+count: 0, hash: null
 };
 if (actual.count === 0 && chain.startsWith("import.")) continue;
 if (this.found.get(chain) === remembered.hash) {
@@ -26050,42 +19321,25 @@ continue;
 }
 const words = actual.count < remembered.count ? `this browser remembers ${remembered.count} records of the chain ${chain}; ${actual.count} are here` : `this browser remembers another record of the chain ${chain} at this place`;
 const place = {
-chain,
-sequence: Math.min(remembered.count - 1, actual.count),
-source: null
+chain, sequence: Math.min(remembered.count - 1, actual.count), source: null
 };
 const finding = {
-check: "rollback",
-status: "failed",
-code: "ROLLBACK",
-words,
-place,
-proof: {
-remembered,
-actual
+check: "rollback", status: "failed", code: "ROLLBACK", words, place, proof: {
+remembered, actual
 }
 };
 verdict.findings.push(finding);
 verdict.first_bad ??= finding;
 verdict.status = "failed";
 if (first) verdict.checks.push({
-...plain,
-status: "failed",
-reason: words,
-code: "ROLLBACK",
-place,
-count: 1,
-matters: true
+...plain, status: "failed", reason: words, code: "ROLLBACK", place, count: 1, matters: true
 });
 first = false;
 }
 if (first) {
 const reason = `${compared.length} chains have the records that this browser remembers; ${grown} have grown`;
 verdict.checks.push({
-...plain,
-status: "passed",
-reason,
-count: compared.length
+...plain, status: "passed", reason, count: compared.length
 });
 }
 }
@@ -26098,9 +19352,7 @@ var ENTRIES_MAX = 2e4;
 async function listMeta(library) {
 const here = new Map(library.chains.map((chain) => [chain.id, chain.length]));
 if (!here.has("meta")) return {
-entries: [],
-records: 0,
-isCut: false
+entries: [], records: 0, isCut: false
 };
 const entries = new Map();
 let records = 0;
@@ -26113,32 +19365,18 @@ collectHeads(content, found, "", "");
 for (const { chain, count, hash } of found.values()) {
 if (entries.size >= ENTRIES_MAX && !entries.has(chain)) continue;
 entries.set(chain, {
-chain,
-count,
-hash,
-at: item.signed_at,
-kind: readKind(content),
-here: here.has(chain) ? here.get(chain) ?? null : null
+chain, count, hash, at: item.signed_at, kind: readKind(content), here: here.has(chain) ? here.get(chain) ?? null : null
 });
 }
 }
 return {
-entries: [...entries.values()],
-records,
-isCut: entries.size >= ENTRIES_MAX
+entries: [...entries.values()], records, isCut: entries.size >= ENTRIES_MAX
 };
 }
 // src/worker/search.ts
 var SEARCHED_MAX = 2e5;
 var AROUND = 60;
-var FIELDS = [
-"tool",
-"kind",
-"outcome",
-"path",
-"since",
-"until"
-];
+var FIELDS = ["tool", "kind", "outcome", "path", "since", "until"];
 function readQuery(given) {
 const words = [];
 const fields = [];
@@ -26154,8 +19392,7 @@ const plain = whole.match(/[\p{L}\p{N}\p{M}]+/gu)?.join("[^\\p{L}\\p{N}]+");
 if (plain) words.push(new RegExp(`(?<![\\p{L}\\p{N}])${plain}${isPrefix ? "" : "(?![\\p{L}\\p{N}])"}`, "iu"));
 }
 return {
-words,
-fields
+words, fields
 };
 }
 async function search(library, given, limit) {
@@ -26163,9 +19400,7 @@ const query = readQuery(given);
 const hits = [];
 let searched = 0;
 if (!query.words.length && !query.fields.length) return {
-hits,
-searched,
-isCut: false
+hits, searched, isCut: false
 };
 for (const { id: chain } of library.chains) {
 let place = -1;
@@ -26180,27 +19415,19 @@ const row = describeRow(item, place);
 const content = safeContent(item);
 if (!query.fields.every(([field, value]) => hasField(field, value, row.at, item.canonical, row, content))) continue;
 hits.push({
-chain,
-row,
-excerpt: cutExcerpt(content, query)
+chain, row, excerpt: cutExcerpt(content, query)
 });
 if (hits.length >= limit) return {
-hits,
-searched,
-isCut: true
+hits, searched, isCut: true
 };
 }
 if (searched >= SEARCHED_MAX) return {
-hits,
-searched,
-isCut: true
+hits, searched, isCut: true
 };
 }
 }
 return {
-hits,
-searched,
-isCut: false
+hits, searched, isCut: false
 };
 }
 function hasField(field, value, when, canonical, row, content) {
@@ -26218,16 +19445,10 @@ for await (const [item] of library.readBatches(chain, place, place + 1)) {
 if (item === void 0) continue;
 const row = describeRow(item, place);
 if (item instanceof BadInput) return {
-chain,
-row,
-excerpt: null,
-hasHash: false
+chain, row, excerpt: null, hasHash: false
 };
 return {
-chain,
-row,
-excerpt: cutExcerpt(safeContent(item), readQuery(given)),
-hasHash: item.computedHash === item.hash
+chain, row, excerpt: cutExcerpt(safeContent(item), readQuery(given)), hasHash: item.computedHash === item.hash
 };
 }
 return null;
@@ -26240,11 +19461,7 @@ if (found === null) continue;
 const [start, end] = [found.index, found.index + found[0].length];
 const before = value.slice(Math.max(0, start - AROUND), start);
 const after = value.slice(end, end + AROUND);
-return [
-`${start > AROUND ? "… " : ""}${before}`,
-found[0],
-`${after}${end + AROUND < value.length ? " …" : ""}`
-];
+return [`${start > AROUND ? "… " : ""}${before}`, found[0], `${after}${end + AROUND < value.length ? " …" : ""}`];
 }
 return null;
 }
@@ -26256,8 +19473,7 @@ else if (isObject(value)) for (const item of value.values()) yield* listTexts(it
 // src/worker/session_list.ts
 async function listSessions(library) {
 return groupChains(library.chains.map(({ id, origin }) => ({
-name: id,
-origin
+name: id, origin
 })), async (chain) => {
 const first = await library.readFirst(chain);
 return first instanceof Sealed ? readStep(first) : null;
@@ -26283,9 +19499,7 @@ const score = decision?.score;
 if (score instanceof JsonNumber && Number.isFinite(score.value)) risk = Math.max(risk ?? 0, score.value);
 }
 return {
-...totals,
-risk,
-workspace
+...totals, risk, workspace
 };
 }
 function findWorkspace(record) {
@@ -26315,39 +19529,27 @@ statement = readStatement(value);
 } catch (error) {
 if (!(error instanceof BadInput)) throw error;
 return {
-purpose: "",
-by: [],
-state: "no statement"
+purpose: "", by: [], state: "no statement"
 };
 }
 const { purpose } = statement;
 const by = statement.signatures.map((signature) => signature.by);
 if (!by.length) return {
-purpose,
-by,
-state: "invalid"
+purpose, by, state: "invalid"
 };
 const results = checkStatement(statement, pinned, ed25519);
 if (results.some((result) => result.outcome === "invalid")) return {
-purpose,
-by,
-state: "invalid"
+purpose, by, state: "invalid"
 };
 if (results.every((result) => result.outcome === "valid")) return {
-purpose,
-by,
-state: "pinned"
+purpose, by, state: "pinned"
 };
 const second = checkStatement(statement, along, ed25519);
 if (second.some((result) => result.outcome === "invalid")) return {
-purpose,
-by,
-state: "does not match"
+purpose, by, state: "does not match"
 };
 return {
-purpose,
-by,
-state: second.every((result) => result.outcome === "valid") ? "came along" : "unknown"
+purpose, by, state: second.every((result) => result.outcome === "valid") ? "came along" : "unknown"
 };
 }
 // src/worker/main.ts
@@ -26359,17 +19561,12 @@ async function answer(opening, request) {
 const { id } = request;
 try {
 send({
-id,
-type: "done",
-result: await carryOut(await opening, request)
+id, type: "done", result: await carryOut(await opening, request)
 });
 } catch (error) {
 const isKnown = error instanceof BadInput || error instanceof NotJudged || error instanceof ApiError;
 send({
-id,
-type: "failed",
-words: error.message,
-isNotJudged: isKnown
+id, type: "failed", words: error.message, isNotJudged: isKnown
 });
 }
 }
@@ -26403,9 +19600,7 @@ const now = Date.now();
 if (now - reported < REPORT_EVERY) return;
 reported = now;
 send({
-id: request.id,
-type: "progress",
-progress
+id: request.id, type: "progress", progress
 });
 });
 }
@@ -26416,8 +19611,7 @@ function startWorker() {
 const opening = openEd25519().then((ed25519) => new Library(ed25519));
 let queue = Promise.resolve();
 setInterval(() => send({
-id: 0,
-type: "alive"
+id: 0, type: "alive"
 }), ALIVE_EVERY);
 self.addEventListener("message", (event) => {
 queue = queue.then(() => answer(opening, event.data));
