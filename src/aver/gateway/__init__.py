@@ -4,6 +4,7 @@
     acts/          an act on its way: who asks, what is shown, the PREVIEW, the evidence, the answer
     policy_server  decides about a request; `policy_panel` asks two of them
     executor/      checks the proof of an act, and causes its effect once
+    effects/       the effects, one module for each sort
     parts/         policy servers, executor and doors as processes of their own
     mediation/     an agent that is confined to the gateway, and the verdict on that
     judgement/     the verdict on acts, afterwards

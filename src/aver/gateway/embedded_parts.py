@@ -17,11 +17,11 @@ from functools import partial
 from aver.errors import Refused
 from aver.gate.ask import load_gate
 from aver.gateway.calls.upstream import Upstream
-from aver.gateway.executor.answer_effect import release_answer
-from aver.gateway.executor.effects import build_effects
+from aver.gateway.effects.answer_effect import release_answer
+from aver.gateway.effects.preconditions import Preconditions
+from aver.gateway.effects.standard_effects import build_effects
+from aver.gateway.effects.tool_effects import ToolEffects
 from aver.gateway.executor.executor import ActEffect, Executor
-from aver.gateway.executor.preconditions import Preconditions
-from aver.gateway.executor.tool_effects import ToolEffects
 from aver.gateway.gateway import Gateway
 from aver.gateway.handles import HandleStore
 from aver.gateway.policy_server import PolicyServer, name_program

@@ -55,9 +55,9 @@ from aver.gateway.calls.call_meaning import TOOL_INTENT, find_tool_meaning, judg
 from aver.gateway.calls.session_origins import KnownOrigins, seal_turn
 from aver.gateway.calls.upstream import ToolDefinition, Upstream
 from aver.gateway.codes import BAD_REQUEST, build_envelope, load_reason_codes
+from aver.gateway.effects.preconditions import Preconditions
 from aver.gateway.executor.commit_order import CommitOrder
 from aver.gateway.executor.executor import Executor, PreparedCommit
-from aver.gateway.executor.preconditions import Preconditions
 from aver.gateway.handles import DECLASSIFY, HandleStore
 from aver.gateway.intents import ActInputs, IntentCall, read_inputs
 from aver.gateway.policy_panel import PolicyPanel

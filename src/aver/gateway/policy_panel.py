@@ -7,7 +7,7 @@ servers, and their answers must agree. Otherwise the decision is a refusal, with
     a server runs another program                                     POLICY_UNAVAILABLE
     one allows and the other refuses, or they want different things   POLICY_DENY, servers_disagree
     both refuse                                                       POLICY_DENY, or the code of the deciding rule
-    both allow, and the executor would refuse it for certain          the executor's code (`executor.preconditions`)
+    both allow, and the executor would refuse it for certain          the executor's code (`effects.preconditions`)
 
 A refusal of both is also the gate's own decision. So its record can be made again by anyone, as every other decision.
 """

@@ -19,8 +19,8 @@ from typing import Any
 from aver.errors import BadInput, NotFound, Refused
 from aver.gate.decide import Gate
 from aver.gateway.codes import build_envelope
+from aver.gateway.effects.standard_effects import build_effects
 from aver.gateway.executor.commit_order import CommitOrder
-from aver.gateway.executor.effects import build_effects
 from aver.gateway.executor.executor import Executor
 from aver.gateway.intents import INTENTS
 from aver.gateway.parts.part_directories import EXECUTOR, LINK_TOKEN, read_link_token, read_policy_keys

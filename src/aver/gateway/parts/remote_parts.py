@@ -25,8 +25,8 @@ from aver.errors import AverError, Unavailable
 from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import outcome_key
 from aver.gateway.codes import DENY, OK, SUCCESSES, build_envelope, load_reason_codes
+from aver.gateway.effects.preconditions import Preconditions
 from aver.gateway.executor.commit_order import CommitOrder
-from aver.gateway.executor.preconditions import Preconditions
 from aver.gateway.gateway import Gateway
 from aver.gateway.intents import INTENTS
 from aver.gateway.parts.part_directories import (

@@ -46,7 +46,7 @@ class Preconditions:
     @staticmethod
     def _list_checks(settings: EffectSettings) -> dict[str, Precondition]:
         def check_domain(inputs: Mapping[str, Any]) -> None:
-            from aver.gateway.executor.checked_address import check_literal  # Few acts go to the network.
+            from aver.gateway.effects.checked_address import check_literal  # Few acts go to the network.
 
             check_literal(inputs["domain"], may_be_private=inputs["domain"] in settings.private_hosts)
 

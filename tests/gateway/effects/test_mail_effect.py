@@ -12,8 +12,8 @@ import pytest
 
 from aver.errors import Refused
 from aver.gateway.effect_settings import EffectSettings, MailSettings
+from aver.gateway.effects.mail_effect import MailEffect
 from aver.gateway.executor.executor import EffectOrder
-from aver.gateway.executor.mail_effect import MailEffect
 from aver.gateway.request import BoundRequest
 from support.acts import open_office
 from support.loopback_servers import MailBox, serve_mail, write_certificate

@@ -12,7 +12,7 @@ import pytest
 
 from aver.errors import Refused
 from aver.gateway.effect_settings import CommandSettings, EffectSettings
-from aver.gateway.executor.command_effect import CommandEffect
+from aver.gateway.effects.command_effect import CommandEffect
 from aver.gateway.executor.executor import EffectDone, EffectOrder
 from aver.gateway.request import BoundRequest
 from support.acts import open_office

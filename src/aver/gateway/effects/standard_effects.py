@@ -1,6 +1,6 @@
 """All effects that an executor can cause, by intent.
 
-`CallTool` and `ReadResource` join them where servers are known (`aver.gateway.executor.tool_effects`). The libraries
+`CallTool` and `ReadResource` join them where servers are known (`aver.gateway.effects.tool_effects`). The libraries
 for mail and HTTP take long to load, so each effect loads its module when it is first caused.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 
 from aver.gateway.effect_settings import EffectSettings
-from aver.gateway.executor.declassify_effect import DeclassifyEffect
+from aver.gateway.effects.declassify_effect import DeclassifyEffect
+from aver.gateway.effects.workspace_effects import WorkspaceEffects
 from aver.gateway.executor.executor import ActEffect, EffectDone, EffectOrder
-from aver.gateway.executor.workspace_effects import WorkspaceEffects
 from aver.gateway.handles import DECLASSIFY, HandleStore
 from aver.ledger import Ledger
 
@@ -25,27 +25,27 @@ def build_effects(
     """
 
     def send_message(order: EffectOrder) -> EffectDone:
-        from aver.gateway.executor.mail_effect import MailEffect
+        from aver.gateway.effects.mail_effect import MailEffect
 
         return MailEffect(settings.mail)(order)
 
     def fetch(order: EffectOrder) -> EffectDone:
-        from aver.gateway.executor.web_effects import WebEffects
+        from aver.gateway.effects.web_effects import WebEffects
 
         return WebEffects(settings.private_hosts).fetch(order)
 
     def post(order: EffectOrder) -> EffectDone:
-        from aver.gateway.executor.web_effects import WebEffects
+        from aver.gateway.effects.web_effects import WebEffects
 
         return WebEffects(settings.private_hosts).post(order)
 
     def run(order: EffectOrder) -> EffectDone:
-        from aver.gateway.executor.command_effect import CommandEffect
+        from aver.gateway.effects.command_effect import CommandEffect
 
         return CommandEffect(workspace, settings.commands)(order)
 
     def install_skill(order: EffectOrder) -> EffectDone:
-        from aver.gateway.executor.skill_effect import SkillEffect
+        from aver.gateway.effects.skill_effect import SkillEffect
         from aver.gateway.skills.skill_store import SkillStore
         from aver.gateway.skills.workload_token import issue_workload_token
 

@@ -10,7 +10,7 @@ import pytest
 from aver.errors import Refused
 from aver.gateway.calls.upstream import FunctionTools
 from aver.gateway.effect_settings import CommandSettings, EffectSettings, MailSettings
-from aver.gateway.executor.checked_address import check_literal
+from aver.gateway.effects.checked_address import check_literal
 from support.acts import open_office
 
 ABLE = EffectSettings(

@@ -26,9 +26,9 @@ from urllib.parse import urljoin, urlsplit
 
 from aver.errors import Refused
 from aver.gateway.codes import DOMAIN_NOT_ALLOWED
-from aver.gateway.executor.checked_address import EFFECT_FAILED, CheckedAddress, find_addresses, split_domain
+from aver.gateway.effects.checked_address import EFFECT_FAILED, CheckedAddress, find_addresses, split_domain
+from aver.gateway.effects.shown_bytes import show_bytes
 from aver.gateway.executor.executor import OUTCOME_UNKNOWN, EffectDone, EffectOrder
-from aver.gateway.executor.shown_bytes import show_bytes
 
 CONNECT_SECONDS = 10.0
 """Seconds to connect to one address."""

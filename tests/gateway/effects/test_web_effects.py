@@ -12,10 +12,10 @@ import pytest
 
 from aver.errors import Refused
 from aver.gateway.effect_settings import EffectSettings
+from aver.gateway.effects.checked_address import find_addresses, is_private
+from aver.gateway.effects.web_effects import WebEffects
 from aver.gateway.executor import web_effects
-from aver.gateway.executor.checked_address import find_addresses, is_private
 from aver.gateway.executor.executor import EffectOrder
-from aver.gateway.executor.web_effects import WebEffects
 from aver.gateway.request import BoundRequest
 from support.acts import open_office
 from support.loopback_servers import WebServer, serve_web, write_certificate

@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 from aver.errors import Refused
 from aver.files.workspace_files import WorkspaceFiles
 from aver.gateway.effect_settings import CommandSettings
+from aver.gateway.effects.preconditions import check_command
+from aver.gateway.effects.shown_bytes import show_bytes
 from aver.gateway.executor.executor import EFFECT_FAILED, EffectDone, EffectOrder
-from aver.gateway.executor.preconditions import check_command
-from aver.gateway.executor.shown_bytes import show_bytes
 
 KEPT_VARIABLES = ("HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR")
 """The variables of the executor that a command sees, beside `PATH`. Others may hold secrets of the executor."""

@@ -21,8 +21,8 @@ from email.utils import formatdate
 
 from aver.errors import Refused
 from aver.gateway.effect_settings import MailSettings
+from aver.gateway.effects.preconditions import EMAIL, require_mail
 from aver.gateway.executor.executor import EFFECT_FAILED, EXECUTOR_UNAVAILABLE, OUTCOME_UNKNOWN, EffectDone, EffectOrder
-from aver.gateway.executor.preconditions import EMAIL, require_mail
 
 MAIL_SECONDS = 30.0
 """Seconds that each step of the conversation may take."""

@@ -14,8 +14,8 @@ from typing import Any
 from aver.capsule.canonical import canonical_bytes
 from aver.errors import NotCanonical
 from aver.gateway.calls.upstream import Upstream, UpstreamCall
+from aver.gateway.effects.preconditions import check_server
 from aver.gateway.executor.executor import ActEffect, EffectDone, EffectOrder
-from aver.gateway.executor.preconditions import check_server
 
 RESULT_MAX = 4 * 1024 * 1024
 """Largest result that a record holds, in canonical bytes. It is a blob of the ledger."""

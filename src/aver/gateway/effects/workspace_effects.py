@@ -12,8 +12,8 @@ from typing import Any
 
 from aver.errors import Refused
 from aver.files.workspace_files import FileBase, WorkspaceFiles, digest_file
+from aver.gateway.effects.shown_bytes import show_bytes
 from aver.gateway.executor.executor import ActEffect, EffectDone, EffectOrder
-from aver.gateway.executor.shown_bytes import show_bytes
 from aver.gateway.handles import HandleStore
 
 
