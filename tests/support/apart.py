@@ -27,7 +27,7 @@ CALLER = "agent:writer"
 
 FAULTY = """
 import os, signal, sys
-from aver.gateway.executor import workspace_effects
+from aver.gateway.effects import workspace_effects
 from aver.gateway.executor.executor import Executor
 write, execute = workspace_effects.WorkspaceEffects.write, Executor.execute
 die = lambda: os.kill(os.getpid(), signal.SIGKILL)

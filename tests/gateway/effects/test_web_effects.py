@@ -12,9 +12,9 @@ import pytest
 
 from aver.errors import Refused
 from aver.gateway.effect_settings import EffectSettings
+from aver.gateway.effects import web_effects
 from aver.gateway.effects.checked_address import find_addresses, is_private
 from aver.gateway.effects.web_effects import WebEffects
-from aver.gateway.executor import web_effects
 from aver.gateway.executor.executor import EffectOrder
 from aver.gateway.request import BoundRequest
 from support.acts import open_office
