@@ -155,7 +155,8 @@ def test_secrets_in_results_are_neither_sealed_nor_shown(shop: Shop) -> None:
     result = {"content": [{"type": "text", "text": f"token {secret}"}]}
     line = json.dumps({"jsonrpc": "2.0", "id": 0, "result": result}).replace('"id": 0', '"id": ID')
     # The server writes the first letter as an escape, so the arguments do not have the form of a secret.
-    shop.call(1, "raw", {"line": line.replace("ghp_", "\\u0067hp_")})
+    # In a form in which Aver does not know the secret: it would not let the call pass.
+    shop.call(1, "raw", {"line": line.replace("ghp_", "\\u0067hp_").replace("token", "\\u0074oken")})
     handle = re.fullmatch(r"token (h_[A-Za-z0-9_-]{22})", text_of(shop.result(1)))
     assert handle is not None
     sealed = [json.dumps(record.to_dict()) for record in shop.ledger.read(f"gateway.{SESSION}")]
@@ -171,7 +172,8 @@ def test_secrets_in_errors_and_in_results_of_tasks_are_not_shown(shop: Shop) -> 
     secret = "ghp_" + "a1B2" * 9
     error = {"code": -32602, "message": f"bad token {secret}", "data": {"token": secret}}
     line = json.dumps({"jsonrpc": "2.0", "id": 0, "error": error}).replace('"id": 0', '"id": ID')
-    shop.call(1, "raw", {"line": line.replace("ghp_", "\\u0067hp_")})
+    # In a form in which Aver does not know the secret: it would not let the call pass.
+    shop.call(1, "raw", {"line": line.replace("ghp_", "\\u0067hp_").replace("token", "\\u0074oken")})
     told = shop.answer(1)["error"]
     handle = re.fullmatch(r"bad token (h_[A-Za-z0-9_-]{22})", told["message"])
     assert handle is not None

@@ -167,7 +167,7 @@ def test_a_command_that_outlives_its_killed_run_is_named(project: Aver) -> None:
     orphans: list[int] = []
     while not orphans:  # The start is sealed before the process is there.
         running = [name for name in os.listdir("/proc") if name.isdecimal()]
-        orphans = [int(name) for name in running if is_working_in(name, project.directory / "shop")]
+        orphans = [int(name) for name in running if is_running_tests(name, project.directory / "shop")]
     started.kill()
     started.communicate()
     try:
@@ -182,8 +182,10 @@ def test_a_command_that_outlives_its_killed_run_is_named(project: Aver) -> None:
     assert "python3 tests.py" in ran.err
 
 
-def is_working_in(process: str, directory: Path) -> bool:
+def is_running_tests(process: str, directory: Path) -> bool:
+    """Whether a process is the command of the run. Aver also starts git there, which ends by itself."""
     try:
-        return Path(f"/proc/{process}/cwd").resolve() == directory.resolve()
+        is_tests = b"tests.py" in Path(f"/proc/{process}/cmdline").read_bytes()
+        return is_tests and Path(f"/proc/{process}/cwd").resolve() == directory.resolve()
     except OSError:
         return False

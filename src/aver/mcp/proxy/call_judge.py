@@ -202,6 +202,7 @@ NEXT_STEPS = {
     "BAD_COMMIT_PROOF": "Make the call again. If it happens again, the operator looks up the detail.",
     "MISSING_EVIDENCE": "Make the call again. If it happens again, the operator looks at aver gateway status.",
     "REPLAY_DENY": "Look at the outcome of the first call. To do it again, make the call again.",
+    "CAPSULE_REQUIRED": "The settings want a confined agent: the operator starts it with aver gateway run.",
 }
 """The advice of codes whose own speaks of PREVIEW and COMMIT, which a client of MCP does not have."""
 
