@@ -27,3 +27,10 @@ def test_a_large_text_like_those_that_people_write_is_compared() -> None:
     before = [line for number in range(5_000) for line in (f"line {number}", "", "}")]
     after = [*before[:300], "new", *before[303:]]
     assert count_changed_lines(unified_diff("a.txt", "\n".join(before), "\n".join(after))) == (1, 3)
+
+
+def test_a_new_empty_file_is_a_change_without_lines() -> None:
+    diff = unified_diff("pkg/__init__.py", None, "")
+    assert diff == "--- /dev/null\n+++ b/pkg/__init__.py\n"
+    assert count_changed_lines(diff) == (0, 0)
+    assert unified_diff("a.py", "", "") == unified_diff("a.py", None, None) == ""

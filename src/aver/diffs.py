@@ -29,10 +29,12 @@ _HUNK_HEADER = lazy_pattern(r"@@ -[0-9]{1,9}(?:,([0-9]{1,9}))? \+[0-9]{1,9}(?:,(
 
 
 def unified_diff(path: str, before: str | None, after: str | None) -> str:
-    """Return the diff between two texts. None means that there was, or is, no file."""
+    """Return the diff between two texts, empty if they are equal. None means that there was, or is, no file."""
     old, new = _split_lines(before), _split_lines(after)
     start = "/dev/null" if before is None else f"a/{path.lstrip('/')}"
     end = "/dev/null" if after is None else f"b/{path.lstrip('/')}"
+    if before is None and after == "":
+        return _join_lines([f"--- {start}", f"+++ {end}"])  # No line says that there is a new file: its names do.
     if max(len(old), len(new)) <= LINES_MAX and _count_equal_pairs(old, new) <= PAIRS_MAX:
         return _join_lines(difflib.unified_diff(old, new, start, end, n=CONTEXT, lineterm=""))
     removed, added = (f"-{line}" for line in old), (f"+{line}" for line in new)

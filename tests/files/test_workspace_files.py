@@ -83,6 +83,14 @@ def test_a_link_on_the_way_is_refused_for_reading_writing_and_deleting(
     assert len(list(outside.iterdir())) == 2
 
 
+def test_a_link_that_is_the_file_itself_is_called_one(place: Path) -> None:
+    (place / "in").symlink_to("elsewhere")
+    with pytest.raises(Refused, match=r"it is a link$"):
+        WorkspaceFiles(str(place)).look("in")
+    with pytest.raises(Refused, match=r"in the place of a directory$"):
+        WorkspaceFiles(str(place)).look("in/a.txt")
+
+
 def test_a_workspace_that_was_swapped_for_a_link_is_refused(place: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()

@@ -303,3 +303,21 @@ def test_a_write_of_the_content_that_is_there_passes(office: Office) -> None:
     assert (again["reason_code"], again["data"]["reasons"]) == ("ALLOW", surely), again
     assert office.write("a.py", "x = 1\n")["reason_code"] == "ALLOW"
     assert office.ledger.verify().status == "verified"
+
+
+def read_reasons(office: Office) -> list[str]:
+    """The reasons of the newest decision."""
+    return list([*office.ledger.find(kind="gate.decision")][-1].to_dict()["outcome"]["result"]["reasons"])
+
+
+def test_a_new_empty_file_passes_as_a_small_edit(office: Office) -> None:
+    assert office.write("__init__.py", "")["reason_code"] == "ALLOW"
+    assert (office.workspace / "__init__.py").read_bytes() == b""
+    assert not any("not shown" in reason for reason in read_reasons(office))
+    assert office.ledger.verify().status == "verified"
+
+
+def test_a_git_hook_whose_lines_are_shown_is_not_called_unshown(office: Office) -> None:
+    assert office.preview(".git/hooks/pre-commit", "#!/bin/sh\n")["reason_code"] == "REQUIRE_CONFIRM"
+    assert "the change has effects that its lines do not show" in read_reasons(office)
+    assert "the change itself was not shown" not in read_reasons(office)

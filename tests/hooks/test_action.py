@@ -45,6 +45,25 @@ def test_a_file_that_is_written_whole_is_held_to_what_stands_there(tmp_path: Pat
     assert diff == "--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+x\n"
 
 
+def test_a_new_empty_file_is_shown(tmp_path: Path) -> None:
+    arguments = {"file_path": str(tmp_path / "pkg/__init__.py"), "content": ""}
+    assert diff_for_edit("Write", arguments, str(tmp_path)) == "--- /dev/null\n+++ b/pkg/__init__.py\n"
+
+
+def test_a_file_that_is_emptied_is_not_shown_as_a_new_one(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "work", tmp_path / "outside.txt"
+    inside.mkdir()
+    outside.write_text("full\n")
+    (inside / "a.py").write_text("full\n")
+    (inside / "link.txt").symlink_to(outside)
+    (inside / ".env").write_text("full\n")
+    for name in ("link.txt", ".env", "../outside.txt"):
+        assert diff_for_edit("Write", {"file_path": f"{inside}/{name}", "content": ""}, str(inside)) is None
+    assert diff_for_edit("Write", {"file_path": "a.py", "content": ""}, "") is None
+    removal = diff_for_edit("Write", {"file_path": f"{inside}/a.py", "content": ""}, str(inside))
+    assert removal == "--- a/a.py\n+++ b/a.py\n@@ -1 +0,0 @@\n-full\n"
+
+
 def test_what_must_not_be_read_is_not(tmp_path: Path) -> None:
     inside, outside = tmp_path / "work", tmp_path / "outside.txt"
     inside.mkdir()

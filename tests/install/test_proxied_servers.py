@@ -236,6 +236,23 @@ def test_servers_of_single_projects_in_claude_codes_own_file_go_behind_it_too(ho
     assert path.read_text() == json.dumps(before, indent=2)
 
 
+def test_servers_in_the_own_file_of_a_known_project_are_named_with_the_command(home: Path, tmp_path: Path) -> None:
+    project, client = tmp_path / "my project", load_client("claude-code")
+    project.mkdir()
+    entry = {"type": "stdio", "command": "x", "args": []}
+    (project / ".mcp.json").write_text(json.dumps({"mcpServers": {"shared": entry}}))
+    known = {str(project): {}, str(tmp_path / "gone"): {}}
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": {"own": entry}, "projects": known}))
+    install_proxies(client, around(home))
+    own, shared = read_proxies_state(client, around(home))
+    assert (own.state, own.why) == ("installed", "behind it: own")
+    assert (shared.path, shared.state) == (project / ".mcp.json", "absent")
+    run = f"aver install claude-code --proxy --project '{project}'"
+    assert shared.why == f"NOT behind it: shared; run: {run}"
+    install_proxies(client, UserEnvironment(home, {}, project, "linux"))
+    assert len(read_proxies_state(client, around(home))) == 1
+
+
 def test_avers_own_server_is_left_alone(home: Path) -> None:
     path = home / ".claude.json"
     text = json.dumps({"mcpServers": {"aver": {"type": "stdio", "command": AVER, "args": ["mcp"]}}})

@@ -466,6 +466,25 @@ def test_a_blob_that_lost_its_bytes_is_restored_or_named_when_it_is_written_agai
             again.append(CHAIN, draft(result=other.reference), blobs=[other])
 
 
+def test_a_blob_that_loses_its_bytes_between_appends_of_one_process_is_restored_or_named(ledger: Ledger) -> None:
+    from support.tamper import unguarded
+
+    blob = Blob(b"original")
+    for _ in range(3):
+        ledger.append(CHAIN, draft(result=blob.reference), blobs=[blob])
+    with closing(unguarded(ledger)) as tampering:
+        tampering.execute("UPDATE blobs SET data = ?", (b"0riginal",))
+    if is_on_server(ledger.store.url):
+        with pytest.raises(IntegrityError) as caught:
+            ledger.append(CHAIN, draft(result=blob.reference), blobs=[blob])
+        assert caught.value.code == "ARTIFACT_HASH_MISMATCH"
+        assert ledger.head(CHAIN).count == 3
+    else:
+        ledger.append(CHAIN, draft(result=blob.reference), blobs=[blob])
+        assert ledger.blob(blob.digest) == b"original"
+        assert ledger.verify().status == "verified"
+
+
 @pytest.mark.sqlite
 def test_restoring_a_blob_leaves_the_guard_in_place(ledger: Ledger) -> None:
     blob = Blob(b"original")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.options import Usage
-from aver.errors import BadInput
+from aver.errors import BadInput, Refused
 
 if TYPE_CHECKING:
     from aver.gate.action import Action
@@ -94,14 +95,22 @@ def arguments_from_options(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def request_from_options(given: argparse.Namespace, intent: str) -> Action:
-    """Build the action of a request of the gateway: its inputs are the arguments. Only to explain, never to decide."""
+    """Build the action of a request of the gateway: its inputs are the arguments. Only to explain, never to decide.
+
+    Inputs that are not given get the defaults that the gateway fills in.
+    """
     from aver.gate.effects.intents import build_intent_action
+    from aver.gateway.intents import bind_inputs, find_intent
 
     if given.command is not None or given.tool or given.type is not None or given.file or given.description:
         raise Usage("--intent takes its inputs as arguments", advice="give each by --arg NAME=VALUE, or all by --args")
+    inputs = arguments_from_options(given)
+    # Inputs that the gateway would refuse stay as they are: rules can be asked about them, unless some are missing.
+    with suppress(Refused):
+        inputs = bind_inputs(find_intent(intent).intent, inputs)
     return build_intent_action(
         intent,
-        arguments_from_options(given),
+        inputs,
         # No rule can read the hash, so any will do here.
         request_sha256="0" * 64,
         caller=given.caller,

@@ -80,6 +80,18 @@ def add_action_parser(actions: Any, name: str, summary: str, examples: str) -> a
     return parser
 
 
+def add_new_session(parser: argparse.ArgumentParser) -> None:
+    """Add `--session`, for a verb that begins a new session where none is named."""
+    # Without a default: argparse would give an empty text to `type=`, too.
+    parser.add_argument("--session", type=_parse_session, metavar="NAME", help="the session (default: a new one)")
+
+
+def _parse_session(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the name is empty")
+    return text
+
+
 def parse_port(text: str) -> int:
     """A TCP port, for argparse's `type=`."""
     number = parse_count(text)

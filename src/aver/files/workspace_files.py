@@ -161,7 +161,13 @@ def digest_file(data: bytes) -> str:
 
 
 def _read(name: str, parent: int, relpath: str) -> FileLook:
-    with os.fdopen(open_descriptor(name, follow=False, below=parent), "rb") as file:
+    try:
+        handle = open_descriptor(name, follow=False, below=parent)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _blocked_error(relpath, "it is a link") from error
+        raise
+    with os.fdopen(handle, "rb") as file:
         data = file.read(CONTENT_MAX + 1)
     if len(data) > CONTENT_MAX:
         raise Refused("EFFECT_FAILED", f"{relpath} has more than {CONTENT_MAX} bytes")

@@ -267,6 +267,7 @@ class Gateway:
         except Exists as error:
             if error.key != mark_key(action_id):
                 raise
+            act.withdraw()
             # An act of this id was carried out before. Nothing was sealed of this one: seal the PREVIEW alone, and have
             # the executor refuse the COMMIT.
             act = begin()

@@ -131,14 +131,15 @@ def diff_for_replacement(path: str, pairs: Iterable[tuple[str, str]], workspace:
 def diff_for_write(path: str, content: str, workspace: str) -> str | None:
     """Return the diff of a file that is written whole; None if there is a file that Aver cannot compare with."""
     before = _read_current(path, workspace)
-    if before is UNCOMPARABLE:
+    # A file that Aver must not read is shown by its new lines alone. Without any, nothing would tell that it changes.
+    if before is UNCOMPARABLE or (before is UNREAD and not content):
         return None
     return unified_diff(_workspace_path(path, workspace), before if isinstance(before, str) else None, content)
 
 
 def diff_for_replace_or_create(path: str, old: str | None, new: str, workspace: str) -> str | None:
     """Return the diff by an editor that replaces a text in a file, or makes the file where there is none."""
-    if old is None or _read_current(path, workspace) is None:
+    if old is None or _read_current(path, workspace) in (None, UNREAD):
         return diff_for_write(path, new, workspace)
     return diff_for_replacement(path, [(old, new)], workspace)
 
@@ -158,23 +159,27 @@ def _workspace_path(path: str, workspace: str) -> str:
 
 
 class _UncomparableFile:
-    """Stands for the text of a file that is there and that Aver cannot read, or must not."""
+    """Stands for the text of a file that Aver cannot read, or must not."""
 
 
 UNCOMPARABLE = _UncomparableFile()
+"""The file is there, and it is too large or no regular file."""
+
+UNREAD = _UncomparableFile()
+"""Aver does not look: the file is guarded, or not known to lie in the workspace. It may be there or not."""
 
 
 def _read_current(path: str, workspace: str) -> str | _UncomparableFile | None:
     """The text of a file of the workspace now; None where there is none."""
     if not os.path.isabs(workspace):
-        return None
+        return UNREAD
     try:
         root = os.path.realpath(workspace)
         real = os.path.realpath(os.path.join(root, path))
         # Judge the real path: a link in the workspace may lead to a guarded file, or out of the workspace.
         place = locate_path(real, None, build_path_roots(root, {}))
         if place.where != "workspace" or place.classes:
-            return None
+            return UNREAD
         file = open_regular(real, follow=False)
     except (FileNotFoundError, NotADirectoryError, ValueError):  # There is none, or no system has one of this name.
         return None

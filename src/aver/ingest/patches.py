@@ -147,7 +147,7 @@ def _parse_file(header: str, body: list[str]) -> tuple[str, list[tuple[str, str]
         if not all(line.startswith("+") for line in body if line):
             raise _PatchFormatError
         content = "".join(f"{line[1:]}\n" for line in body if line)
-        return unified_diff(path, None, content) or _file_header(None, path), [("wrote", path)]
+        return unified_diff(path, None, content), [("wrote", path)]
     if kind == _DELETE:
         return _file_header(path, None), [("deleted", path)]
     target = path
@@ -188,7 +188,7 @@ def _convert_change(path: str, change: Mapping[str, Any], cwd: str) -> tuple[str
     content = body.get("content")
     content = content if isinstance(content, str) else ""
     if kind == "add":
-        return unified_diff(path, None, content) or _file_header(None, path), [("wrote", path)]
+        return unified_diff(path, None, content), [("wrote", path)]
     if kind == "delete":
         return unified_diff(path, content, None) or _file_header(path, None), [("deleted", path)]
     moved = body.get("move_path")

@@ -22,6 +22,7 @@ their changes stay: Aver takes away only the proxy. An entry that does not start
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
@@ -67,6 +68,9 @@ _RESULTS: tuple[EditResult, ...] = ("installed", "updated", "removed", "unchange
 
 NOT_BEHIND = "NOT behind it: "
 """Stands in a state before the servers that no proxy guards."""
+
+TO_RUN = "; run: "
+"""Stands in a state before the command that puts the servers of a project behind the proxy."""
 
 
 class CannotCarry(Exception):
@@ -280,7 +284,10 @@ def uninstall_proxies(client: Client, around: UserEnvironment, *, dry_run: bool 
 
 
 def read_proxies_state(client: Client, around: UserEnvironment) -> list[InstallState]:
-    """Tell which servers of a client are behind the proxy: one state for each of its files that has servers."""
+    """Tell which servers of a client are behind the proxy: one state for each of its files that has servers.
+
+    The client's settings may name projects. Each of their own files with a server that is not behind it is told, too.
+    """
     found = []
     for place in _own_places(client, around):
         try:
@@ -300,7 +307,24 @@ def read_proxies_state(client: Client, around: UserEnvironment) -> list[InstallS
         words += [f"{NOT_BEHIND}{', '.join(others)}"] if others else []
         state = "absent" if not behind else "installed"
         found.append(InstallState(client.name, place.path, state, "; ".join(words), PROXY_PART))
-    return found
+    return [*found, *_find_open_projects(client, around)]
+
+
+def _find_open_projects(client: Client, around: UserEnvironment) -> Iterator[InstallState]:
+    """Yield the states of the projects that a client knows, where a server in the project's own file is not behind it.
+
+    `aver install --proxy` changes such a file only if the user names the project: others share it.
+    """
+    if around.project is not None:
+        return
+    for place in _own_places(client, around):
+        if place.servers[0] != "projects" or not os.path.isdir(place.servers[1]):
+            continue
+        project = place.servers[1]
+        for state in read_proxies_state(client, replace(around, project=Path(project))):
+            if NOT_BEHIND in state.why:
+                command = shlex.join(["aver", "install", client.name, "--proxy", "--project", project])
+                yield replace(state, why=f"{state.why}{TO_RUN}{command}")
 
 
 def proxied_commands(client: Client, around: UserEnvironment) -> Iterator[tuple[str, list[str], dict[str, str]]]:

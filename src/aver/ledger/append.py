@@ -51,9 +51,6 @@ from aver.verdict import ChainJudge, Rules
 
 AnySigner = Signer | HoldableSigner
 
-INTACT_BLOBS_MAX = 1024
-"""Digests of compared blobs that a process keeps."""
-
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -128,8 +125,6 @@ class Appender(GroupCommit[list[Sealed]]):
         self._ledger_signer = ledger_signer
         """The signer that the caller gave for the whole ledger, if any. It speaks for the ledger."""
         self._recorded_keys: set[_KnownKey] = set()
-        self._intact_blobs: set[str] = set()
-        """Digests of stored blobs whose bytes this process has compared. Many records share a few blobs."""
         self._has_recorded_end = False
         """Whether the transaction that is open, or was open last, recorded the end of a key."""
 
@@ -347,18 +342,14 @@ class Appender(GroupCommit[list[Sealed]]):
         where the store does not allow that: the new record would refer to bytes that are not its own.
         """
         blobs = {blob.digest: blob for draft in drafts for blob in draft.blobs}
-        unknown = {digest: blob for digest, blob in blobs.items() if digest not in self._intact_blobs}
-        if unknown:
-            for digest, is_intact in transaction.compare_blobs(self._tenant, unknown).items():
-                if not is_intact:
-                    words = f"the blob {digest} is stored with other bytes than those of its digest"
-                    if not transaction.restore_blob(self._tenant, unknown[digest]):
-                        advice = "run: aver verify; restore the store from a backup"
-                        raise IntegrityError("ARTIFACT_HASH_MISMATCH", words, advice=advice)
-                    debug("ledger", "%s: it is restored", words)
-                if len(self._intact_blobs) >= INTACT_BLOBS_MAX:
-                    self._intact_blobs.clear()
-                self._intact_blobs.add(digest)
+        # At every append, also of a blob that this process has compared before: the bytes may have changed since.
+        for digest, is_intact in (transaction.compare_blobs(self._tenant, blobs) if blobs else {}).items():
+            if not is_intact:
+                words = f"the blob {digest} is stored with other bytes than those of its digest"
+                if not transaction.restore_blob(self._tenant, blobs[digest]):
+                    advice = "run: aver verify; restore the store from a backup"
+                    raise IntegrityError("ARTIFACT_HASH_MISMATCH", words, advice=advice)
+                debug("ledger", "%s: it is restored", words)
         for draft in drafts:
             for digest in draft.blob_digests:
                 if digest not in blobs and not transaction.has_blob(self._tenant, digest):

@@ -89,6 +89,29 @@ def test_a_denial_exits_with_five(desk: Desk, intent: str, inputs: str, options:
     assert not list(desk.workspace.iterdir())
 
 
+def test_the_output_of_a_command_is_printed_line_by_line(desk: Desk) -> None:
+    desk.aver.home.mkdir(mode=0o700)
+    (desk.aver.home / "config.toml").write_text('[gateway.commands]\nallow = ["cat"]\n')
+    (desk.workspace / "lines.txt").write_text("one\ntwo\n")
+    done = desk.act("RunCommand", '{"argv": ["cat", "lines.txt"]}')
+    assert done.code == 0, done.out
+    assert "  stdout\n    one\n    two\n" in done.out
+    assert "\\x0a" not in done.out
+
+
+def test_a_denial_names_each_reason_once(desk: Desk) -> None:
+    inputs = json.dumps({"relpath": ".git/hooks/pre-commit", "content": "#!/bin/sh\n"})
+    (first, *_) = desk.act("CheckWriteWorkspaceFile", inputs, "--json").json["data"]["reasons"]
+    done = desk.act("CheckWriteWorkspaceFile", inputs)
+    assert " ".join(done.out.split()).count(first) == 1
+
+
+@pytest.mark.parametrize("verb", [("act", "ReadWorkspaceFile", "--inputs", "{}"), ("mcp",), ("run", "--", "true")])
+def test_an_empty_name_of_a_session_is_bad_usage(desk: Desk, verb: tuple[str, ...]) -> None:
+    done = desk.aver("gateway", verb[0], "--session", "", *verb[1:])
+    assert (done.code, "the name is empty" in done.err) == (2, True), done.err
+
+
 @pytest.mark.parametrize("inputs", ["x", "[]", '{"relpath": "a", "relpath": "b"}', "@/nowhere"])
 def test_inputs_that_are_no_object_are_bad_usage(desk: Desk, inputs: str) -> None:
     assert desk.act("ReadWorkspaceFile", inputs).code == 2

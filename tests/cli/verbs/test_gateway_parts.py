@@ -47,7 +47,9 @@ def test_pin_shows_what_changed_and_gives_it_to_the_parts(aver: Aver) -> None:
     for place in ("", "policy0/", "policy1/", "executor/"):
         found = json.loads((aver.home / f"gateway/{place}program.json").read_text())
         assert found["program_id"] == dry["after"]
-    assert "nothing has changed" in aver("gateway", "pin").out
+    pinned_at = json.loads((aver.home / "gateway" / "program.json").read_text())["pinned_at"]
+    assert f"nothing has changed since {pinned_at}" in aver("gateway", "pin").out
+    assert json.loads((aver.home / "gateway" / "program.json").read_text())["pinned_at"] == pinned_at
 
 
 def test_a_rule_that_is_new_is_shown(aver: Aver) -> None:

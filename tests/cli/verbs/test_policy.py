@@ -455,6 +455,13 @@ def test_patch_and_code_are_shown(aver: Aver, rules: Path) -> None:
     ]
 
 
+def test_a_request_gets_the_defaults_of_the_gateway(aver: Aver, rules: Path) -> None:
+    (rules / "own.cedar").write_text(ANNOTATED)
+    short = ("--intent", "SendMessage", "--arg=recipient=bob@example.com", "--arg=text=hello")
+    told, whole = (aver("policy", "explain", "--policy", rules, *each, "--json") for each in (short, MESSAGE))
+    assert (told.code, told.json) == (0, whole.json)
+
+
 def test_a_command_is_never_patched(aver: Aver, rules: Path) -> None:
     (rules / "own.cedar").write_text(ANNOTATED)
     refused = aver("policy", "explain", "--policy", rules, "--command", "ls")

@@ -159,15 +159,15 @@ def test_a_failed_review_says_which_value_was_expected(project: Aver) -> None:
 
 def test_a_command_that_outlives_its_killed_run_is_named(project: Aver) -> None:
     """The run is killed with no chance to end its command. The trace says what is known, and no more."""
-    (project.directory / "shop" / "tests.py").write_text("import time\ntime.sleep(600)\n")
+    (project.directory / "shop" / "tests.py").write_text(
+        "import pathlib, time\npathlib.Path('../begun').touch()\ntime.sleep(600)\n"
+    )
     (project.directory / "task.toml").write_text(task_text())
     started = project.started("protocol", "run", "task.toml", "--workspace", "shop", "--trace", "night")
-    while "tool_execution_started" not in project("log", "protocol.night").out:
+    while not (project.directory / "begun").exists():  # Only now the command has read its file, which changes below.
         pass
-    orphans: list[int] = []
-    while not orphans:  # The start is sealed before the process is there.
-        running = [name for name in os.listdir("/proc") if name.isdecimal()]
-        orphans = [int(name) for name in running if is_running_tests(name, project.directory / "shop")]
+    running = [name for name in os.listdir("/proc") if name.isdecimal()]
+    orphans = [int(name) for name in running if is_running_tests(name, project.directory / "shop")]
     started.kill()
     started.communicate()
     try:

@@ -13,13 +13,15 @@ from typing import Any
 
 import pytest
 
-from aver import open_ledger
-from aver.errors import Unavailable
+from aver import Ledger, open_ledger
+from aver.errors import OutcomeUnknown, Unavailable
 from aver.files.locks import open_lock_file, try_lock
 from aver.gateway.act_records import outcome_key, read_preview
 from aver.gateway.executor import executor_life
 from aver.gateway.executor.commit_order import CommitOrder
+from aver.gateway.executor.executor import EffectDone
 from aver.gateway.executor.executor_life import ExecutorLife
+from aver.ledger import Entry
 from aver.ledger.bundle.export import export_bundle
 from support.act_ledgers import add_rules, prepare_home
 from support.acts import Office, open_office
@@ -143,6 +145,66 @@ class TestRecovery:
                 assert closed is not None
                 assert closed.to_dict()["outcome"]["result"]["reason_code"] == "OUTCOME_UNKNOWN"
                 assert office.write()["reason_code"] == "ALLOW"
+
+    @pytest.mark.parametrize("way", ["together", "apart"])
+    def test_an_act_whose_mark_is_not_known_to_be_kept_is_closed_by_the_next_executor(
+        self, tmp_path: Path, aver_home: Path, monkeypatch: pytest.MonkeyPatch, way: str
+    ) -> None:
+        with open_ledger() as ledger:
+            with open_office(tmp_path / "work", ledger) as office:
+                tx_id = office.preview()["data"]["tx_id"]
+                with monkeypatch.context() as patch:
+                    fail_after_the_commit_of_a_mark(ledger, patch)
+                    answer = office.write("b.txt") if way == "together" else office.commit(tx_id)
+                assert answer["status"] != "OK"
+                (mark,) = ledger.find(kind="act.commit")
+                action_id = str(mark.to_dict()["outcome"]["result"]["action_id"])
+                assert office.write("c.txt")["reason_code"] == "ALLOW"  # Its end says nothing about the other act.
+            assert ledger.get(outcome_key(action_id)) is None
+            with open_office(tmp_path / "work", ledger):
+                closed = ledger.get(outcome_key(action_id))
+            assert closed is not None
+            assert closed.to_dict()["outcome"]["result"]["reason_code"] == "OUTCOME_UNKNOWN"
+            assert not list((aver_home / "gateway" / "run").glob("*.lock"))
+
+    def test_an_act_whose_outcome_no_record_can_hold_is_closed_by_the_next_executor(self, tmp_path: Path) -> None:
+        deep: Any = "x"
+        for _ in range(5000):
+            deep = [deep]
+        with open_ledger() as ledger:
+            with open_office(tmp_path / "work", ledger) as office:
+                executor: Any = office.gateway._executor
+                executor._effects = {"WriteWorkspaceFile": lambda order: EffectDone("done", {"deep": deep})}
+                office.write()
+            with open_office(tmp_path / "work", ledger) as office:
+                assert office.kinds() == ["act.preview", "act.commit", "act.outcome"]
+
+    def test_a_replay_and_a_refusal_leave_no_file(self, tmp_path: Path, aver_home: Path) -> None:
+        with open_ledger() as ledger, open_office(tmp_path / "work", ledger) as office:
+            tx_id = office.preview()["data"]["tx_id"]
+            assert office.commit(tx_id)["reason_code"] == "ALLOW"
+            assert office.commit(tx_id)["reason_code"] == "REPLAY_DENY"
+        assert not list((aver_home / "gateway" / "run").glob("*.lock"))
+
+
+def fail_after_the_commit_of_a_mark(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the ledger keep a mark, and say that it does not know."""
+    append, append_together = ledger.append, ledger.append_together
+
+    def append_one(chain: str, draft: Any, **more: Any) -> Any:
+        sealed = append(chain, draft, **more)
+        if str(more.get("key")).startswith("act:"):
+            raise OutcomeUnknown("the disk failed")
+        return sealed
+
+    def append_some(entries: list[Entry], **more: Any) -> Any:
+        sealed = append_together(entries, **more)
+        if any(str(entry.key).startswith("act:") for entry in entries):
+            raise OutcomeUnknown("the disk failed")
+        return sealed
+
+    monkeypatch.setattr(ledger, "append", append_one)
+    monkeypatch.setattr(ledger, "append_together", append_some)
 
 
 class TestLife:

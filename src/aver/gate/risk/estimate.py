@@ -155,7 +155,10 @@ def explain_estimate(found: Estimate, state: RiskState) -> tuple[str, ...]:
         if features["fixes"]:
             words.append(f"{_format_count(features['fixes'], 'recent bug fix', 'recent bug fixes')} to the same files")
     elif "unseen" in features:
-        words.append("the change itself was not shown")
+        if found.change is None:
+            words.append("the change itself was not shown")
+        else:  # As of a git hook: the diff shows the file, and not what runs later because of it.
+            words.append("the change has effects that its lines do not show")
     if features.get("failures"):
         words.append(f"{_format_count(features['failures'], 'recent failure')} of the same tool")
     if not found.observations:

@@ -97,7 +97,8 @@ class PendingPreview:
 
         Only the entries of the last call are sealed. So each call begins anew, with records of its own.
         """
-        self._sealed = self.commit = None
+        self.withdraw()
+        self._sealed = None
         # The request for approval does not exist yet, and its id belongs into the PREVIEW.
         if decision.decision == "human_review":
             return []
@@ -106,6 +107,12 @@ class PendingPreview:
         if self._prepare is not None and decision.decision == "pass" and self._sealed.shares is not None:
             self.commit = self._prepare(self._sealed, draft)
         return [entry] if self.commit is None else [entry, self.commit.mark]
+
+    def withdraw(self) -> None:
+        """Give up the COMMIT whose mark is not in the ledger, because nothing of its durable commit was kept."""
+        if self.commit is not None:
+            self.commit.withdraw()
+            self.commit = None
 
     def finish(self, ledger: Ledger, panel: PanelAnswer, answer: Answer) -> Preview:
         """Return the sealed PREVIEW. Where a person is asked, seal it now, with the id of the request."""

@@ -14,6 +14,9 @@ If the executor dies between the mark and the outcome, nobody knows whether the 
 this machine closes the act as `OUTCOME_UNKNOWN` and does not try again. To know which executors have died, each holds
 the lock on a file of its own, as long as it lives.
 
+The same holds for an act that a living executor leaves open: nobody knows whether its mark was kept, or no record can
+hold its outcome. Such an executor keeps its file when it ends.
+
 An outcome that the ledger cannot take, because its disk is full, is kept and sealed with the next act.
 
 A refused COMMIT leaves an `act.outcome` without a key, and burns nothing.
@@ -29,7 +32,7 @@ from typing import Any, NamedTuple, Protocol
 
 from aver.capsule.model import Capsule
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError, BadInput, Exists, IntegrityError, NotFound, Refused, Unavailable
+from aver.errors import AverError, BadInput, Exists, IntegrityError, NotFound, OutcomeUnknown, Refused, Unavailable
 from aver.gate.decision_record import RecordedDecision
 from aver.gate.own_records import OwnRecords, keep_sealed
 from aver.gateway.act_records import (
@@ -121,12 +124,24 @@ class PreparedCommit(NamedTuple):
         draft = self.mark.draft
         return draft.id if isinstance(draft, Capsule) else str(draft["id"])
 
+    def withdraw(self) -> None:
+        """Tell the executor that the mark is not in the ledger, and never will be."""
+        self.executor.forget_mark(self)
+
     def carry_out(self) -> dict[str, Any]:
         """Cause the effect, and record its outcome. The mark must be durable. Returns the envelope, as `execute`."""
         try:
             return self.executor.act(self)
         except AverError as error:
             return _answer_error(self.order.action_id, error)
+
+
+class UnsealedOutcome(NamedTuple):
+    """The outcome of an act that the ledger could not take."""
+
+    action_id: str
+    chain: str
+    draft: Capsule
 
 
 class Executor:
@@ -151,8 +166,10 @@ class Executor:
         self._deployment = deployment
         self._clock = clock
         self._life = ExecutorLife(ledger)
-        self._unsealed: dict[str, tuple[str, Capsule]] = {}
-        """Outcomes that the ledger could not take, with their chains, by the ids of their acts."""
+        self._unsealed: dict[str, UnsealedOutcome] = {}
+        """Outcomes that the ledger could not take, by the ids of their marks."""
+        self._open_marks: set[str] = set()
+        """The ids of marks that may be in the ledger without an outcome."""
         if settings.is_insecure:
             # Without any handler, Python prints a warning on standard error: also where Aver is used as a library.
             _LOG.warning("EXECUTOR_INSECURE_ALLOW is set: the executor acts without evidence")
@@ -164,9 +181,13 @@ class Executor:
         self.close()
 
     def close(self) -> None:
-        """End this executor. The next one closes the acts whose outcome the ledger could not take."""
+        """End this executor. The next one closes the acts that this one leaves open."""
         self._seal_left()
-        self._life.end(is_done=not self._unsealed)
+        self._life.end(is_done=not self._open_marks)
+
+    def forget_mark(self, commit: PreparedCommit) -> None:
+        """Note that the mark of a COMMIT is not in the ledger, or has its outcome."""
+        self._open_marks.discard(commit.mark_id)
 
     def recover(self) -> int:
         """Close the acts that executors on this machine left without an outcome when they died. Returns how many."""
@@ -222,9 +243,14 @@ class Executor:
         try:
             mark = self._ledger.append(commit.mark.chain, commit.mark.draft, key=commit.mark.key)
         except Exists:
+            commit.withdraw()
             return self._refuse(
                 preview, commit.surroundings, _Rejected(REPLAY_DENY, "", "this act was carried out before")
             )
+        except AverError as error:
+            if not isinstance(error, OutcomeUnknown):
+                commit.withdraw()
+            raise
         keep_sealed(self._ledger, (mark,))  # The session's next decision reads it.
         return commit.carry_out()
 
@@ -232,9 +258,10 @@ class Executor:
         """Make all checks of a COMMIT whose decision and PREVIEW are not sealed yet; None if one of them fails.
 
         For a gateway in the same process, which asks for PREVIEW and COMMIT at once. It seals the decision, the PREVIEW
-        and the mark in one durable commit, all or none, and then calls `carry_out` of the result. `preview` and the
-        draft of the decision must be those of that commit. If the result is None, the gateway seals the first two
-        alone and calls `execute`, which makes the same checks and records the refusal.
+        and the mark in one durable commit, all or none, and then calls `carry_out` of the result, or `withdraw` where
+        that commit kept nothing. `preview` and the draft of the decision must be those of that commit. If the result is
+        None, the gateway seals the first two alone and calls `execute`, which makes the same checks and records the
+        refusal.
         """
         try:
             self._seal_left()
@@ -276,7 +303,10 @@ class Executor:
         draft = build_commit_draft(basis, surroundings, self._life.describe(), patch.to_dict())
         mark = Entry(act_chain(request.session), draft, key=mark_key(order.action_id))
         effect_order = EffectOrder(request, sent.inputs, preview, decision.workspace, order.action_id)
-        return PreparedCommit(self, effect, effect_order, sent.sha256, surroundings, mark)
+        commit = PreparedCommit(self, effect, effect_order, sent.sha256, surroundings, mark)
+        # Before anybody seals it: whatever interrupts that must not hide the mark from the next executor.
+        self._open_marks.add(commit.mark_id)
+        return commit
 
     def _describe_surroundings(self, order: CommitOrder) -> Surroundings:
         return Surroundings(order.ingress, self._deployment, self._settings.is_insecure, order.mediation)
@@ -313,27 +343,31 @@ class Executor:
         try:
             outcome = self._ledger.append(chain, draft, key=outcome_key(order.action_id))
         except AverError as error:
-            if not isinstance(error, Exists):
-                self._unsealed[order.action_id] = chain, draft
+            if isinstance(error, Exists):
+                self.forget_mark(commit)
+            else:
+                self._unsealed[commit.mark_id] = UnsealedOutcome(order.action_id, chain, draft)
             words = (
                 f"the effect is done, and its outcome could not be sealed: {error.message}"
                 if report.is_done
                 else (f"{report.reason_code}, which could not be sealed: {error.message}")
             )
             return build_envelope(EXECUTOR_UNAVAILABLE, words, data=known)
+        self.forget_mark(commit)
         keep_sealed(self._ledger, (outcome,))  # The session's next decision reads it.
         return build_envelope(report.reason_code, summary or report.detail, data={**known, **data})
 
     def _seal_left(self) -> None:
         """Seal the outcomes that the ledger could not take before, as far as it takes them now."""
-        for action_id, (chain, draft) in list(self._unsealed.items()):
+        for mark_id, (action_id, chain, draft) in list(self._unsealed.items()):
             with suppress(Exists):  # Another thread was first, or the failed commit has kept it.
                 try:
                     self._ledger.append(chain, draft, key=outcome_key(action_id))
                 except Unavailable as error:
                     debug("gateway", "the outcome of %s is still not sealed: %s", action_id, error.message)
                     return
-            self._unsealed.pop(action_id, None)
+            self._unsealed.pop(mark_id, None)
+            self._open_marks.discard(mark_id)
 
     def _accept(
         self, order: CommitOrder, request: BoundRequest, preview: Preview, *, seen: bool

@@ -16,7 +16,7 @@ from aver.cli.verbs.doctor.report import DoctorReport
 from aver.clock import new_id
 from aver.config import Config
 from aver.errors import AverError, NotFound
-from aver.install.proxied_servers import NOT_BEHIND, proxied_commands, read_proxies_state
+from aver.install.proxied_servers import NOT_BEHIND, TO_RUN, proxied_commands, read_proxies_state
 from aver.install.proxy_variables import CANARY_VARIABLE
 from aver.mcp.proxy.canary import canary_messages, find_canary_problem
 
@@ -58,9 +58,10 @@ def check_proxied_servers(config: Config) -> Iterator[DoctorReport]:
         has_proxy = True
         for state in states:
             _, _, left = state.why.partition(NOT_BEHIND)
+            left, _, command = left.partition(TO_RUN)
             if left:
                 words = f"{client.name}: servers that are not behind the proxy, in {state.path}: {left}"
-                advice = f"aver install {client.name} --proxy, or guard them by hand"
+                advice = f"{command or f'aver install {client.name} --proxy'}, or guard them by hand"
                 yield DoctorReport("warning", "proxy", words, advice)
     if has_proxy and not _has_approver(config):
         advice = "aver keys new person:NAME, then aver approvals enrol person:NAME"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from aver.cli.files import read_json_file
-from aver.cli.options import Usage, add_json, add_ledger, add_tenant
+from aver.cli.options import Usage, add_json, add_ledger, add_new_session, add_tenant
 from aver.cli.terminal import Screen, print_json
 from aver.errors import BadInput
 
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="external_principal, delegation_token, user_confirm, workload_token",
     )
     parser.add_argument("--caller", default=DEFAULT_CALLER, metavar="NAME", help="who acts (default: command)")
-    parser.add_argument("--session", default="", metavar="NAME", help="the session (default: a new one)")
+    add_new_session(parser)
     parser.add_argument("--workspace", default=os.curdir, metavar="DIR", help="where acts happen (default: here)")
     add_connect(parser)
     add_ledger(parser)
@@ -64,7 +64,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         "caller": given.caller,
     }
     if given.connect:
-        return _tell(connect_gateway(given)(document), given.session, given, screen)
+        return _tell(connect_gateway(given)(document), given.session or "", given, screen)
     with open_command_gateway(given) as gateway:
         door = Door(session=gateway.door.session, ingress=IngressNote("command"))
         answer = gateway.act(document, door=door)
@@ -118,7 +118,7 @@ def open_command_gateway(given: argparse.Namespace) -> Any:
         raise Usage(f"the workspace {given.workspace} is not a directory")
     ledger = open_ledger(given.ledger, tenant=given.tenant)
     try:
-        return open_gateway_of(ledger, workspace=given.workspace, session=given.session, close=ledger.close)
+        return open_gateway_of(ledger, workspace=given.workspace, session=given.session or "", close=ledger.close)
     except BaseException:
         ledger.close()
         raise
@@ -149,10 +149,14 @@ def _print_answer(answer: dict[str, Any], session: str, screen: Screen) -> None:
     screen.print_wrapped(answer["summary"], indent="  ")
     rows = {"session": session, **answer["data"]}
     for name, value in rows.items():
+        if name == "reasons":  # The summary of a denial names them already.
+            value = [reason for reason in value if reason not in answer["summary"]]
+        if isinstance(value, dict) and value.get("encoding") == "utf-8":  # The output of a command.
+            value = value.get("content")
         if value in (None, "", [], {}):
             continue
-        if name == "content":
-            screen.print_line("  content")
+        if name == "content" or (isinstance(value, str) and "\n" in value):
+            screen.print_line(f"  {name}")
             for line in str(value).splitlines():
                 screen.print_line(f"    {line}")
         elif isinstance(value, dict):

@@ -6,7 +6,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from aver.cli.options import Usage, add_ledger, add_tenant
+from aver.cli.options import Usage, add_ledger, add_new_session, add_tenant
 from aver.cli.terminal import Screen
 from aver.cli.verbs.gateway.act import add_connect, connect_gateway, open_command_gateway
 from aver.errors import Unavailable, install_advice
@@ -21,7 +21,7 @@ EXAMPLES = """\
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--session", default="", metavar="NAME", help="the session (default: a new one)")
+    add_new_session(parser)
     parser.add_argument("--workspace", default=os.curdir, metavar="DIR", help="where acts happen (default: here)")
     add_connect(parser)
     add_ledger(parser)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from aver.cli.options import add_json, add_ledger, add_tenant
 from aver.cli.terminal import Screen, print_json
@@ -32,7 +33,9 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         new.build_gate()
         changes = list(describe_differences(old.description, new.description))
         if not given.dry_run:
-            # Also without a change: a part's copy may have been lost or damaged.
+            # Also without a change: a part's copy may have been lost or damaged. The time is that of the last change.
+            if new.program_id == old.program_id:
+                new = replace(new, pinned_at=old.pinned_at)
             install_program(directories, new)
     if given.json:
         print_json({"before": old.program_id, "after": new.program_id, "changes": changes, "pinned": not given.dry_run})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from aver.cli.options import Usage, add_ledger, add_tenant
+from aver.cli.options import Usage, add_ledger, add_new_session, add_tenant
 from aver.cli.terminal import Screen, StderrScreen
 from aver.cli.verbs.gateway.confinement_options import add_contract, open_run, print_verdict
 
@@ -21,7 +21,7 @@ BROKEN = 1
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_contract(parser)
-    parser.add_argument("--session", default="", metavar="NAME", help="the session (default: a new one)")
+    add_new_session(parser)
     parser.add_argument("--workspace", default=os.curdir, metavar="DIR", help="where acts happen (default: here)")
     parser.add_argument(
         "--caller",

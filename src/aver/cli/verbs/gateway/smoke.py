@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_ledger(parser)
     add_tenant(parser)
     add_json(parser)
-    parser.set_defaults(session="")
+    parser.set_defaults(session=None)
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:

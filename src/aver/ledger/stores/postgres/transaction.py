@@ -117,6 +117,10 @@ _LOCK_NEW = "SELECT pg_advisory_xact_lock(place) FROM unnest(%s::bigint[]) AS pl
 _BY_KEYS = f"SELECT chains.name, {RECORD_COLUMNS} FROM aver.records JOIN aver.chains USING (chain)"
 _BY_KEYS += " WHERE records.tenant = %s AND key = ANY (%s)"
 _TAKEN_IDS = "SELECT id FROM aver.records WHERE tenant = %s AND id = ANY (%s)"
+_COMPARE_BLOBS = """
+SELECT digest, encode(sha256(data), 'hex') = digest FROM aver.blobs WHERE tenant = %s AND digest = ANY (%s)
+"""
+"""The server computes the digests, so that no bytes travel."""
 _COPY = f"COPY aver.records ({INSERT_COLUMNS}) FROM STDIN (FORMAT binary)"
 _INSERT_TYPES = ("int8", "int8", *("text",) * 7, "bytea", *("text",) * 5)
 _INSERT_VALUES = ", ".join("%b" if each == "bytea" else "%s" for each in _INSERT_TYPES)
@@ -175,11 +179,12 @@ class PostgresTransaction:
         self._gathered = 0
         self._keys: dict[tuple[str, str], tuple[str, RecordRow] | None] = {}
         self._ids: dict[tuple[str, str], bool] = {}
+        self._compared: dict[tuple[str, str], bool | None] = {}
 
     # --- beginning and ending
 
     def begin(self, expected: ExpectedWrites | None) -> None:
-        """Begin, lock the expected chains, and look up the expected keys and ids."""
+        """Begin, lock the expected chains, look up the expected keys and ids, and compare the expected blobs."""
         while not self._try_begin(expected):
             # 3. Release everything.
             debug("ledger", "another process has just created a chain; the transaction starts again")
@@ -201,6 +206,8 @@ class PostgresTransaction:
                 # 1. Lock head rows. The lookups come after it in the pipeline, so they are up to date.
                 locked = run(_LOCK, (tenant, names), prepare=True, binary=True)
                 known = run(_BY_KEYS, (tenant, keys), prepare=True, binary=True) if keys else None
+                digests = list(dict.fromkeys(blob.digest for draft in expected.drafts for blob in draft.blobs))
+                compared = run(_COMPARE_BLOBS, (tenant, digests), prepare=True) if digests else None
                 look_up_ids = bool(ids) and not self._assumes_new_ids
                 taken = run(_TAKEN_IDS, (tenant, ids), prepare=True, binary=True) if look_up_ids else None
             # After the lock: a migration that we waited for may have ended just now.
@@ -216,6 +223,7 @@ class PostgresTransaction:
         self._note_chains(tenant, names, locked.fetchall())
         self._note_keys(tenant, keys, [] if known is None else known.fetchall())
         self._note_ids(tenant, ids, [] if taken is None else taken.fetchall())
+        self._note_compared(tenant, digests, [] if compared is None else compared.fetchall())
         new = [name for name in names if self._chains[tenant, name] is None]
         return not new or self._lock_new_chains(tenant, new)
 
@@ -319,12 +327,12 @@ class PostgresTransaction:
 
     def compare_blobs(self, tenant: str, blobs: Mapping[str, Blob]) -> dict[str, bool]:
         wanted = [digest for digest in blobs if (tenant, digest) not in self._blobs]
-        if not wanted:
-            return {}
-        # The server computes the digests, so that no bytes travel.
-        intact = "encode(sha256(data), 'hex') = digest"
-        query = f"SELECT digest, {intact} FROM aver.blobs WHERE tenant = %s AND digest = ANY(%s)"
-        return dict(self._connection.execute(query, (tenant, wanted)).fetchall())
+        unknown = [digest for digest in wanted if (tenant, digest) not in self._compared]
+        if unknown:
+            found = self._connection.execute(_COMPARE_BLOBS, (tenant, unknown), prepare=True).fetchall()
+            self._note_compared(tenant, unknown, found)
+        answers = {digest: self._compared[tenant, digest] for digest in wanted}
+        return {digest: is_intact for digest, is_intact in answers.items() if is_intact is not None}
 
     def _note_chains(self, tenant: str, names: Sequence[str], rows: Sequence[Any]) -> None:
         self._chains.update(dict.fromkeys(((tenant, name) for name in names), None))
@@ -336,6 +344,11 @@ class PostgresTransaction:
         for chain, *row in rows:
             stored = parse_record_row(row)
             self._keys[tenant, str(stored.columns[_KEY_COLUMN])] = chain, stored
+
+    def _note_compared(self, tenant: str, digests: Sequence[str], rows: Sequence[Any]) -> None:
+        """Note for each of these blobs whether its stored bytes are intact; None if it is not stored."""
+        answers = dict(rows)
+        self._compared.update({(tenant, digest): answers.get(digest) for digest in digests})
 
     def _note_ids(self, tenant: str, ids: Sequence[str], rows: Sequence[Any]) -> None:
         taken = {row[0] for row in rows}
