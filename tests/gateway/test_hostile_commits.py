@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from aver.errors import Refused
 from aver.gateway.calls.upstream import FunctionTools
 from support.acts import Office, open_office
 
@@ -92,3 +93,18 @@ def test_a_call_that_failed_may_be_made_again(office: Office) -> None:
     call(office, session, "CallTool", **inputs)
     assert call(office, session, "CallTool", **inputs)["reason_code"] == "ALLOW"
     assert call(office, session, "CallTool", **inputs)["reason_code"] == "REQUIRE_CONFIRM"
+
+
+def test_a_call_of_which_nobody_knows_whether_it_happened_counts(office: Office) -> None:
+    sent: list[str] = []
+
+    def send(to: str, text: str) -> None:
+        sent.append(to)
+        raise Refused("OUTCOME_UNKNOWN", "no answer came")
+
+    office.gateway.connect("desk", FunctionTools({"send_message": send}))
+    session = office.gateway.open_session(f"Send a message to {BOB}.").session
+    inputs = {"server": "desk", "tool": "send_message", "arguments": {"to": BOB, "text": "hi"}}
+    assert call(office, session, "CallTool", **inputs)["reason_code"] == "OUTCOME_UNKNOWN"
+    assert call(office, session, "CallTool", **inputs)["reason_code"] == "REQUIRE_CONFIRM"
+    assert sent == [BOB]

@@ -123,7 +123,13 @@ def note_result(
 ) -> None:
     """Add the result of an act that was carried out to what the session has read."""
     data = envelope.get("data")
-    if envelope.get("status") != "OK" or not isinstance(data, Mapping):
+    if not isinstance(data, Mapping):
+        return
+    if meaning is not None and envelope.get("reason_code") == "OUTCOME_UNKNOWN":
+        # It may have happened, so it counts as one of the calls that the user asked for.
+        source = build_source(meaning.tool, meaning.call_class, request.inputs["arguments"])
+        memory.add_result(str(data.get("action_id")), source, None)
+    if envelope.get("status") != "OK":
         return
     if meaning is not None and "result" in data:
         source = build_source(meaning.tool, meaning.call_class, request.inputs["arguments"])
