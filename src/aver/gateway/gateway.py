@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
@@ -146,12 +147,14 @@ class Gateway:
         """
         door = door or self.door
         try:
-            return self._act(document, door)
+            with ExitStack() as course:
+                return self._act(document, door, course)
         except AverError as error:
             debug("gateway", "an act could not be answered: %s", error.message)
             return build_envelope("EXECUTOR_UNAVAILABLE", f"nothing was done: {error}")
 
-    def _act(self, document: Any, door: Door) -> dict[str, Any]:
+    def _act(self, document: Any, door: Door, course: ExitStack) -> dict[str, Any]:
+        """Steps 1 to 4. `course` lasts until the act is answered."""
         intent_id, caller = "", ""
         try:
             # 1. Read.
@@ -170,11 +173,11 @@ class Gateway:
             )
             given = read_inputs(call, act.inputs)
             if given.tx_id is not None:
-                return self._commit(call, given, visit)
+                return self._commit(call, given, visit, course)
             request = self._bind(call.intent.name, given.bound or {}, visit)
             # 3. A path that cannot be used is refused before anybody decides.
             shown = self._show(request, new_action_id())
-            previewed = self._preview(request, shown, visit, is_committed=not call.preview_only)
+            previewed = self._preview(request, shown, visit, course, is_committed=not call.preview_only)
         except InvalidCapsule as error:
             refusal = Refused(BAD_REQUEST, f"the act cannot be recorded: {error.message}")
             return self._refuse(refusal, intent_id, caller, door)
@@ -234,7 +237,9 @@ class Gateway:
         home, skills = self.ledger.config.home, self.settings.effects.skills
         return show_act(request, action_id, workspace=self.workspace, home=home, skills=skills)
 
-    def _preview(self, request: BoundRequest, shown: ShownAct, visit: Visit, *, is_committed: bool) -> Previewed:
+    def _preview(
+        self, request: BoundRequest, shown: ShownAct, visit: Visit, course: ExitStack, *, is_committed: bool
+    ) -> Previewed:
         """Have both servers decide, seal it, and answer. `is_committed`: the caller asks for the COMMIT, too."""
         action_id = shown.action.call_id
         begun = begin_preview(request, shown, visit)
@@ -251,7 +256,7 @@ class Gateway:
                 self.ledger,
                 shown.action,
                 annotations=self._annotate(request),
-                meaning=self._judge(request),
+                meaning=self._judge(request, action_id, course),
                 decide=panel.decide,
                 beside_draft=lambda decision, draft: act.build_entries(panel.answer, decision, draft),
                 approvals="use" if is_committed else "find",
@@ -280,7 +285,7 @@ class Gateway:
 
     # --- COMMIT
 
-    def _commit(self, call: IntentCall, given: ActInputs, visit: Visit) -> dict[str, Any]:
+    def _commit(self, call: IntentCall, given: ActInputs, visit: Visit, course: ExitStack) -> dict[str, Any]:
         """Commit an earlier PREVIEW. Raises `Refused` where the tx is not this caller's to commit."""
         now, tx_ttl = self._clock(), self.settings.tx_ttl
         preview = find_preview(self.ledger, str(given.tx_id), call, now=now, tx_ttl=tx_ttl)
@@ -297,7 +302,7 @@ class Gateway:
         if request.sha256 != preview.request_sha256 or not self._needs_evidence(preview):
             # With other inputs than the PREVIEW had, the executor says so: it compares the hash.
             return self._hand_over(preview, request, CommitEvidence.from_preview(preview), visit)
-        return self._renew_and_hand_over(preview, request, visit)
+        return self._renew_and_hand_over(preview, request, visit, course)
 
     def _needs_evidence(self, preview: Preview) -> bool:
         """Whether the shares of a PREVIEW are not enough: too old, of another program, or a person must approve."""
@@ -306,7 +311,9 @@ class Gateway:
         gate = load_gate(self.ledger.config, self.workspace, self.ledger)
         return needs_renewal(preview, gate, now=self._clock(), mac_ttl=self.settings.mac_ttl)
 
-    def _renew_and_hand_over(self, preview: Preview, request: BoundRequest, visit: Visit) -> dict[str, Any]:
+    def _renew_and_hand_over(
+        self, preview: Preview, request: BoundRequest, visit: Visit, course: ExitStack
+    ) -> dict[str, Any]:
         """Decide once more about the same act: for fresh shares, or to use the approval that has come meanwhile."""
         shown = self._show(request, preview.action_id)
         if shown.base != preview.base:
@@ -316,7 +323,7 @@ class Gateway:
             self.ledger,
             shown.action,
             annotations=self._annotate(request),
-            meaning=self._judge(request),
+            meaning=self._judge(request, preview.action_id, course),
             decide=panel.decide,
         )
         evidence = CommitEvidence.collect(panel.answer, answer, is_confirmed=self._is_confirmed(visit))
@@ -363,10 +370,11 @@ class Gateway:
         upstream = self._upstreams.get(request.inputs["server"]) if request.intent_id == TOOL_INTENT else None
         return None if upstream is None else upstream.find_tool(request.inputs["tool"])
 
-    def _judge(self, request: BoundRequest) -> dict[str, Any] | None:
+    def _judge(self, request: BoundRequest, action_id: str, course: ExitStack) -> dict[str, Any] | None:
         """Judge what a request means; None for an intent that calls no tool and says nothing."""
         memory = self._origins.of(request.session)
-        return judge_request(request, self._find_tool(request), memory, self.ledger)
+        course.callback(memory.end_act, action_id)
+        return judge_request(request, action_id, self._find_tool(request), memory, self.ledger)
 
     def _is_confirmed(self, visit: Visit) -> bool:
         """Whether the caller's own word counts as a person's confirmation."""

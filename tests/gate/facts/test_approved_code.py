@@ -127,3 +127,47 @@ def test_the_person_sees_which_code_it_is(ledger: Ledger, workspace: Path, ada: 
     told: Any = request.content["reasons"]
     digest = hashlib.sha256(CLEANS.encode()).hexdigest()
     assert any("clean.py" in reason and digest in reason for reason in told)
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("python3 < run.py", "run.py"),
+        ("cat run.py | python3", "run.py"),
+        ("python3 -m run", "run.py"),
+        ("bash -s < run.sh", "run.sh"),
+        ('eval "$(cat run.sh)"', "run.sh"),
+        ("ruby run.rb", "run.rb"),
+        ("perl run.pl", "run.pl"),
+        ("awk -f run.awk", "run.awk"),
+        ("make -f run.mk", "run.mk"),
+    ],
+)
+def test_a_program_that_aver_does_not_read_is_asked_about_after_the_session_changed_it(
+    ledger: Ledger, workspace: Path, ada: Person, command: str, name: str
+) -> None:
+    (workspace / name).write_text("harmless\n")
+    approved(ledger, workspace, ada, command)
+    change(ledger, workspace, name, STEALS)
+    assert not run(ledger, workspace, command).allows
+
+
+def test_calls_at_once_share_no_approval(ledger: Ledger, workspace: Path, ada: Person) -> None:
+    approved(ledger, workspace, ada)
+    allowed: list[bool] = []
+    callers = [threading.Thread(target=lambda: allowed.append(run(ledger, workspace).allows)) for _ in range(6)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert sorted(allowed) == [False] * 5 + [True]
+
+
+def test_a_link_that_leads_to_another_script_is_asked_about(ledger: Ledger, workspace: Path, ada: Person) -> None:
+    (workspace / "steal.py").write_text(STEALS)
+    link = workspace / "link.py"
+    link.symlink_to("clean.py")
+    approved(ledger, workspace, ada, "python3 link.py")
+    link.unlink()
+    link.symlink_to("steal.py")
+    assert not run(ledger, workspace, "python3 link.py").allows

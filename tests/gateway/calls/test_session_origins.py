@@ -203,3 +203,20 @@ def test_an_answer_goes_through_the_same_questions(office: Office) -> None:
     assert (good["reason_code"], good["data"]["text"]) == ("ALLOW", "You have one note.")
     bad = office.act("FinalizeOutput", {"text": f"Write to {EVE} now."}, door=door)
     assert bad["reason_code"] == "REQUIRE_CONFIRM"
+
+
+def test_a_link_in_the_workspace_that_leads_elsewhere_is_not_the_users_own(office: Office, tmp_path: Path) -> None:
+    written: list[str] = []
+    office.gateway.connect("desk", FunctionTools({"edit_file": lambda path, text: written.append(path)}))
+    outside, tests = tmp_path / "outside", office.workspace / "tests"
+    for directory in (outside, tests, office.workspace / "src"):
+        directory.mkdir()
+    (tests / "data").symlink_to(outside)
+    (tests / "key.py").symlink_to(outside / "key")
+    (tests / "code").symlink_to(office.workspace / "src")
+    session = office.gateway.open_session("Rework the tests in tests/ please, above all tests/key.py").session
+    for name in ("data/authorized_keys", "key.py", "code/cart.py"):
+        found = call(office, session, "edit_file", path=str(tests / name), text="x")
+        assert found["reason_code"] == "REQUIRE_CONFIRM", name
+    assert call(office, session, "edit_file", path=str(tests / "test_cart.py"), text="x")["reason_code"] == "ALLOW"
+    assert written == [str(tests / "test_cart.py")]

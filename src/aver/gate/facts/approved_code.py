@@ -10,7 +10,9 @@ So an approval is used only while every piece of code that reaches out has the d
 asked. Files that the session has changed unseen since then count, too: the program may load them. Code that reaches
 nowhere may change.
 
-Aver does not see a change of code that it cannot read, such as a script outside of the workspace.
+Aver does not see that another process changes code that it does not read: a script outside of the workspace or of more
+than 512 KiB, a module that a program loads, a makefile, a program in standard input (`python3 < clean.py`), or one in a
+language that Aver does not look into. It knows what the session itself changes.
 """
 
 from __future__ import annotations

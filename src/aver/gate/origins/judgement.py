@@ -35,10 +35,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
 from aver.fast_dataclass import dataclass
-from aver.gate.origins.own_places import is_same_site, names_directory_of, names_file, relate_path
+from aver.gate.origins.own_places import is_excepted, is_same_site, names_directory_of, names_file, relate_path
 from aver.gate.origins.plain_text import contains_value, find_addresses, is_address, word_set
 from aver.gate.origins.read_values import ReadRecord, ReadValues, ValuePlace, counts_as_own, list_texts
 from aver.gate.origins.roles import RoledValue, list_values, split_name
+from aver.gate.origins.tool_class import can_mean
 from aver.gate.origins.user_words import UserWords, find_dates
 
 Origin = Literal["named", "linked", "structured", "free_text", "nowhere"]
@@ -75,6 +76,8 @@ class ToolMeaning:
     roles: Mapping[str, str] | None = None
     workspace: str = ""
     """The directory in which the user works; empty where nobody knows it."""
+    elsewhere: frozenset[str] = frozenset()
+    """Paths of the workspace among the arguments that a link leads to another place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +186,14 @@ class _Judge:
 
     def _look_at_target(self, value: str, name: str) -> None:
         self._is_spent = False
+        shown = f"{name} {value[:SHOWN_MAX]!r}"
+        if is_excepted(self._words, relate_path(value, self._meaning.workspace) or value):
+            self._origins.add("structured")
+            self.doubt("TARGET_UNKNOWN", f"{shown}: the user said to leave it alone")
+            return
         origin, is_pointed, is_author = self._find_origin(value, name)
         self._origins.add(origin)
         self._origin_of[value] = origin
-        shown = f"{name} {value[:SHOWN_MAX]!r}"
         if origin == "structured" and is_author:
             self.doubt("AUTHOR", f"{shown} stands only in records that others wrote")
         elif origin == "structured":
@@ -202,14 +209,17 @@ class _Judge:
     def _find_origin(self, value: str, name: str) -> tuple[Origin, bool, bool]:
         """Return the origin of a target, whether the user pointed at its texts, and whether others wrote it."""
         words = self._words
-        inside = relate_path(value, self._meaning.workspace)
+        # A link in the workspace may lead out of it, to a file that the user has not meant.
+        inside = None if value in self._meaning.elsewhere else relate_path(value, self._meaning.workspace)
         if words.names(value) or (inside and names_file(words, inside)):
             self._named.append(value)
             return "named", False, False
         if inside and self._meaning.call_class in ("create", "change") and names_directory_of(words, inside):
             return "linked", False, False
         places = self._read.find_structured(value, name=name, tool=self._meaning.tool)
-        own = [place for place in places if counts_as_own(place, value)]
+        is_author = not any(counts_as_own(place, value) for place in places)
+        # An echo of what the agent gave itself links nothing.
+        own = [place for place in places if counts_as_own(place, value) and not place.record.repeats(value)]
         is_linked = any(self._is_linked(place, value) for place in own)
         # An address can be anyone's, so describing it is not enough.
         is_described = bool(own and words.choices) and not is_address(value)
@@ -220,18 +230,18 @@ class _Judge:
         if (is_linked or is_described) and not self._is_spent:
             return "linked", False, False
         texts = self._read.find_texts(value)
+        told = [place for place in texts if not place.record.repeats(value)]
         if self._meaning.call_class == "fetch" and any(
-            words.names(place.record.author) and self._is_pointed(place.record)
-            for place in texts
-            if place.record.author
+            words.names(place.record.author) and self._is_pointed(place.record) for place in told if place.record.author
         ):
             return "linked", False, False  # `the article that Bob posted`: the user named the author of that text.
         if self._meaning.call_class == "fetch" and any(
-            is_same_site(value, words, place.record.source.arguments) for place in texts
+            place.record.source.call_class == "fetch" and is_same_site(value, words, place.record.source.arguments)
+            for place in told
         ):
             return "linked", False, False  # A page of the site that the user named has this link, as it stands.
         if places:
-            return "structured", False, not own
+            return "structured", False, is_author
         if texts:
             return "free_text", all(self._is_pointed(place.record) for place in texts), False
         return "nowhere", False, False
@@ -344,14 +354,16 @@ class _Judge:
     def _is_further(self, texts: tuple[str, ...]) -> bool:
         """Whether the user's words asked for the earlier calls of this tool, and not for this one as well."""
         call_class, tool = self._meaning.call_class, self._meaning.tool
-        if call_class not in _COUNTED or _REPEATED & set(split_name(tool)):
+        verb = next((word for word in split_name(tool) if can_mean(word, call_class)), "")
+        if call_class not in _COUNTED or (call_class == "create" and verb in _REPEATED):
             return False
-        others = [each for each in self._read.list_alike(tool, call_class) if each != texts]
-        is_again = self._read.is_done(tool, texts)
-        if len(others) + is_again < self._words.count_asked(call_class, tool):
+        counts = self._read.count_alike(tool, call_class, texts)
+        if sum(counts.values()) < self._words.count_asked(call_class, tool):
             return False
-        used = {text for each in others for text in each}
-        return is_again or not self._is_own_thing([value for value in self._values if value.value not in used])
+        used = {text for each in counts if each != texts for text in each}
+        return counts.get(texts, 0) > 0 or not self._is_own_thing(
+            [value for value in self._values if value.value not in used]
+        )
 
     def _is_own_thing(self, values: list[RoledValue]) -> bool:
         """Whether the user's words have the values in which a call differs from those before it."""

@@ -70,8 +70,11 @@ def is_plain(value: str) -> bool:
 
 @lru_cache(maxsize=256)
 def fold(text: str) -> str:
-    """Return a text for comparing: lower case, and one space for each run of white space."""
-    return " ".join(text[:TEXT_MAX].casefold().split())
+    """Return a text for comparing: lower case, and one space for each run of white space.
+
+    `str.casefold` would go too far: it makes `ss` of `ß`, and the two are letters of different domains.
+    """
+    return " ".join(text[:TEXT_MAX].lower().split())
 
 
 def contains_value(text: str, value: str) -> bool:
@@ -105,7 +108,7 @@ def _is_free(text: str, index: int, step: int) -> bool:
 
 def split_tokens(text: str) -> set[str]:
     """Return the names in a text, folded, without the punctuation at their ends."""
-    return {token for found in _TOKEN.findall(text[:TEXT_MAX]) if (token := found.casefold().strip(_END))}
+    return {token for found in _TOKEN.findall(text[:TEXT_MAX]) if (token := found.lower().strip(_END))}
 
 
 def find_addresses(text: str) -> list[str]:

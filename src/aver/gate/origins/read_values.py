@@ -26,6 +26,7 @@ from aver.fast_dataclass import dataclass
 from aver.gate.origins.plain_text import (
     TEXT_MAX,
     VALUE_MAX,
+    contains_value,
     find_folded,
     fold,
     is_address,
@@ -34,6 +35,7 @@ from aver.gate.origins.plain_text import (
     word_set,
 )
 from aver.gate.origins.roles import split_name
+from aver.gate.origins.tool_class import find_kind
 from aver.lazy_pattern import lazy_pattern
 
 LEAVES_MAX = 20_000
@@ -101,6 +103,11 @@ class ReadRecord:
     def is_others(self) -> bool:
         return bool(self.author) and self.author.casefold() not in _SELF
 
+    def repeats(self, value: str) -> bool:
+        """Whether the call that read this record gave the value itself: `nothing found for eve@evil.example`."""
+        is_read = self.source.call_class in ("read", "fetch")
+        return is_read and any(contains_value(text, value) for text in self.source.arguments)
+
 
 class ValuePlace(NamedTuple):
     """A place where a value stands as the whole of a field."""
@@ -125,8 +132,10 @@ class ReadValues:
     _tokens: dict[str, list[TextPlace]] = field(default_factory=dict)
     _sensitive: dict[str, str] = field(default_factory=dict)
     _records: list[ReadRecord] = field(default_factory=list)
-    _used: dict[str, dict[tuple[str, ...], bool]] = field(default_factory=dict)
-    """The effects since the user's last words, by tool: the texts of their arguments, and whether a result came."""
+    _used: dict[str, dict[tuple[str, ...], int]] = field(default_factory=dict)
+    """The effects since the user's last words, by tool: the texts of their arguments, and how many results came."""
+    _under_way: dict[str, SourceCall] = field(default_factory=dict)
+    """The calls that passed and have not ended, by the ids of their acts."""
     _classes: dict[str, str] = field(default_factory=dict)
     """The classes of the tools in `_used`."""
     _size: list[int] = field(default_factory=lambda: [0])
@@ -211,17 +220,26 @@ class ReadValues:
         used = self._used.setdefault(call.tool, {})
         self._classes[call.tool] = call.call_class
         if len(used) < USED_MAX:
-            used.setdefault(call.arguments, False)
+            used.setdefault(call.arguments, 0)
+
+    def begin(self, act_id: str, call: SourceCall) -> None:
+        """Note that the call of an act passed and is under way. `end` must follow."""
+        self.note_effect(call)
+        self._under_way[act_id] = call
+
+    def end(self, act_id: str) -> None:
+        """Note that an act has ended, or is judged anew."""
+        self._under_way.pop(act_id, None)
 
     def _note_result(self, call: SourceCall, result: Any) -> None:
         """Note that an effect was carried out. One that the server has refused with an error uses up nothing."""
         used = self._used.get(call.tool, {})
         if call.arguments not in used:
             return
-        if isinstance(result, dict) and result.get("isError") is True:
+        if not (isinstance(result, dict) and result.get("isError") is True):
+            used[call.arguments] += 1
+        elif not used[call.arguments]:
             del used[call.arguments]
-        else:
-            used[call.arguments] = True
 
     def forget_effects(self) -> None:
         """Begin anew: the user has asked for something else."""
@@ -232,22 +250,22 @@ class ReadValues:
         """Return the texts of each effect of this tool since the user's last words."""
         return tuple(self._used.get(tool, ()))
 
-    def list_alike(self, tool: str, call_class: str) -> tuple[tuple[str, ...], ...]:
-        """Return the texts of each effect of this tool, and of others of its class that end with the same word.
+    def count_alike(self, tool: str, call_class: str, own: tuple[str, ...]) -> dict[tuple[str, ...], int]:
+        """Return how often each effect of this tool, and of others for the same kind of thing, was carried out.
 
-        `create_event` and `schedule_event` make the same thing.
+        Effects are told apart by their texts; `own` are those of the call that is judged. `create_event` and
+        `schedule_event` make the same thing.
         """
-        kind = split_name(tool)[-1:]
-        return tuple(
-            texts
-            for other, effects in self._used.items()
-            if other == tool or (self._classes.get(other) == call_class and split_name(other)[-1:] == kind)
-            for texts in effects
-        )
-
-    def is_done(self, tool: str, texts: tuple[str, ...]) -> bool:
-        """Whether an effect of this tool with exactly these texts was carried out since the user's last words."""
-        return self._used.get(tool, {}).get(texts, False)
+        kind, counts = find_kind(tool), dict[tuple[str, ...], int]()
+        for other, effects in self._used.items():
+            if other == tool or (self._classes.get(other) == call_class and find_kind(other) == kind):
+                for texts, times in effects.items():
+                    # A call that passed and has no result yet counts. If it is of the same tool and texts, it may be
+                    # the PREVIEW of the very one that is judged.
+                    is_this = other == tool and texts == own
+                    counts[texts] = counts.get(texts, 0) + (times if is_this else max(times, 1))
+        at_once = sum(1 for call in self._under_way.values() if (call.tool, call.arguments) == (tool, own))
+        return {**counts, own: counts.get(own, 0) + at_once}
 
     @property
     def records(self) -> list[ReadRecord]:

@@ -31,7 +31,7 @@ is a fetch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import dropwhile, pairwise
 from typing import Any, Literal, get_args
 
@@ -42,6 +42,9 @@ from aver.lazy_pattern import lazy_pattern
 CallClass = Literal["read", "fetch", "send", "share", "pay", "create", "change", "delete"]
 
 CALL_CLASSES: tuple[str, ...] = get_args(CallClass)
+
+PARTS_MAX = 10_000
+"""Parts of a schema that are looked at."""
 
 DESCRIPTION_MAX = 4_000
 """Characters of a description that are read."""
@@ -97,6 +100,18 @@ _MEANINGS_BESIDE: Mapping[str, tuple[frozenset[str], CallClass]] = {
 """Verbs that mean something else beside one of these words. Description and schema do not count here: they are the
 server's own words about what its tool does, and no class becomes less by them."""
 
+_READ_NOUNS = word_set(
+    """status stat info history detail details tree current log logs head tail snapshot screenshot report map sample
+    test match outline trace preview query audit count display watch monitor available allowed diff"""
+)
+"""Verbs of reads that are names of things as well. A verb behind them says what happens to the thing."""
+
+_NEVER_NOUNS = word_set(
+    """delete remove replace write send execute erase destroy purge revoke create modify overwrite insert publish
+    install uninstall append rename pay invoke upload"""
+)
+"""Verbs that are no names of things: at the end of a name they say what the tool does."""
+
 _BEFORE_NOUNS = frozenset({"a", "an", "the", "of"})
 """`retrieve-a-comment` does not comment."""
 
@@ -124,6 +139,25 @@ def find_verb_class(word: str, beside: Iterable[str] = ()) -> CallClass | None:
 def can_mean(word: str, call_class: str) -> bool:
     """Whether a verb is of a class in one of its meanings."""
     return find_verb_class(word) == call_class or _MEANINGS_BESIDE.get(word, ((), None))[1] == call_class
+
+
+KIND_MIN = 3
+"""Letters of a word that says what kind of thing a tool is about. `v2` says nothing."""
+
+
+def list_kinds(tool: str) -> list[str]:
+    """Return the words of a tool's name that say what kind of thing it is about, the main one last: `event`."""
+    return [word for word in split_name(tool) if find_verb_class(word) is None and len(word) >= KIND_MIN]
+
+
+def find_kind(tool: str) -> str:
+    """Return the kind of thing that a tool is about, in the singular, in whatever place of the name it stands."""
+    # In `send_message` both words are verbs. The one that only says what to do is not the kind.
+    words = list_kinds(tool) or [word for word in split_name(tool) if word not in _DOING] or [tool.lower()]
+    return words[-1].removesuffix("s")
+
+
+_DOING = word_set("send post create add make new put start")
 
 
 def _strip_endings(word: str) -> Iterable[str]:
@@ -156,7 +190,10 @@ def classify_tool(
     verbs = list(dropwhile({*own, *_VERSION_CONTROL}.__contains__, words)) or words
     beside = {*words, *own}
     found = find_verb_class(verbs[0], beside) if verbs else None
-    if found is None:
+    if found == "read" and (verbs[0] in _READ_NOUNS or verbs[-1] in _NEVER_NOUNS):
+        # `status_update` and `search_replace`: the verb comes last.
+        found = max(found, _find_later_verb(verbs, beside) or found, key=_SEVERITY.index)
+    elif found is None:
         found = _weigh_words(_find_later_verb(words, beside), _classify_first_sentence(description), hints)
     if is_trusted and hints.get("readOnlyHint") is True:
         found = "read"
@@ -253,23 +290,63 @@ _PROGRAMS = word_set(
 )
 """Words of arguments that hold a program. Nobody reads what it does."""
 
-_PROGRAM_LANGUAGES = word_set("sql cypher graphql sparql gremlin javascript python bash shell expression")
+_PROGRAM_LANGUAGES = word_set(
+    """sql cypher graphql sparql gremlin javascript python bash shell expression postgres postgresql mysql mariadb
+    sqlite mssql t-sql pl/sql plsql duckdb"""
+)
 _QUERY = frozenset({"query", "queries", "q"})
 
 
 def _takes_program(schema: Mapping[str, Any] | None, description: str) -> bool:
     """Whether an argument is a program, by its name; a query is one where the description names its language."""
-    properties = (schema or {}).get("properties")
-    names = [set(split_name(str(name))) for name in properties] if isinstance(properties, Mapping) else []
-    if any(_PROGRAMS & words for words in names):
-        return True
-    told = {word.strip(".,:;()`'\"").lower() for word in description[:DESCRIPTION_MAX].split()}
-    return any(_QUERY & words for words in names) and not _PROGRAM_LANGUAGES.isdisjoint(told)
+    for name, own in _list_properties(schema):
+        words = set(split_name(name))
+        if _PROGRAMS & words:
+            return True
+        if _QUERY & words:
+            told = f"{description[:DESCRIPTION_MAX]} {str(own.get('description') or '')[:DESCRIPTION_MAX]}".lower()
+            if not _PROGRAM_LANGUAGES.isdisjoint(word.strip(".,:;()`'\"") for word in told.split()):
+                return True
+    return False
 
 
 def _takes_address(schema: Mapping[str, Any] | None) -> bool:
-    properties = (schema or {}).get("properties")
-    return isinstance(properties, Mapping) and any(ADDRESS_WORDS & set(split_name(str(name))) for name in properties)
+    return any(ADDRESS_WORDS & set(split_name(name)) for name, _ in _list_properties(schema))
+
+
+def _list_properties(schema: Mapping[str, Any] | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the names of all arguments with their schemas: also inside of lists and choices, and by reference."""
+    waiting: list[Any] = [schema]
+    referred: set[str] = set()
+    for _ in range(PARTS_MAX):
+        if not waiting:
+            return
+        part = waiting.pop()
+        if isinstance(part, list):
+            waiting += part
+        elif isinstance(part, Mapping):
+            properties = part.get("properties")
+            for name, own in properties.items() if isinstance(properties, Mapping) else ():
+                yield str(name), own if isinstance(own, Mapping) else {}
+                waiting.append(own)
+            waiting += [part[key] for key in _PARTS if key in part]
+            reference = str(part.get("$ref") or "")
+            # Definitions that nothing refers to take no part: some servers give all of theirs to each tool.
+            if reference.startswith("#/") and reference not in referred:
+                referred.add(reference)
+                waiting.append(_resolve(schema, reference))
+    # Nobody has seen the rest, so it may hold anything.
+    yield "command", {}
+
+
+_PARTS = ("items", "prefixItems", "additionalProperties", "anyOf", "oneOf", "allOf", "if", "then", "else")
+
+
+def _resolve(schema: Any, reference: str) -> Any:
+    """Return the part of a schema that a reference such as `#/$defs/Job` leads to; None where there is none."""
+    for key in reference.removeprefix("#/").split("/"):
+        schema = schema.get(key) if isinstance(schema, Mapping) else None
+    return schema
 
 
 def _read_declared(effects: tuple[str, ...]) -> CallClass:

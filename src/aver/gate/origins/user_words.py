@@ -23,7 +23,7 @@ from functools import lru_cache
 from aver.fast_dataclass import dataclass
 from aver.gate.origins.plain_text import find_folded, fold, is_plain, word_set
 from aver.gate.origins.roles import split_name
-from aver.gate.origins.tool_class import can_mean, find_verb_class
+from aver.gate.origins.tool_class import can_mean, find_verb_class, list_kinds
 from aver.lazy_pattern import lazy_pattern
 
 TURNS_MAX = 50
@@ -79,6 +79,16 @@ _BEFORE_NOUNS = word_set(
 """Words before a noun. `in an email` asks for no mail."""
 
 _NEGATIONS = word_set("not never don't dont doesn't without cannot can't shouldn't won't")
+_FORBIDDING = word_set("not never don't dont without")
+_TELLING = word_set("does did is are was were will would can could has have had")
+_TOUCHING = word_set("touch touching break breaking overwrite overwriting alter altering")
+_ENDS_EXCEPTION = word_set("but only instead just then")
+_EXCEPTION_WORD = lazy_pattern(
+    r"(?P<path>(?:\./)?[\w-][\w.-]*/(?:[\w.@+-]+/)*(?:[\w.@+-]*[\w@+-])?|\.?[\w-]+(?:\.[\w-]+)*\.[a-z0-9]{1,8}\b)"
+    r"|(?P<word>[^\W\d][\w'-]*)|(?P<end>[.!?;](?=\s|$)|\n)|,"
+)
+"""Paths, words, and the ends of sentences, in lower case."""
+
 _CHECK_OUT = "check-out"
 """The imperative `check out` where the user speaks of versions. It asks for no payment."""
 
@@ -152,6 +162,8 @@ class UserWords:
     quoted: tuple[str, ...] = ()
     proper: frozenset[str] = frozenset()
     """Names: words in upper case inside a sentence."""
+    excepted: frozenset[str] = frozenset()
+    """Paths that the user said to leave alone, in lower case, unless a later sentence names them again."""
     choices: int = 0
     """How many targets the words describe instead of naming them: one for `the largest file`, `ANY_NUMBER` for `each
     person who …`, none where they describe nothing."""
@@ -181,6 +193,7 @@ class UserWords:
             numbers=frozenset(float(found.replace(",", "")) for found in _NUMBER.findall(whole)),
             quoted=tuple(fold("".join(found)) for found in _QUOTED.findall(whole)),
             proper=frozenset(_find_proper(whole)),
+            excepted=_find_excepted(whole),
             choices=_count_choices(_QUOTED.sub(" ", latest)),
             is_given=True,
         )
@@ -200,7 +213,7 @@ class UserWords:
 
         `ANY_NUMBER` where the words set no limit: `create events for …`, `send a mail to each of them`.
         """
-        plain, kinds, asking = _strip_quotes(self.asking_turn), _list_kinds(tool), self._list_asking(call_class, tool)
+        plain, kinds, asking = _strip_quotes(self.asking_turn), list_kinds(tool), self._list_asking(call_class, tool)
         found = [place for word, place in _find_imperatives(self.asking_turn) if word in asking]
         ends = [*found[1:], len(plain)]
         total = sum(_count_things(plain[start:end], kinds) for start, end in zip(found, ends, strict=True))
@@ -225,7 +238,7 @@ class UserWords:
 
     def mentions_kind(self, tool: str) -> bool:
         """Whether the user's words have the kind of thing that a tool makes, such as `event`."""
-        kinds = _list_kinds(tool)
+        kinds = list_kinds(tool)
         forms = {form for kind in kinds for form in (kind, f"{kind}s", kind.removesuffix("s"))}
         return not kinds or any(find_folded(self.folded, form) >= 0 for form in forms)
 
@@ -263,17 +276,33 @@ class UserWords:
         return any(find_folded(wanted, part) >= 0 for part in (*self.quoted, *self.proper))
 
 
+def _find_excepted(text: str) -> frozenset[str]:
+    """Return the paths behind words that forbid something: `do not change src/pay.py`, `without touching tests/`."""
+    found: set[str] = set()
+    is_forbidden, before = False, ("", "")
+    for match in _EXCEPTION_WORD.finditer(text.lower().replace("’", "'")):
+        word, path = match["word"], match["path"]
+        if path:
+            (found.add if is_forbidden else found.discard)(path.removeprefix("./"))
+        elif match["end"] or word in _ENDS_EXCEPTION or (before[1] == "," and word in _ALL_ASKING):
+            is_forbidden = False
+        # `cart.py does not import tax.py` tells something, and forbids nothing.
+        elif before[1] in _FORBIDDING and before[0] not in _TELLING and (word in _TOUCHING or _is_effect_verb(word)):
+            is_forbidden = True
+        before = (before[1], word or match[0])
+    return frozenset(found)
+
+
+def _is_effect_verb(word: str) -> bool:
+    return find_verb_class(word) not in (None, "read", "fetch")
+
+
 def find_dates(text: str) -> set[tuple[int, int]]:
     """Return month and day of each date in a text."""
     found = {(int(month), int(day)) for month, day in _ISO_DATE.findall(text)}
     found |= {(_MONTHS[month[:3].lower()], int(day)) for month, day in _MONTH_DAY.findall(text)}
     found |= {(_MONTHS[month[:3].lower()], int(day)) for day, month in _DAY_MONTH.findall(text)}
     return {(month, day) for month, day in found if 1 <= month <= 12 and 1 <= day <= 31}
-
-
-def _list_kinds(tool: str) -> list[str]:
-    """Return the words of a tool's name that say what kind of thing it is about, the main one last: `event`."""
-    return [word for word in split_name(tool) if find_verb_class(word) is None and len(word) >= SHORT]
 
 
 def asks_for_something(turn: str) -> bool:

@@ -68,11 +68,12 @@ class CommitEvidence(NamedTuple):
 
 
 def needs_renewal(preview: Preview, gate: Gate, *, now: float, mac_ttl: int) -> bool:
-    """Whether the shares of a PREVIEW are too old, of another program than the gate has now, or about a command."""
+    """Whether the shares of a PREVIEW are too old, of another program than the gate has, or of a command or call."""
     if gate.bundle is None or preview.program_id != name_program(gate):
         return True
-    # The code that a command runs may have changed since the PREVIEW.
-    if preview.intent_id == "RunCommand":
+    # The code that a command runs may have changed since the PREVIEW. And a call that was asked for once may have been
+    # made meanwhile by another PREVIEW, or the user has said something else, or the server has changed the tool.
+    if preview.intent_id in ("RunCommand", "CallTool"):
         return True
     # In either direction: the clock may have been set back.
     return any(abs(now - share["ts"]) >= mac_ttl - 1 for share in preview.shares or ())

@@ -8,6 +8,7 @@ A session whose memory cannot be read has no origins: every call in it has the d
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +16,9 @@ from aver.errors import AverError
 from aver.gate.decide import Gate
 from aver.gate.origins.answer import judge_answer
 from aver.gate.origins.judgement import ToolMeaning, judge_call, passes
+from aver.gate.origins.own_places import relate_path
 from aver.gate.origins.read_values import ReadValues
+from aver.gate.origins.roles import list_values
 from aver.gate.origins.tool_class import classify_tool
 from aver.gate.origins.user_words import UserWords
 from aver.gate.own_tools import find_declaration, read_declaration
@@ -73,13 +76,27 @@ def find_tool_meaning(
         is_trusted=server in gate.trusted,
     )
     roles = {} if own is None else own.roles
-    return ToolMeaning(tool, call_class, schema if isinstance(schema, Mapping) else None, roles, workspace)
+    elsewhere = _find_elsewhere(request.inputs["arguments"], workspace)
+    return ToolMeaning(tool, call_class, schema if isinstance(schema, Mapping) else None, roles, workspace, elsewhere)
+
+
+def _find_elsewhere(arguments: Mapping[str, Any], workspace: str) -> frozenset[str]:
+    """Return the paths of the workspace among the arguments that a link leads to another place."""
+    found = set()
+    for value in list_values(arguments):
+        inside = None if value is None else relate_path(value.value, workspace)
+        if value is not None and inside and os.path.realpath(value.value) != f"{os.path.realpath(workspace)}/{inside}":
+            found.add(value.value)
+    return frozenset(found)
 
 
 def judge_request(
-    request: BoundRequest, meaning: ToolMeaning | None, memory: SessionOrigins, ledger: Ledger
+    request: BoundRequest, action_id: str, meaning: ToolMeaning | None, memory: SessionOrigins, ledger: Ledger
 ) -> dict[str, Any] | None:
-    """Judge the request of a call or an answer; None for all others."""
+    """Judge the request of a call or an answer; None for all others.
+
+    A call that passes counts as under way until `memory.end_act` is called with the act's id.
+    """
     if meaning is None and request.intent_id != ANSWER_INTENT:
         return None
     words, read = UserWords(), ReadValues()
@@ -91,10 +108,12 @@ def judge_request(
             debug("gateway", "the memory of %s cannot be used: %s", request.session, error.message)
         if meaning is not None:
             arguments = request.inputs["arguments"]
+            read.end(action_id)
             found = judge_call(meaning, arguments, words, read)
             if passes(found):
-                # Now, and not when its result comes: calls that are made at once must not all be the largest file.
-                read.note_effect(build_source(meaning.tool, meaning.call_class, arguments))
+                # Now, and not when its result comes: calls that are made at once must not all be the largest file, or
+                # all be the one message that the user asked for.
+                read.begin(action_id, build_source(meaning.tool, meaning.call_class, arguments))
             return found.to_dict()
         return judge_answer(request.inputs["text"], words, read).to_dict()
 
@@ -104,7 +123,13 @@ def note_result(
 ) -> None:
     """Add the result of an act that was carried out to what the session has read."""
     data = envelope.get("data")
-    if envelope.get("status") != "OK" or not isinstance(data, Mapping):
+    if not isinstance(data, Mapping):
+        return
+    if meaning is not None and envelope.get("reason_code") == "OUTCOME_UNKNOWN":
+        # It may have happened, so it counts as one of the calls that the user asked for.
+        source = build_source(meaning.tool, meaning.call_class, request.inputs["arguments"])
+        memory.add_result(str(data.get("action_id")), source, None)
+    if envelope.get("status") != "OK":
         return
     if meaning is not None and "result" in data:
         source = build_source(meaning.tool, meaning.call_class, request.inputs["arguments"])

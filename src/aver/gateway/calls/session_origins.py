@@ -127,6 +127,11 @@ class SessionOrigins:
             self._own.add(action_id)
             self.read.add(source, result)
 
+    def end_act(self, action_id: str) -> None:
+        """Note that an act of this process has ended."""
+        with self.lock:
+            self.read.end(action_id)
+
     def catch_up(self, ledger: Ledger) -> None:
         """Read the records of the session since the last time. Raises `IntegrityError` for one that does not count."""
         with self.lock:
