@@ -65,13 +65,15 @@ def test_new_ledger_is_empty_and_says_what_to_do(page: Any, ledger: Ledger) -> N
         page.get_by_text("Nothing is recorded here yet").wait_for()
         for view in VIEWS:
             go(page, view)
-            if view not in (f"#/c/{MAIN}/3", "#/"):
+            if view in (f"#/s/{MAIN}", f"#/chain/{MAIN}", f"#/c/{MAIN}/3"):
+                page.get_by_role("alert").filter(has_text="here is no").wait_for()
+            elif view != "#/":
                 page.locator(".nothing").first.wait_for()
             draw(page, "empty", view)
         go(page, "#/chains")
         assert page.locator(".nothing code").inner_text() == "aver install claude-code"
         go(page, f"#/chain/{MAIN}")
-        page.get_by_text("There is no chain of this name here").wait_for()
+        page.get_by_text(f"There is no chain {MAIN} in ledger").wait_for()
 
 
 @pytest.mark.parametrize("state", ["refused", "not-live"])

@@ -7,8 +7,8 @@ import { useAnswer } from "./states.tsx";
 import { WholeHex, plural } from "./text.tsx";
 import { FindingCard, adviceOn, describePlace } from "./verdict.tsx";
 
-/** Findings whose record should link to the one before it. */
-const LINKS = ["CHAIN_BREAK", "SEQUENCE_GAP", "GENESIS_INVALID"];
+/** Findings with two hashes: those of one record, or those of a record and the one before it. */
+const HASHED = ["HASH_MISMATCH", "CHAIN_BREAK", "SEQUENCE_GAP", "GENESIS_INVALID"];
 
 /** What the place of a break should have, and what it has. Both are read again from the records. */
 async function readExpected(chain: string, place: number, code: string): Promise<[expected: string, found: string] | null> {
@@ -17,7 +17,7 @@ async function readExpected(chain: string, place: number, code: string): Promise
     const { hash, computedHash } = await ask(place);
     return [hash, computedHash];
   }
-  if (!LINKS.includes(code) || place === 0) return null;
+  if (!HASHED.includes(code) || place === 0) return null;
   const [previous, here] = [await ask(place - 1), await ask(place)];
   return [previous.hash, here.previousHash];
 }
@@ -50,8 +50,9 @@ export function breakHeight(finding: Finding, width: number): number {
   const said = `${finding.code} at ${describePlace(finding.place)}: ${finding.words}`;
   const explained = adviceOn(finding.code);
   const small = lines(`${explained?.meaning ?? ""} ${explained?.advice ?? ""}`.length, SMALL.character);
-  // Below are two hashes with their names, in about 100 characters.
-  return PADDING + WORDS.line * lines(said.length, WORDS.character) + SMALL.line * (small + lines(100, SMALL.character));
+  // Below may be two hashes with their names, in about 100 characters.
+  const below = finding.proof || HASHED.includes(finding.code) ? lines(100, SMALL.character) : 0;
+  return PADDING + WORDS.line * lines(said.length, WORDS.character) + SMALL.line * (small + below);
 }
 
 /** `place` is that of the record which fails; null where the break is beyond the last record. */

@@ -24,18 +24,12 @@ export interface ChartPoint {
   href: string;
 }
 
-/** A line across a chart, such as a threshold. */
-export interface ChartLine {
-  y: number;
-  words: string;
-}
-
 const toX = (x: number) => LEFT + x * (WIDTH - LEFT - 12);
 const toY = (y: number) => TOP + (1 - y) * (HEIGHT - TOP - BOTTOM);
 const TICKS = [0, 0.25, 0.5, 0.75, 1];
 
-/** Points with their intervals, over time. `ends` name the two ends of the time axis. */
-export function PointChart({ points, lines, ends, label }: { points: ChartPoint[]; lines: ChartLine[]; ends: [string, string]; label: string }): JSX.Element {
+/** Points with their intervals, over time, and a line across at each limit. `ends` name the two ends of the time axis. */
+export function PointChart({ points, limits, ends, label }: { points: ChartPoint[]; limits: number[]; ends: [string, string]; label: string }): JSX.Element {
   return (
     <div class="plot-scroll" tabIndex={0} role="region" aria-label="Chart"><svg class="plot" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="group" aria-label={label}>
       <Axes ends={ends} />
@@ -48,12 +42,7 @@ export function PointChart({ points, lines, ends, label }: { points: ChartPoint[
           </g>
         </a>
       ))}
-      {lines.map(({ y, words }) => (
-        <g key={words} class="threshold">
-          <line x1={LEFT} x2={WIDTH - 12} y1={toY(y)} y2={toY(y)} />
-          <text x={WIDTH - 14} y={toY(y) - 4} text-anchor="end">{words}</text>
-        </g>
-      ))}
+      {limits.map((y) => <line key={y} class="limit" x1={LEFT} x2={WIDTH - 12} y1={toY(y)} y2={toY(y)} />)}
     </svg></div>
   );
 }

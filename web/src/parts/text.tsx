@@ -83,7 +83,7 @@ export function Copy({ text, label }: { text: string; label: string }): JSX.Elem
 export function Command({ children }: { children: string }): JSX.Element {
   return (
     <span class="command">
-      <code>{visible(children)}</code> <Copy text={children} label="copy" />
+      <code>{visible(children).split(" ").map((word, at) => <>{at ? " " : ""}<span>{word}</span></>)}</code> <Copy text={children} label="copy" />
     </span>
   );
 }

@@ -16,8 +16,9 @@ import { SortIcon } from "./timeline_icon.tsx";
 import { type TimelineRow, rowHeight } from "./timeline_rows.ts";
 import { useVirtualRows } from "./virtual_rows.ts";
 
-/** Pixels of a row that its text does not have: time, line, icon and padding. */
+/** Pixels of a row that its text does not have: time, line, icon and padding; the card of a break has no icon. */
 const BESIDE_TEXT = 180;
+const BESIDE_BREAK = 124;
 const PHONE_WIDTH = 720;
 
 export interface TimelineProps {
@@ -43,9 +44,8 @@ export function Timeline({ rows, selected, hits, label, onSelect, onOpen }: Time
   }, []);
   const isPhone = typeof window !== "undefined" && window.innerWidth < PHONE_WIDTH;
   const heights = useMemo(() => rows.map((row) => {
-    const inside = width - (isPhone ? 80 : BESIDE_TEXT) - 20 * row.depth;
-    const height = rowHeight(row, inside, isPhone, visible);
-    return row.finding === null ? height : Math.max(height, breakHeight(row.finding, inside));
+    const inside = width - (isPhone ? 80 : row.finding ? BESIDE_BREAK : BESIDE_TEXT) - 20 * row.depth;
+    return row.finding ? breakHeight(row.finding, inside) : rowHeight(row, inside, isPhone, visible);
   }), [rows, width, isPhone]);
   const { rows: shown, total, reveal } = useVirtualRows(heights, () => box.current);
   useEffect(() => {

@@ -14,7 +14,6 @@ import type { Finding } from "../verify/verdict.ts";
 export const ROW_HEIGHT = 36;
 /** Rows are taller where fingers choose them. */
 export const PHONE_ROW_HEIGHT = 56;
-const BREAK_HEIGHT = 160;
 const LINE_HEIGHT = 22;
 /** Lines of a prompt that its band shows. The detail has the whole of a longer one. */
 const PROMPT_LINES_MAX = 14;
@@ -134,9 +133,8 @@ function stepSort({ step }: StoryEntry): RowSort {
   return "note";
 }
 
-/** The height of a row. `width` is that of the text of a prompt, `write` what is written for a text. */
+/** The height of a row that is no break. `width` is that of the text of a prompt, `write` what is written for a text. */
 export function rowHeight(row: TimelineRow, width: number, isPhone: boolean, write: (text: string) => string = (text) => text): number {
-  if (row.sort === "break") return BREAK_HEIGHT;
   if (row.sort !== "prompt") return isPhone ? PHONE_ROW_HEIGHT : ROW_HEIGHT;
   // Lines break at words, so that not every line is full.
   const perLine = Math.max(16, Math.floor((0.85 * width) / CHARACTER_WIDTH));

@@ -198,7 +198,7 @@ function ListedChain({ parts: [chain = "", wanted = ""] }: { parts: string[] }):
         <WholeFindings findings={findings.filter((one) => one.place.sequence === null)} />
       </header>
       {words ? <Problem words={words} retry={() => { asked.current.clear(); if (isLive) fetchPages(0, PAGE); else void readFile(() => true); }} /> : null}
-      {total === 0 && !words && !length ? <Empty command="aver log">{listed ? "There is no record in it." : <>There is no chain of this name here. <a href={link("chains")}>All chains</a></>}</Empty> : null}
+      {total === 0 && !words && !length ? <Empty command="aver log">There is no record in it.</Empty> : null}
       <VirtualRows
         heights={heights}
         label={`Records of ${chain}; j and k move, Enter opens one`}

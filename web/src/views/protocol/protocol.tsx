@@ -126,14 +126,15 @@ const FINDING_WORDS: Record<string, string> = {
 function AuditFinding({ finding, trace, chain }: { finding: JsonObject; trace: Trace; chain: string }): JSX.Element {
   const [code, subject, status] = ["code", "subject", "status"].map((name) => asText(finding.get(name))) as [string, string, string];
   const claim = trace.claims.find((one) => one.id === subject);
+  const event = trace.events.find((one) => one.id === subject);
   const explained = adviceOn(code);
   const sign = status === "failed" ? "✕" : status === "warning" ? "!" : "i";
   return (
     <tr>
       <th scope="row"><span class={`check ${status}`} aria-hidden="true">{sign}</span> <Text>{code}</Text></th>
       <td>
-        <p class="tight"><Text>{status}</Text>, about {claim ? <>the claim “<Text>{claim.text}</Text>”</> : subject ? <strong><Text>{subject}</Text></strong> : <Text>{asText(finding.get("check"))}</Text>} · event <SequenceLink chain={chain} value={finding.get("sequence") ?? null} /></p>
-        <p class="soft tight">{FINDING_WORDS[code] ?? explained?.meaning ?? ""} {status === "note" ? "" : (explained?.advice ?? "")}</p>
+        <p class="tight"><Text>{status}</Text>, about {claim ? <>the claim “<Text>{claim.text}</Text>”</> : event ? <Text>{event.summary}</Text> : subject ? <strong><Text>{subject}</Text></strong> : <Text>{asText(finding.get("check"))}</Text>} · event <SequenceLink chain={chain} value={finding.get("sequence") ?? null} /></p>
+        <p class="soft tight">{code === "CLAIM_UNPROVEN" && !claim ? "What it expects is not met." : <>{FINDING_WORDS[code] ?? explained?.meaning ?? ""} {status === "note" ? "" : (explained?.advice ?? "")}</>}</p>
       </td>
     </tr>
   );

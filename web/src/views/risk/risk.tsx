@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { type ChartLine, type ChartPoint, ChartWithTable, PointChart, ReliabilityChart } from "../../parts/chart.tsx";
+import { type ChartPoint, ChartWithTable, PointChart, ReliabilityChart } from "../../parts/chart.tsx";
 import { Empty, Problem } from "../../parts/states.tsx";
 import { Command, Hex, Text, Time, count, formatTime, plural } from "../../parts/text.tsx";
 import { Left, countRecords, readBlob, readRecords } from "../../records.ts";
@@ -133,12 +133,8 @@ function OverTime({ decisions }: { decisions: RiskDecision[] }): JSX.Element {
     };
   });
   const newest = scored.at(-1);
-  const lines = ([["pass_below", "low risk: the whole interval is below"], ["skip_above", "denied: the whole interval is above"]] as const).flatMap(([name, words]): ChartLine[] => {
-    const value = at(newest?.thresholds, name);
-    const y = onScale(value);
-    return y === null ? [] : [{ y, words: `${words} ${(value as JsonNumber).text}` }];
-  });
   const [pass, skip] = ["pass_below", "skip_above"].map((name) => at(newest?.thresholds, name));
+  const limits = [pass, skip].map((value) => onScale(value ?? null)).filter((y) => y !== null);
   const day = (time: number) => (Number.isFinite(time) ? formatTime(new Date(time)).slice(0, 16).replace("T", " ") : "");
   const rows = [...decisions].reverse();
   return (
@@ -150,8 +146,8 @@ function OverTime({ decisions }: { decisions: RiskDecision[] }): JSX.Element {
           {skip instanceof JsonNumber ? <> An action is denied by its risk if the whole interval is above <Score value={skip} />.</> : points.length ? " No score denies anything by itself." : null}
         </p>
       ) : null}
-      {points.length ? <PointChart points={points} lines={lines} ends={[day(first), day(last)]} label={`${points.length} decisions over time, by risk from 0 to 1. The table below has all of them.`} /> : <p class="strip">No decision has a score: the rules alone decided.</p>}
-      <p class="beside legend"><span class="good">● allowed</span> <span class="warn">■ left to a person</span> <span class="bad">✕ denied</span> A line is the 90 % interval of the score. {scored.length === DRAWN_MAX ? `The chart has the latest ${count(DRAWN_MAX)}.` : ""}</p>
+      {points.length ? <PointChart points={points} limits={limits} ends={[day(first), day(last)]} label={`${points.length} decisions over time, by risk from 0 to 1. The table below has all of them.`} /> : <p class="strip">No decision has a score: the rules alone decided.</p>}
+      <p class="beside legend"><span class="good">● allowed</span> <span class="warn">■ left to a person</span> <span class="bad">✕ denied</span> A line is the 90 % interval of the score. {limits.length ? "Dashes are at the limits named above. " : ""}{scored.length === DRAWN_MAX ? `The chart has the latest ${count(DRAWN_MAX)}.` : ""}</p>
       <div class="scroll">
         <table class="chains decisions">
           <thead><tr><th scope="col">When</th><th scope="col">Decision</th><th scope="col">Action</th><th scope="col" class="at-why">Why</th><th scope="col" class="number">Risk</th><th scope="col" class="number at-interval">90 % interval</th><th scope="col" class="at-class">To the rules</th></tr></thead>

@@ -1142,7 +1142,7 @@ button.textContent = label;
 }
 function Command({ children }) {
 return a("span", {
-class: "command", children: [a("code", { children: visible(children) }), " ", a(Copy, {
+class: "command", children: [a("code", { children: visible(children).split(" ").map((word, at) => a($, { children: [at ? " " : "", a("span", { children: word })] })) }), " ", a(Copy, {
 text: children, label: "copy"
 })]
 });
@@ -9769,7 +9769,7 @@ class: "beside", children: ["Only ", plural$1(names.length, "chain"), " of its s
 });
 }
 // src/parts/break.tsx
-var LINKS = ["CHAIN_BREAK", "SEQUENCE_GAP", "GENESIS_INVALID"];
+var HASHED = ["HASH_MISMATCH", "CHAIN_BREAK", "SEQUENCE_GAP", "GENESIS_INVALID"];
 async function readExpected(chain, place, code) {
 const ask = (at) => connection.ask({
 type: "record", chain, at: { place: at }, keys: pinnedKeys()
@@ -9778,7 +9778,7 @@ if (code === "HASH_MISMATCH") {
 const { hash, computedHash } = await ask(place);
 return [hash, computedHash];
 }
-if (!LINKS.includes(code) || place === 0) return null;
+if (!HASHED.includes(code) || place === 0) return null;
 const [previous, here] = [await ask(place - 1), await ask(place)];
 return [previous.hash, here.previousHash];
 }
@@ -9811,7 +9811,8 @@ const lines = (length, character) => Math.ceil(length / Math.max(16, Math.floor(
 const said = `${finding.code} at ${describePlace(finding.place)}: ${finding.words}`;
 const explained = adviceOn(finding.code);
 const small = lines(`${explained?.meaning ?? ""} ${explained?.advice ?? ""}`.length, SMALL.character);
-return PADDING + WORDS.line * lines(said.length, WORDS.character) + SMALL.line * (small + lines(100, SMALL.character));
+const below = finding.proof || HASHED.includes(finding.code) ? lines(100, SMALL.character) : 0;
+return PADDING + WORDS.line * lines(said.length, WORDS.character) + SMALL.line * (small + below);
 }
 function BreakCard({ chain, finding, place }) {
 return a($, { children: [a("span", {
@@ -10195,9 +10196,7 @@ if (isLive) fetchPages(0, PAGE$2);
 else readFile(() => true);
 }
 }) : null, total === 0 && !words && !length ? a(Empty, {
-command: "aver log", children: listed ? "There is no record in it." : a($, { children: ["There is no chain of this name here. ", a("a", {
-href: link("chains"), children: "All chains"
-})] })
+command: "aver log", children: "There is no record in it."
 }) : null, a(VirtualRows, {
 heights, label: `Records of ${chain}; j and k move, Enter opens one`, isBusy: total === null, handle: (handle) => {
 list.current = handle;
@@ -10333,7 +10332,6 @@ class: "strike", d: "M2 14L14 2"
 }) : null]
 });
 }
-var BREAK_HEIGHT = 160;
 var LINE_HEIGHT = 22;
 var PROMPT_LINES_MAX = 14;
 var CHARACTER_WIDTH = 8.4;
@@ -10418,7 +10416,6 @@ if (step.what === "prompt" || step.what === "answer" || step.what === "unknown" 
 return "note";
 }
 function rowHeight(row, width, isPhone, write = (text) => text) {
-if (row.sort === "break") return BREAK_HEIGHT;
 if (row.sort !== "prompt") return isPhone ? 56 : 36;
 const perLine = Math.max(16, Math.floor(.85 * width / CHARACTER_WIDTH));
 const lines = write(row.entry?.step?.asked ?? "").split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / perLine)), 0);
@@ -10437,6 +10434,7 @@ default: return row.sort === wanted;
 }
 // src/parts/timeline.tsx
 var BESIDE_TEXT = 180;
+var BESIDE_BREAK = 124;
 var PHONE_WIDTH = 720;
 function Timeline({ rows, selected, hits, label, onSelect, onOpen }) {
 const box = T(null);
@@ -10451,9 +10449,8 @@ return () => observer.disconnect();
 }, []);
 const isPhone = typeof window !== "undefined" && window.innerWidth < PHONE_WIDTH;
 const heights = w$2(() => rows.map((row) => {
-const inside = width - (isPhone ? 80 : BESIDE_TEXT) - 20 * row.depth;
-const height = rowHeight(row, inside, isPhone, visible);
-return row.finding === null ? height : Math.max(height, breakHeight(row.finding, inside));
+const inside = width - (isPhone ? 80 : row.finding ? BESIDE_BREAK : BESIDE_TEXT) - 20 * row.depth;
+return row.finding ? breakHeight(row.finding, inside) : rowHeight(row, inside, isPhone, visible);
 }), [rows, width, isPhone]);
 const { rows: shown, total, reveal } = useVirtualRows(heights, () => box.current);
 A$1(() => {
@@ -12686,6 +12683,7 @@ CLAIM_UNPROVEN: "The evidence does not bear it out, or there is none.", CLAIM_DI
 function AuditFinding({ finding, trace, chain }) {
 const [code, subject, status] = ["code", "subject", "status"].map((name) => asText(finding.get(name)));
 const claim = trace.claims.find((one) => one.id === subject);
+const event = trace.events.find((one) => one.id === subject);
 const explained = adviceOn(code);
 const sign = status === "failed" ? "✕" : status === "warning" ? "!" : "i";
 return a("tr", { children: [a("th", {
@@ -12693,11 +12691,11 @@ scope: "row", children: [a("span", {
 class: `check ${status}`, "aria-hidden": "true", children: sign
 }), " ", a(Text, { children: code })]
 }), a("td", { children: [a("p", {
-class: "tight", children: [a(Text, { children: status }), ", about ", claim ? a($, { children: ["the claim “", a(Text, { children: claim.text }), "”"] }) : subject ? a("strong", { children: a(Text, { children: subject }) }) : a(Text, { children: asText(finding.get("check")) }), " · event ", a(SequenceLink, {
+class: "tight", children: [a(Text, { children: status }), ", about ", claim ? a($, { children: ["the claim “", a(Text, { children: claim.text }), "”"] }) : event ? a(Text, { children: event.summary }) : subject ? a("strong", { children: a(Text, { children: subject }) }) : a(Text, { children: asText(finding.get("check")) }), " · event ", a(SequenceLink, {
 chain, value: finding.get("sequence") ?? null
 })]
 }), a("p", {
-class: "soft tight", children: [FINDING_WORDS[code] ?? explained?.meaning ?? "", " ", status === "note" ? "" : explained?.advice ?? ""]
+class: "soft tight", children: code === "CLAIM_UNPROVEN" && !claim ? "What it expects is not met." : a($, { children: [FINDING_WORDS[code] ?? explained?.meaning ?? "", " ", status === "note" ? "" : explained?.advice ?? ""] })
 })] })] });
 }
 function SequenceLink({ chain, value }) {
@@ -12818,7 +12816,7 @@ var TOP = 12;
 var toX = (x) => LEFT + x * (WIDTH - LEFT - 12);
 var toY = (y) => TOP + (1 - y) * 184;
 var TICKS = [0, .25, .5, .75, 1];
-function PointChart({ points, lines, ends, label }) {
+function PointChart({ points, limits, ends, label }) {
 return a("div", {
 class: "plot-scroll", tabIndex: 0, role: "region", "aria-label": "Chart", children: a("svg", {
 class: "plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": label, children: [a(Axes, { ends }), points.map(({ x, y, low, high, sort, words, href }, at) => a("a", {
@@ -12831,13 +12829,9 @@ x: toX(x) - 3.5, y: toY(y) - 3.5, width: "7", height: "7"
 cx: toX(x), cy: toY(y), r: "4"
 })]
 })
-}, at)), lines.map(({ y, words }) => a("g", {
-class: "threshold", children: [a("line", {
-x1: LEFT, x2: WIDTH - 12, y1: toY(y), y2: toY(y)
-}), a("text", {
-x: WIDTH - 14, y: toY(y) - 4, "text-anchor": "end", children: words
-})]
-}, words))]
+}, at)), limits.map((y) => a("line", {
+class: "limit", x1: LEFT, x2: WIDTH - 12, y1: toY(y), y2: toY(y)
+}, y))]
 })
 });
 }
@@ -13041,18 +13035,12 @@ x: last > first && Number.isFinite(time) ? (time - first) / (last - first) : sco
 };
 });
 const newest = scored.at(-1);
-const lines = [["pass_below", "low risk: the whole interval is below"], ["skip_above", "denied: the whole interval is above"]].flatMap(([name, words]) => {
-const value = at(newest?.thresholds, name);
-const y = onScale(value);
-return y === null ? [] : [{
-y, words: `${words} ${value.text}`
-}];
-});
 const [pass, skip] = ["pass_below", "skip_above"].map((name) => at(newest?.thresholds, name));
+const limits = [pass, skip].map((value) => onScale(value ?? null)).filter((y) => y !== null);
 const day = (time) => Number.isFinite(time) ? formatTime(new Date(time)).slice(0, 16).replace("T", " ") : "";
 const rows = [...decisions].reverse();
 return a($, { children: [points.length ? a("p", { children: ["The rules decide, and a score is only one of the things that they see. So a rule can allow an action with a high score, such as a known test, and another can ask a person about one with a low score, such as a deletion: ", a("em", { children: "Why" }), " names the rule.", pass instanceof JsonNumber ? a($, { children: [" To a rule that asks about risk, it is low only if the whole interval is at most ", a(Score, { value: pass }), "; else it is unsure."] }) : null, skip instanceof JsonNumber ? a($, { children: [" An action is denied by its risk if the whole interval is above ", a(Score, { value: skip }), "."] }) : points.length ? " No score denies anything by itself." : null] }) : null, points.length ? a(PointChart, {
-points, lines, ends: [day(first), day(last)], label: `${points.length} decisions over time, by risk from 0 to 1. The table below has all of them.`
+points, limits, ends: [day(first), day(last)], label: `${points.length} decisions over time, by risk from 0 to 1. The table below has all of them.`
 }) : a("p", {
 class: "strip", children: "No decision has a score: the rules alone decided."
 }), a("p", {
@@ -13062,7 +13050,7 @@ class: "good", children: "● allowed"
 class: "warn", children: "■ left to a person"
 }), " ", a("span", {
 class: "bad", children: "✕ denied"
-}), " A line is the 90 % interval of the score. ", scored.length === DRAWN_MAX ? `The chart has the latest ${count$1(DRAWN_MAX)}.` : ""]
+}), " A line is the 90 % interval of the score. ", limits.length ? "Dashes are at the limits named above. " : "", scored.length === DRAWN_MAX ? `The chart has the latest ${count$1(DRAWN_MAX)}.` : ""]
 }), a("div", {
 class: "scroll", children: a("table", {
 class: "chains decisions", children: [a("thead", { children: a("tr", { children: [a("th", {
