@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 import sys
 from pathlib import Path
 from typing import Any
@@ -159,15 +160,17 @@ def test_a_failed_review_says_which_value_was_expected(project: Aver) -> None:
 
 def test_a_command_that_outlives_its_killed_run_is_named(project: Aver) -> None:
     """The run is killed with no chance to end its command. The trace says what is known, and no more."""
-    (project.directory / "shop" / "tests.py").write_text(
-        "import pathlib, time\npathlib.Path('../begun').touch()\ntime.sleep(600)\n"
-    )
+    (project.directory / "shop" / "tests.py").write_text("import time\ntime.sleep(600)\n")
     (project.directory / "task.toml").write_text(task_text())
     started = project.started("protocol", "run", "task.toml", "--workspace", "shop", "--trace", "night")
-    while not (project.directory / "begun").exists():  # Only now the command has read its file, which changes below.
-        pass
-    running = [name for name in os.listdir("/proc") if name.isdecimal()]
-    orphans = [int(name) for name in running if is_running_tests(name, project.directory / "shop")]
+    orphans: list[int] = []
+    while not orphans:  # The start is sealed before the process is there.
+        running = [name for name in os.listdir("/proc") if name.isdecimal()]
+        orphans = [int(name) for name in running if is_running_tests(name, project.directory / "shop")]
+    asleep = 0
+    while asleep < 20:  # It has read its file, which changes below.
+        asleep = asleep + 1 if "\nState:\tS" in Path(f"/proc/{orphans[0]}/status").read_text() else 0
+        time.sleep(0.02)
     started.kill()
     started.communicate()
     try:
