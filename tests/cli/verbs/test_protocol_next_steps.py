@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
