@@ -121,6 +121,7 @@ def run_session(
         loop.tell_wait()
         time.sleep(min(POLL_SECONDS, wait))
         session.catch_up()
+    loop.show_events()  # Others may have ended the trace.
     debug("protocol", "the run of %s ends after %s events in %s", session.trace, loop.count, session.state)
 
 
@@ -181,7 +182,7 @@ class _TraceLoop:
     def run_round(self) -> bool:
         """Give every role one turn. Returns whether anything happened."""
         before = self._session.fold.count
-        self._show_events()  # Others may have said something meanwhile.
+        self.show_events()  # Others may have said something meanwhile.
         refused = False
         for agent, role in self._roles.items():
             if self._session.fold.is_over:
@@ -195,10 +196,10 @@ class _TraceLoop:
             refused |= self._ask(agent, role)
         self._run_unasked_audit()
         deferred = self._run_intents()
-        self._show_events()
+        self.show_events()
         return refused or deferred or self._session.fold.count != before
 
-    def _show_events(self) -> None:
+    def show_events(self) -> None:
         """Tell the watcher every event that it has not got yet, whoever said it."""
         if self._session.fold.count == self._shown:
             return
@@ -236,7 +237,7 @@ class _TraceLoop:
         self._refusals[agent] = 0
         if isinstance(role, CommandRole):
             role.refused = ""
-        self._show_events()
+        self.show_events()
         return False
 
     def _call(self, agent: str, role: RoleFunction, view: View) -> Said | None:
@@ -295,7 +296,7 @@ class _TraceLoop:
         may_grow = not self._runnable.issuperset(calls) and len(calls) < count_beside()
         self._runnable = set(calls)
         if calls and not may_grow:
-            run_calls(self._session, calls, note=self._note_waiting, show=self._show_events)
+            run_calls(self._session, calls, note=self._note_waiting, show=self.show_events)
         return bool(calls) and may_grow
 
     def _find_calls(self) -> list[WaitingCall]:
@@ -321,7 +322,7 @@ class _TraceLoop:
         except EventRefused:
             if not self._session.fold.is_over:  # Else another run has audited at the same time.
                 raise
-        self._show_events()
+        self.show_events()
 
     def _run_unasked_audit(self) -> None:
         """Audit, if an auditor's key is here and the caller named no function for it."""
