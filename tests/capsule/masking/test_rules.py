@@ -254,7 +254,7 @@ def test_ordinary_texts_stay() -> None:
     assert masked == {}, f"{len(masked)} of {len(BENIGN)}"
 
 
-COMMANDS = Path("/work/shared/data/commands")
+COMMANDS = Path(__file__).parents[4] / "shared" / "data" / "commands"
 OVER_MASKED_MAX = 0.004
 """Of real commands, at most this share is masked. Those that are contain passwords of exercises and examples."""
 

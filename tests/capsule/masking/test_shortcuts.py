@@ -24,7 +24,7 @@ from aver.capsule.masking.mask import mask, mask_draft
 from support.strategies import capsules, json_values
 
 SECTIONS = ["trigger", "context", "reasoning", "execution", "outcome"]
-COMMANDS = Path("/work/shared/data/commands")
+COMMANDS = Path(__file__).parents[4] / "shared" / "data" / "commands"
 
 
 @contextmanager
