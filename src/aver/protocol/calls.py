@@ -117,7 +117,7 @@ def build_action(session: ProtocolSession, agent: str, call: CallDescription, in
 
 
 def find_risk(effects: Effects | None) -> str:
-    """Return the class of risk of what an action does. What is unclear or outside the workspace is at least `high`."""
+    """Return the class of risk of an action. An effect that is unclear or outside the workspace is at least `high`."""
     if effects is None:
         return derive_risk(None)
     outside = any(effect.where not in _INSIDE for effect in effects.effects)
