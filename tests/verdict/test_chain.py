@@ -40,14 +40,20 @@ CHAIN = make_chain()
 
 
 def judged(records: list[Sealed], **options: Any) -> Verdict:
+    """Judge records one by one, and with their signatures verified ahead: both must come to the same verdict."""
     level: Level = options.pop("level", "signature")
     rules = Rules(
         options.pop("ring", Ring.pin(KEYS)), level, options.pop("require_pq", False), options.pop("retired", {})
     )
-    judge = ChainJudge(rules, chain="demo.a", identity=IDENTITY, **options)
-    for record in records:
-        judge.judge(record)
-    return conclude("chain", judge.finish(), level=level)
+    verdicts = []
+    for ahead in ([], records):
+        judge = ChainJudge(rules, chain="demo.a", identity=IDENTITY, **options)
+        judge.verify_ahead(ahead)
+        for record in records:
+            judge.judge(record)
+        verdicts.append(conclude("chain", judge.finish(), level=level))
+    assert verdicts[0] == verdicts[1]
+    return verdicts[0]
 
 
 def with_seal(record: Sealed, **changes: Any) -> Sealed:
@@ -470,3 +476,21 @@ def test_what_the_strict_reader_finds_too_deep_is_no_record(depth: int, passes: 
     judge = ChainJudge(Rules(Ring.pin([signer.public])))
     judge.judge(record)
     assert [finding.code for finding in judge.tally.findings] == ([] if passes else ["SCHEMA_INVALID"])
+
+
+@pytest.mark.parametrize("hash_", ["", "\ud800", "ü" * 64, "g" * 64, CHAIN[2].hash.upper(), CHAIN[0].hash])
+@pytest.mark.parametrize("signature", ["", "\ud800", "zz", CHAIN[0].signature, CHAIN[2].signature.upper()])
+def test_verifying_ahead_takes_any_seal(hash_: str, signature: str) -> None:
+    verdict = judged(replaced(2, with_seal(CHAIN[2], hash=hash_, signature=signature)))
+    assert verdict.status == "failed"
+    assert verdict.first_bad is not None
+    assert verdict.first_bad.place.sequence == 2
+
+
+def test_a_signature_verified_ahead_counts_for_no_other_hash_or_key() -> None:
+    judge = ChainJudge(Rules(Ring.pin(KEYS)), chain="demo.a", identity=IDENTITY)
+    judge.verify_ahead(CHAIN[:1])
+    judge.judge(with_seal(CHAIN[0], signature=CHAIN[2].signature))
+    judge.judge(with_seal(CHAIN[1], signature=CHAIN[0].signature))
+    judge.judge(with_seal(CHAIN[2], signed_by=HYBRID.fingerprint))
+    assert [finding.code for finding in judge.tally.findings] == ["SIG_INVALID"] * 3

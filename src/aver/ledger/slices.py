@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -20,6 +21,7 @@ from aver.ledger.imports.source import OLD_IMPORT, read_digits
 from aver.ledger.key_history import KeyHistory
 from aver.ledger.stores.protocol import ChainRow
 from aver.verdict import ChainJudge, Finding, Place, Retirement, Rules, Tally
+from aver.verdict.chain import JUDGED_TOGETHER
 from aver.verdict.examiner import ChainFollower, guard, read_chain_identity
 from aver.verdict.parallel import judge_pieces
 from aver.verdict.record import column_values, imported_column_values
@@ -132,20 +134,25 @@ def judge_slice(
     try:
         with ledger.store.read_rows(row, begin, end) as stored:
             expected = begin
-            for sequence, sealed, columns, tenant in stored:
-                if expected < sequence:  # A gap is one finding, however long it is.
-                    judge.missing(int(sequence) - expected)
-                    expected = int(sequence)
-                content = judge.judge(sealed, columns)
-                # The row itself, which the chain's judge does not see: its place, its tenant, its blobs.
-                if type(sequence) is not int or sequence != expected or tenant != row.tenant:
-                    _report_misplaced(row, sequence, tenant, expected, judge.tally)
-                if content is not None and sealed.canonical.find(b'"blob":{') >= 0:
-                    _check_blobs(ledger, content, sealed.canonical, Place(row.name, expected), judge.tally)
-                if follower is not None and content is not None:
-                    sealed.keep_content(content)
-                    follower.take(sealed)
-                expected += 1
+            while together := list(islice(stored, JUDGED_TOGETHER)):
+                judge.verify_ahead(each.sealed for each in together)
+                readable = []
+                for sequence, sealed, columns, tenant in together:
+                    if expected < sequence:  # A gap is one finding, however long it is.
+                        judge.missing(int(sequence) - expected)
+                        expected = int(sequence)
+                    content = judge.judge(sealed, columns)
+                    # The row itself, which the chain's judge does not see: its place, its tenant, its blobs.
+                    if type(sequence) is not int or sequence != expected or tenant != row.tenant:
+                        _report_misplaced(row, sequence, tenant, expected, judge.tally)
+                    if content is not None:
+                        if sealed.canonical.find(b'"blob":{') >= 0:
+                            _check_blobs(ledger, content, sealed.canonical, Place(row.name, expected), judge.tally)
+                        sealed.keep_content(content)
+                        readable.append(sealed)
+                    expected += 1
+                if follower is not None:
+                    follower.take(readable)
             if expected < end:
                 judge.missing(end - expected)
     except StoreDamaged as error:

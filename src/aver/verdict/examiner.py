@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Protocol
 
 from aver.capsule.aver_block import read_block
@@ -29,7 +30,7 @@ from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, NotFound, Unavailable, find_machine_fault
 from aver.fast_dataclass import dataclass
 from aver.log import debug
-from aver.verdict.chain import ChainJudge, Rules
+from aver.verdict.chain import JUDGED_TOGETHER, ChainJudge, Rules
 from aver.verdict.verdict import Finding, Place, Tally
 
 RUN_CHECKS = ("receipts", "parents", "sealed", "gates", "proof")
@@ -110,7 +111,8 @@ class ExaminedChain:
 class ChainFollower(Protocol):
     """Takes the records of one chain, in order, while they are judged. It raises nothing, whatever they hold."""
 
-    def take(self, record: Sealed) -> None: ...
+    def take(self, records: Sequence[Sealed]) -> None:
+        """Take the next records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,9 +242,15 @@ class ValidRecords:
 
     def read(self, chain: str, start: int = 0, stop: int | None = None) -> Iterator[Sealed]:
         name = self._stored_name(chain)
-        for record in self._reader.read(name, start, stop):
-            if name not in self._doubtful or self._holds(record, name):
-                yield record
+        records = iter(self._reader.read(name, start, stop))
+        if name not in self._doubtful:
+            yield from records
+            return
+        while together := list(islice(records, JUDGED_TOGETHER)):
+            self._take_judge(name).verify_ahead(together)
+            for record in together:
+                if self._holds(record, name):
+                    yield record
 
     def get(self, reference: str) -> Sealed | None:
         # Always judged: a lookup by hash may find a record of a chain that was not verified.
@@ -265,10 +273,13 @@ class ValidRecords:
             raise NotFound(f"the chain {chain} is not here")
         return name
 
-    def _holds(self, record: Sealed, chain: str | None) -> bool:
+    def _take_judge(self, chain: str | None) -> ChainJudge:
         if self._judge is None or self._judge[0] != chain:
             self._judge = chain, ChainJudge(self._rules, chain=chain, start=None)
-        judge = self._judge[1]
+        return self._judge[1]
+
+    def _holds(self, record: Sealed, chain: str | None) -> bool:
+        judge = self._take_judge(chain)
         content = judge.judge_alone(record)
         if content is not None:
             record.keep_content(content)

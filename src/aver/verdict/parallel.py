@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from itertools import islice
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Generic, NamedTuple, Self, TypeVar
@@ -29,7 +30,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
 from aver.log import debug
-from aver.verdict.chain import REST_UNREAD, UNREADABLE_MAX, ChainJudge, Rules
+from aver.verdict.chain import JUDGED_TOGETHER, REST_UNREAD, UNREADABLE_MAX, ChainJudge, Rules
 from aver.verdict.verdict import Finding, Place, Tally
 
 CHAIN_PARALLEL_FROM = 4_000
@@ -296,8 +297,11 @@ def _new_judge(rules: Rules, chain: str, identity: Mapping[str, str], start: int
 
 def _judge_record_slice(rules: Rules, chain: str, identity: Mapping[str, str], piece: _RecordSlice) -> Tally:
     judge = _new_judge(rules, chain, identity, piece.start, piece.previous)
-    for record in piece.records:
-        judge.judge(Sealed(*record, chain=chain))
+    records = (Sealed(*record, chain=chain) for record in piece.records)
+    while together := list(islice(records, JUDGED_TOGETHER)):
+        judge.verify_ahead(together)
+        for record in together:
+            judge.judge(record)
     return judge.finish()
 
 

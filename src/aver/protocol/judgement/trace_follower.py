@@ -7,6 +7,8 @@ from its beginning, and reports what is wrong.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from aver.capsule.sealed import Sealed
 from aver.errors import find_machine_fault
 from aver.log import debug
@@ -17,9 +19,6 @@ from aver.protocol.statements import TracePlace
 from aver.protocol.trace import ProtocolTrace
 from aver.verdict import Rules
 
-TAKEN_TOGETHER = 32
-"""Records that are folded in one go. Between two signatures, the processor's caches hold little of the fold."""
-
 
 class TraceFollower:
     """Folds a trace record by record."""
@@ -28,33 +27,24 @@ class TraceFollower:
         place = TracePlace(ledger, tenant, chain)
         self._judge: TraceJudge | None = TraceJudge(place, chain.partition(".")[2], rules.ring, roles=rules.roles)
         self._rulings: list[tuple[Event, str]] = []
-        self._waiting: list[Sealed] = []
         self._is_done = False
 
     @property
     def judge(self) -> TraceJudge | None:
         """The judge that has taken `judge.count` records of those given; None if it could not go on."""
-        self._fold()
         return self._judge
 
     @property
     def rulings(self) -> list[tuple[Event, str]]:
         """The rulings of people, each with the digest of its dispute as it stood before."""
-        self._fold()
         return self._rulings
 
-    def take(self, record: Sealed) -> None:
-        self._waiting.append(record)
-        if len(self._waiting) == TAKEN_TOGETHER:
-            self._fold()
-
-    def _fold(self) -> None:
-        """Fold the records that wait, up to the end of the audit or the first that does not hold."""
-        waiting, self._waiting = self._waiting, []
+    def take(self, records: Sequence[Sealed]) -> None:
+        """Fold the next records, up to the end of the audit or the first that does not hold."""
         if self._is_done or self._judge is None:
             return
         try:
-            self._is_done = not all(self._go_on(self._judge, record) for record in waiting)
+            self._is_done = not all(self._go_on(self._judge, record) for record in records)
         except Exception as error:  # A hostile record must not end the verification.
             if (fault := find_machine_fault(error)) is not None:
                 raise fault from error
