@@ -75,7 +75,10 @@ def test_a_handle_goes_back_into_a_file_as_the_secret(office: Office) -> None:
 
 @pytest.mark.parametrize(
     ("name", "text", "secret"),
-    [(".env", "PIN=4711 zebra\nDOOR=open sesame\n", "PIN=4711 zebra"), ("a.txt", "password = hunter2xyz\n", "hunter2xyz")],
+    [
+        (".env", "PIN=4711 zebra\nDOOR=open sesame\n", "PIN=4711 zebra"),
+        ("a.txt", "password = hunter2xyz\n", "hunter2xyz"),
+    ],
 )
 def test_a_secret_that_went_back_cannot_be_read_from_its_new_place(
     office: Office, name: str, text: str, secret: str

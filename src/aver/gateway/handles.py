@@ -56,7 +56,8 @@ thousand made-up keys must not keep a gateway busy, nor push the handles of othe
 TOO_MANY = "[masked:many]"
 
 WRITTEN_MAX = 1000
-"""Most texts that went back into files and are remembered. With more, no value goes back: a forgotten one would show."""
+"""Most texts that went back into files and are remembered. With more, no value goes back: a forgotten one would
+show."""
 
 WRITTEN_TEXT_MIN, WRITTEN_LINE_MIN = 4, 8
 """Fewest characters of a value, and of a line of a value, that are remembered. Shorter ones are in every text."""

@@ -214,7 +214,7 @@ def test_few_addresses_of_a_host_are_tried(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     "domain",
     [
-        *("127.1", "0x7f000001", "2130706433", "017700000001", "0177.0.0.1", "127.0.0.1.", "localhost.", "0", "1.2.3.4.5"),
+        *("127.1", "0x7f000001", "2130706433", "017700000001", "0177.0.0.1", "127.0.0.1.", "localhost.", "0"),
         *("[::1]", "::1", "a@b.example", "b.example/x", "b.example%2f", "b.example#x", "b.example?x", "b.example\\x"),
         *("b.example:0", "b.example:65536", "b.example:+443", "b.example:443:1", "b.example:\u0661", "b\u3002example"),
         *("b.example\r\nX: 1", "b.example ", "\uff4cocalhost", "b..example", "-b.example", "", "b.example\0"),
