@@ -12,7 +12,7 @@ import pytest
 from aver.errors import Refused
 from aver.gateway.acts.visit import Door
 from aver.gateway.executor.executor import EffectDone, EffectOrder
-from aver.gateway.handles import HANDLE_SECONDS, HANDLES_MAX, SECRETS_MAX, TOO_MANY, HandleStore
+from aver.gateway.handles import HANDLE_SECONDS, HANDLES_MAX, SECRETS_MAX, TOO_MANY, WRITTEN_MAX, HandleStore
 from support.acts import Office, open_office
 
 KEY = "AKIA" + "IOSFODNN7EXAMPLE"
@@ -71,6 +71,48 @@ def test_a_handle_goes_back_into_a_file_as_the_secret(office: Office) -> None:
     for chain in office.ledger.chains():
         assert all(KEY.encode() not in record.canonical for record in office.ledger.read(chain))
     assert office.ledger.verify().status == "verified"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "secret"),
+    [
+        (".env", "PIN=4711 zebra\nDOOR=open sesame\n", "PIN=4711 zebra"),
+        ("a.txt", "password = hunter2xyz\n", "hunter2xyz"),
+    ],
+)
+def test_a_secret_that_went_back_cannot_be_read_from_its_new_place(
+    office: Office, name: str, text: str, secret: str
+) -> None:
+    """Neither value has the form of a secret by itself, and the new file has no guarded name."""
+    (office.workspace / name).write_text(text)
+    handle = handle_in(read(office, name)["content"])
+    for content in (f"copy {handle} end", f"{handle}{handle}", f"\ud800{handle}"):
+        done = office.write("copy.txt", content)
+        assert done["reason_code"] in ("ALLOW", "BAD_REQUEST"), done
+        if done["reason_code"] == "ALLOW":
+            assert "sha256" not in done["data"]
+            assert secret in (office.workspace / "copy.txt").read_text("utf-8", "surrogatepass")
+            shown = read(office, "copy.txt")
+            assert secret not in str(shown)
+            assert base64.b64encode(secret.encode()).decode()[:12] not in str(shown)
+            assert "sha256" not in shown
+    # Also for another caller, after the handle has expired, and in part.
+    office.clock.ahead = HANDLE_SECONDS + 1
+    assert secret not in str(read(office, "copy.txt", caller="agent:other"))
+    (office.workspace / "part.txt").write_text(f"one line: {secret}.")
+    assert read(office, "part.txt")["content"].startswith("one line: h_")
+    (office.workspace / "bytes.bin").write_bytes(b"\xff\xfe" + secret.encode())
+    assert read(office, "bytes.bin")["content"].startswith("h_")
+    records = b"".join(record.canonical for record in office.ledger.read("gateway.s1"))
+    assert secret.encode() not in records
+
+
+def test_the_digest_of_a_secret_is_not_told(office: Office) -> None:
+    """By a digest, one can try out every short secret."""
+    (office.workspace / ".env").write_text("PIN=4711\n")
+    assert "sha256" not in read(office, ".env")
+    (office.workspace / "a.txt").write_text("password = hunter2xyz\n")
+    assert "sha256" not in read(office, "a.txt")
 
 
 @pytest.mark.parametrize(
@@ -248,6 +290,15 @@ class TestStore:
         assert "MIIE" not in covered
         assert covered.count("of ada\n") == count
         assert store.restore(covered, session="s", caller="c") == text
+
+    def test_too_many_secrets_do_not_go_back(self) -> None:
+        store, whose = HandleStore(), {"session": "s", "caller": "c"}
+        for number in range(WRITTEN_MAX):
+            store.restore(store.hold(f"value number {number}", label="x", **whose), **whose)
+        with pytest.raises(Refused) as caught:
+            store.restore(store.hold("one more value", label="x", **whose), **whose)
+        assert caught.value.code == "HIGH_HANDLE_BLOCKED"
+        assert store.cover("value number 0", label="x", **whose).startswith("h_")
 
     def test_an_expired_handle_is_still_one(self) -> None:
         now = [0.0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -60,6 +60,10 @@ class WebServer:
         self.requests: list[tuple[str, str, dict[str, str], bytes]] = []
         self.drops: set[str] = set()
         """Paths after whose request the connection ends without an answer."""
+        self.raw: dict[str, bytes] = {}
+        """Paths whose answers are these bytes."""
+        self.pours: set[str] = set()
+        """Paths whose answers are small pieces without an end."""
 
 
 @contextmanager
@@ -75,6 +79,17 @@ def serve_web(certificate: Path) -> Iterator[WebServer]:
             if self.path in web.drops:
                 self.close_connection = True
                 self.connection.close()
+                return
+            if self.path in web.raw:
+                self.close_connection = True
+                self.wfile.write(web.raw[self.path])
+                return
+            if self.path in web.pours:
+                self.close_connection = True
+                self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
+                with suppress(OSError):
+                    while True:
+                        self.wfile.write(b"a piece\n")
                 return
             status, headers, content = web.answers.get(self.path, (404, {}, b"nothing here"))
             self.send_response(status)

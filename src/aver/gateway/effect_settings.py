@@ -135,8 +135,11 @@ def _read_mail(table: Mapping[str, Any], where: str) -> MailSettings:
         raise BadInput(f"{where} must have both user and password_env, or neither")
     if "user" in table and not starttls:
         raise BadInput(f"{where}: with user, starttls must be true; else the password would be sent for all to read")
+    host = read_domain(table["host"], f"{where} host")
+    if ":" in host:
+        raise BadInput(f"{where} host must be a name alone", advice=f"write the port as {where} port")
     return MailSettings(
-        host=read_domain(table["host"], f"{where} host"),
+        host=host,
         sender=read_line(table["from"], f"{where} from"),
         port=int_field(table.get("port", SUBMISSION_PORT), f"{where} port", low=1, high=65_535),
         starttls=starttls,

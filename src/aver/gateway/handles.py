@@ -12,6 +12,9 @@ A handle belongs to one session and one caller, and is good for ten minutes. The
 alone: no record and no file has them. An agent can use a handle in one way: in the content of a file that it writes in
 the workspace, where the executor puts the secret back. A handle in any other input, also inside of a text, is
 `HIGH_HANDLE_BLOCKED`. `Declassify` gives the value out, after a person has approved that very handle and purpose.
+
+A value that went back into a file is remembered as long as the gateway lives. It gets a handle wherever an answer has
+it, also where it has no form of a secret: else an agent would write it to a file of its own, and read that.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import base64
 import binascii
 import hmac
 import json
+import re
 import secrets
 import threading
 import time
@@ -51,6 +55,13 @@ thousand made-up keys must not keep a gateway busy, nor push the handles of othe
 
 TOO_MANY = "[masked:many]"
 
+WRITTEN_MAX = 1000
+"""Most texts that went back into files and are remembered. With more, no value goes back: a forgotten one would
+show."""
+
+WRITTEN_TEXT_MIN, WRITTEN_LINE_MIN = 4, 8
+"""Fewest characters of a value, and of a line of a value, that are remembered. Shorter ones are in every text."""
+
 # Looks ahead, so that it also finds a handle right after another `h_`.
 _HANDLE = lazy_pattern(rf"(?=(h_[A-Za-z0-9_-]{{{RANDOM_DIGITS + MARK_DIGITS}}}))")
 _MASKED = lazy_pattern(r"\[masked:[a-z0-9_-]+\]")
@@ -80,6 +91,8 @@ class HandleStore:
         self._clock = clock
         self._key = secrets.token_bytes(32)
         self._held: dict[str, HeldValue] = {}
+        self._written: set[str] = set()
+        """The values that went back into files, and their longer lines."""
         self._lock = threading.Lock()
 
     def hold(self, value: str, *, session: str, caller: str, label: str) -> str:
@@ -130,15 +143,50 @@ class HandleStore:
         if masked.count > SECRETS_MAX:
             debug("gateway", "an answer has %d secrets: they get no handles", masked.count)
             hold = _hold_nothing
-        return _cover_part(value, masked.value, hold)
+        return self._cover_written(_cover_part(value, masked.value, hold), hold)
+
+    def _cover_written(self, value: Any, hold: Callable[[str], str]) -> Any:
+        """Return a JSON value with handles also for what went back into files."""
+        with self._lock:
+            written = sorted(self._written, key=len, reverse=True)
+        if not written:
+            return value
+        pattern = re.compile("|".join(map(re.escape, written)))
+
+        def cover_text(text: str) -> str:
+            if any(pattern.search(view) for view in _decode_base64(text)):
+                return hold(text)
+            parts, end = list[str](), 0
+            for start, handle in [*self._find_own(text), (len(text), "")]:
+                if start < end:  # It lies in the handle before it.
+                    continue
+                parts += (pattern.sub(lambda match: hold(match[0]), text[end:start]), handle)
+                end = start + len(handle)
+            return "".join(parts)
+
+        return _map_texts(value, cover_text)
 
     def restore(self, text: str, *, session: str, caller: str) -> str:
         """Put the values back into a text that goes to a file of the workspace. Raises `Refused`."""
-        parts, end = list[str](), 0
+        parts, end, values = list[str](), 0, set[str]()
         for start, handle in self._find_own(text):
-            parts += (text[end:start], self.find(handle, session=session, caller=caller).value)
+            value = self.find(handle, session=session, caller=caller).value
+            values.add(value)
+            parts += (text[end:start], value)
             end = start + len(handle)
+        self._remember(values)
         return "".join((*parts, text[end:]))
+
+    def _remember(self, values: set[str]) -> None:
+        """Remember values that go back into a file. Raises `Refused` where there are too many."""
+        lines = {line.strip() for value in values for line in value.splitlines()}
+        texts = {value.strip() for value in values}
+        new = {text for text in texts if len(text) >= WRITTEN_TEXT_MIN}
+        new |= {line for line in lines if len(line) >= WRITTEN_LINE_MIN}
+        with self._lock:
+            if len(self._written | new) > WRITTEN_MAX:
+                raise Refused("HIGH_HANDLE_BLOCKED", f"more than {WRITTEN_MAX} lines of secrets went back into files")
+            self._written |= new
 
     def check_inputs(self, request: BoundRequest, *, can_restore: bool) -> None:
         """Raise `Refused` if an input has a handle where none may stand.
@@ -172,16 +220,29 @@ def _list_texts(value: Any) -> Iterator[str]:
 
 
 def _hides_secret(text: str) -> bool:
-    """Whether a text is base64 as a whole, and a secret is in the bytes, read as text of one or two bytes a letter."""
+    """Whether a text is base64 as a whole, and a secret is in the bytes."""
+    return any(mask_part(view, set()).by_rule for view in _decode_base64(text))
+
+
+def _decode_base64(text: str) -> set[str]:
+    """Return the bytes of a text that is base64 as a whole, read as text of one or two bytes a letter."""
     packed = "".join(text.split())
     if _BASE64.fullmatch(packed) is None:
-        return False
+        return set()
     try:
         data = base64.b64decode(packed)
     except binascii.Error:
-        return False
-    views = {data.decode("utf-8", "replace"), data.replace(b"\0", b"").decode("latin-1")}
-    return any(mask_part(view, set()).by_rule for view in views)
+        return set()
+    return {data.decode("utf-8", "replace"), data.replace(b"\0", b"").decode("latin-1")}
+
+
+def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a JSON value whose texts are changed. Keys of objects are texts, too."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {change(key): _map_texts(each, change) for key, each in value.items()}
+    return [_map_texts(each, change) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def _hold_nothing(secret: str) -> str:

@@ -48,6 +48,9 @@ LINE_MAX = 256
 RECIPIENT_MAX = 320
 """Characters of a recipient: 64 before the `@` and 255 after it, as in RFC 5321."""
 
+LOCAL_PART_MAX = 64
+"""Bytes of an address before the `@`, as in RFC 5321."""
+
 HOST_MAX = 253
 """Characters of a host name, as in RFC 1035."""
 
@@ -74,7 +77,12 @@ _NUMERIC_LABEL = lazy_pattern(r"[0-9]+|0x[0-9a-f]*")
 _IPV4 = lazy_pattern(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?!$)|$)){4}")
 _PORT = lazy_pattern(r"[1-9][0-9]{0,4}")
 _URL_PART = lazy_pattern(r"[!$%&'()*+,./0-9:;=?@A-Z_a-z~\[\]-]+")
-_LOCAL_PART_REFUSED = frozenset(' ,;:<>()[]"\\')
+_RECIPIENT_REFUSED = frozenset(' @,;:<>()[]"\\')
+_LOCAL_PART_REFUSED = _RECIPIENT_REFUSED | frozenset("%!|")
+"""In an address: `bob%evil.example@example.com` and `evil.example!bob@example.com` lead some servers on to another
+host than the one that is judged, and `|` into a program."""
+_ENCODED_WORD = "=?"
+"""It begins an encoded word (RFC 2047), which programs show, and send, as other characters."""
 _DIGEST = lazy_pattern(r"[0-9a-f]{64}")
 _SKILL = lazy_pattern(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 _TX_ID_MAX = 128
@@ -177,15 +185,27 @@ def read_domain(value: Any, where: str) -> str:
     return domain.removesuffix(HTTPS_PORT)
 
 
+def _fold_width(text: str) -> str:
+    """Return a text as programs compare it: a full-width comma is a comma."""
+    if text.isascii():
+        return text
+    import unicodedata  # Few recipients need it.
+
+    return unicodedata.normalize("NFKC", text)
+
+
 def _read_recipient(value: Any, where: str) -> str:
     """An address, whose host becomes lower case, or a name that has no `@`, such as `#general`."""
     recipient = read_line(value, where, limit=RECIPIENT_MAX)
     local, at, host = recipient.rpartition("@")
-    if not at:
-        local = recipient
-    if not local or "@" in local or not _LOCAL_PART_REFUSED.isdisjoint(local):
+    plain = _fold_width(local if at else recipient)
+    if not plain or not (_LOCAL_PART_REFUSED if at else _RECIPIENT_REFUSED).isdisjoint(plain):
         raise _refuse(f"{where} is not one recipient")
-    return f"{local}@{_read_host(host, where)}" if at else recipient
+    if not at:
+        return recipient
+    if _ENCODED_WORD in plain or len(local.encode("utf-8", "replace")) > LOCAL_PART_MAX or "" in plain.split("."):
+        raise _refuse(f"{where} is not an e-mail address in its usual form")
+    return f"{local}@{_read_host(host, where)}"
 
 
 def _read_url_part(value: Any, where: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import socket
 from collections.abc import Iterator
@@ -148,6 +149,90 @@ def test_a_slow_answer_ends(web: WebServer, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(web_effects, "CONNECT_SECONDS", 600.0)
     web.answers["/a"] = 200, {"Content-Length": "100"}, b"x"
     assert "gave no whole answer" in refused(fetch, web, "a").message
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_an_answer_that_runs_out_of_time_is_never_taken_for_a_whole_one(
+    web: WebServer, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """The server sends little pieces without a length, so that the time ends between two reads."""
+    monkeypatch.setattr(web_effects, "EXCHANGE_SECONDS", 0.3)
+    web.pours.add("/a")
+    assert refused(fetch, web, "a").code == "EFFECT_FAILED"
+    assert refused(post, web, "/a", "x").code == "OUTCOME_UNKNOWN"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nabc\r\n0\r\n\r\n",
+        b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+        b"HTTP/1.1 101 Switching Protocols\r\n\r\n",
+        b"HTTP/1.1 abc\r\n\r\n",
+    ],
+)
+def test_an_answer_that_is_none_leaves_the_outcome_of_a_post_unknown(web: WebServer, raw: bytes) -> None:
+    web.raw["/a"] = raw
+    assert refused(post, web, "/a", "x").code == "OUTCOME_UNKNOWN"
+    assert refused(fetch, web, "a").code == "EFFECT_FAILED"
+
+
+def test_a_redirect_to_a_path_that_is_not_ascii(web: WebServer) -> None:
+    web.raw["/a"] = b"HTTP/1.1 302 Found\r\nLocation: /\xe9\r\nContent-Length: 0\r\n\r\n"
+    assert refused(fetch, web, "a").code == "EFFECT_FAILED"
+
+
+def test_an_answer_that_the_server_packs_is_not_unpacked(web: WebServer) -> None:
+    packed = gzip.compress(b"x" * 1_000_000)
+    web.answers["/a"] = 200, {"Content-Encoding": "gzip"}, packed
+    assert fetch(web, "a").data["size"] == len(packed)
+
+
+def test_proxies_of_the_environment_do_not_count(web: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "HTTP_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    web.answers["/a"] = 200, {}, b"there"
+    assert fetch(web, "a").data["content"] == "there"
+
+
+def test_few_addresses_of_a_host_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = list[Any]()
+
+    class Deaf(socket.socket):
+        def connect(self, address: Any) -> None:
+            tried.append(address)
+            raise TimeoutError
+
+    found = [(2, 1, 6, "", (f"93.184.216.{number}", 443)) for number in range(200)]
+    monkeypatch.setattr("socket.getaddrinfo", lambda *given, **more: found)
+    monkeypatch.setattr("socket.socket", Deaf)
+    refusal = refused(WebEffects().fetch, order("FetchResource", domain="example.com", resource_id="a"))
+    assert refusal.code == "EFFECT_FAILED"
+    assert len(tried) == web_effects.ADDRESSES_MAX
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        *("127.1", "0x7f000001", "2130706433", "017700000001", "0177.0.0.1", "127.0.0.1.", "localhost.", "0"),
+        *("[::1]", "::1", "a@b.example", "b.example/x", "b.example%2f", "b.example#x", "b.example?x", "b.example\\x"),
+        *("b.example:0", "b.example:65536", "b.example:+443", "b.example:443:1", "b.example:\u0661", "b\u3002example"),
+        *("b.example\r\nX: 1", "b.example ", "\uff4cocalhost", "b..example", "-b.example", "", "b.example\0"),
+    ],
+)
+def test_a_domain_in_another_spelling_is_no_domain(domain: str) -> None:
+    with pytest.raises(Refused) as caught:
+        order("FetchResource", domain=domain, resource_id="a")
+    assert caught.value.code == "BAD_REQUEST"
+
+
+@pytest.mark.parametrize("path", ["a b", "a\r\nX: 1", "a\0", "a\u2028", "é", "a#top", "a\\b"])
+def test_a_path_cannot_write_a_header(path: str) -> None:
+    for intent, name in (("FetchResource", "resource_id"), ("PostWebhook", "path")):
+        more = {"body": ""} if intent == "PostWebhook" else {}
+        with pytest.raises(Refused) as caught:
+            order(intent, **{name: "/" + path, "domain": "b.example", **more})
+        assert caught.value.code == "BAD_REQUEST"
 
 
 def test_another_certificate_is_refused(web: WebServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

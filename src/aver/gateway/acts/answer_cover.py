@@ -27,9 +27,16 @@ def cover_answer(
     if request.intent_id == "ReadWorkspaceFile" and isinstance(data.get("content"), str):
         path = os.path.join(workspace, request.inputs["relpath"])
         if "secret" in locate_path(path, None, build_path_roots(workspace, {})).classes:
-            return {**envelope, "data": {**data, "content": handles.hold(data["content"], **whose)}}
+            return {**envelope, "data": _leave_digest_out({**data, "content": handles.hold(data["content"], **whose)})}
     # Ids and digests have no secrets, and must not be taken for one. A summary may repeat the words of a server.
     kept = {name: value for name, value in data.items() if name in ANSWER_IDS}
     rest = {name: value for name, value in data.items() if name not in ANSWER_IDS}
     told = handles.cover({"summary": envelope["summary"], "data": rest}, **whose)
+    if told["data"] != rest:
+        kept = _leave_digest_out(kept)
     return {**envelope, "summary": told["summary"], "data": {**kept, **told["data"]}}
+
+
+def _leave_digest_out(data: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer without the digest of a content that has a secret: by it, one can try short secrets out."""
+    return {name: value for name, value in data.items() if name != "sha256"}

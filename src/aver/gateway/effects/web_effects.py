@@ -41,6 +41,9 @@ ANSWER_MAX = 8 * 1024 * 1024
 
 REDIRECTS_MAX = 5
 
+ADDRESSES_MAX = 8
+"""Most addresses of a host that are tried. A name server can answer with hundreds, none of which takes a connection."""
+
 CHUNK = 64 * 1024
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -151,7 +154,7 @@ class _CheckedConnection(http.client.HTTPSConnection):
     def connect(self) -> None:
         """Connect to the first address that answers. `OSError` is the last address's."""
         error: OSError = OSError("the host has no address")
-        for family, address in self._addresses:
+        for family, address in self._addresses[:ADDRESSES_MAX]:
             plain = socket.socket(family, socket.SOCK_STREAM)
             plain.settimeout(CONNECT_SECONDS)
             try:
@@ -181,14 +184,16 @@ def _exchange(
         connection.close()
         raise Refused(EFFECT_FAILED, f"cannot connect to {domain}: {error}") from error
     # Timeouts of a socket count for single reads. This one ends the whole exchange.
-    tls = connection.sock
-    watch = threading.Timer(EXCHANGE_SECONDS, lambda: _break_off(tls))
-    watch.daemon = True
+    watch = _Watch(connection.sock)
     watch.start()
     try:
         connection.request(method, path, body=body, headers=dict(headers))
-        return _read_answer(connection.getresponse())
-    except (OSError, http.client.HTTPException) as error:
+        answer = _read_answer(connection.getresponse())
+        if watch.is_over:
+            raise TimeoutError(f"it took more than {EXCHANGE_SECONDS:.0f} seconds")
+        return answer
+    # `ValueError`: the library's, for a chunk of negative size or a redirect to a path that is not ASCII.
+    except (OSError, http.client.HTTPException, ValueError) as error:
         code = EFFECT_FAILED if method == "GET" else OUTCOME_UNKNOWN
         raise Refused(code, f"{domain} gave no whole answer: {type(error).__name__}: {str(error)[:160]}") from error
     finally:
@@ -197,6 +202,8 @@ def _exchange(
 
 
 def _read_answer(response: http.client.HTTPResponse) -> HttpAnswer:
+    if response.status < 200:  # It says that the answer is still to come, and the library reads no second one.
+        raise http.client.BadStatusLine(f"status {response.status}, which is no answer yet")
     parts, size = list[bytes](), 0
     while size <= ANSWER_MAX and (chunk := response.read(CHUNK)):
         size += len(chunk)
@@ -210,6 +217,18 @@ def _read_answer(response: http.client.HTTPResponse) -> HttpAnswer:
     return HttpAnswer(response.status, kind, location, body[:ANSWER_MAX], is_cut=len(body) > ANSWER_MAX)
 
 
-def _break_off(tls: socket.socket) -> None:
-    with suppress(OSError):
-        tls.shutdown(socket.SHUT_RDWR)
+class _Watch(threading.Timer):
+    """Ends an exchange whose time is over."""
+
+    def __init__(self, tls: socket.socket) -> None:
+        super().__init__(EXCHANGE_SECONDS, self._break_off)
+        self.daemon = True
+        self.is_over = False
+        self._tls = tls
+
+    def _break_off(self) -> None:
+        self.is_over = True
+        # Not the shutdown of TLS: after that, the other thread would read on without it, and take the end for the
+        # end of the answer.
+        with suppress(OSError):
+            socket.socket.shutdown(self._tls, socket.SHUT_RDWR)

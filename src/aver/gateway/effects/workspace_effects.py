@@ -41,12 +41,16 @@ class WorkspaceEffects:
 
     def write(self, order: EffectOrder) -> EffectDone:
         """Write a file, if it is as it was when the change was shown."""
-        relpath, content, request = order.inputs["relpath"], order.inputs["content"], order.request
+        relpath, shown, request = order.inputs["relpath"], order.inputs["content"], order.request
+        content = shown
         if self._handles is not None:
-            content = self._handles.restore(content, session=request.session, caller=request.caller)
+            content = self._handles.restore(shown, session=request.session, caller=request.caller)
         data = content.encode("utf-8", "surrogatepass")
         self._files(order).write(relpath, data, _shown_base(order))
-        return EffectDone(f"wrote {relpath}", {"relpath": relpath, "size": len(data), "sha256": digest_file(data)})
+        told = {"relpath": relpath, "size": len(data)}
+        recorded = {**told, "sha256": digest_file(data)}
+        # The caller gets no digest of a secret that went back: by it, one can try short secrets out.
+        return EffectDone(f"wrote {relpath}", recorded if content == shown else told, recorded=recorded)
 
     def delete(self, order: EffectOrder) -> EffectDone:
         """Delete a file, if it is as it was at the PREVIEW."""

@@ -1,10 +1,10 @@
 """Indicators against a skill: pure functions over the files of a package.
 
-Every file is looked at, also code and binary files, and also inside of base64 and percent encoding.
+Every file is looked at, also code, binary files and archives, in every way of `aver.gateway.skills.readings`.
 
     ioc_domain   a host that the operator lists as an indicator of compromise, or a name below it: never installed
     pipe_shell   a download that is piped into a shell or an interpreter
-    obfuscation  code that is decoded and run, or a long run of base64
+    obfuscation  code that is decoded and run, a long run of base64, or an archive that cannot be looked at whole
     install      further software that the skill would install
     secret       a path where secrets lie
 
@@ -13,13 +13,11 @@ The first sort blocks the skill (`IOC_BLOCKED`). The others are shown to the per
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
-from urllib.parse import unquote_to_bytes
 
+from aver.gateway.skills.readings import Reading, TooMuch, fold_text, read_all_ways
 from aver.lazy_pattern import lazy_pattern
 
 IOC_DOMAIN = "ioc_domain"
@@ -27,12 +25,7 @@ IOC_DOMAIN = "ioc_domain"
 FOUND_MAX = 100
 """Most findings about one package. A person reads no more."""
 
-ENCODED_MAX = 1024 * 1024
-"""Most characters of one run of base64 that are decoded."""
-
-_BASE64_RUN = lazy_pattern(r"[A-Za-z0-9+/_-]{24,}={0,2}")
 _LONG_BASE64 = lazy_pattern(r"[A-Za-z0-9+/]{120,}={0,2}")
-_DEFANGED_DOT = lazy_pattern(r"\s?[\[({]\s?(?:\.|dot)\s?[\])}]\s?", re.IGNORECASE)
 
 _SIGNS = {
     "pipe_shell": lazy_pattern(
@@ -65,40 +58,58 @@ class Indicator(NamedTuple):
 
 def find_indicators(files: Mapping[str, bytes], ioc_domains: frozenset[str]) -> list[Indicator]:
     """Look at every file of a package. Indicators of compromise come first."""
-    hosts = [(domain, _build_host_pattern(domain)) for domain in sorted(ioc_domains)]
+    hosts = [_Host(domain) for domain in sorted(ioc_domains)]
     blocked, doubtful = list[Indicator](), list[Indicator]()
     for path, data in files.items():
-        views = list(_show_text(path.encode() + b"\n" + data))
-        for domain, pattern in hosts:
-            if any(pattern.search(text) for text in views):
-                blocked.append(Indicator(IOC_DOMAIN, path, domain))
+        readings, is_whole = _read_file(path, data)
+        lower = [Reading(each.text.lower(), each.is_binary) for each in readings]
+        blocked += [Indicator(IOC_DOMAIN, path, host.domain) for host in hosts if any(map(host.is_in, lower))]
+        signed = [each.text for number, each in enumerate(readings) if number == 0 or not each.is_binary]
         for sort, sign in _SIGNS.items():
-            if match := next((found for text in views if (found := sign.search(text))), None):
+            if match := next((found for text in signed if (found := sign.search(text))), None):
                 doubtful.append(Indicator(sort, path, match[0][:80]))
-        if (run := _LONG_BASE64.search(views[0])) and b"\0" not in data:
+        if (run := _LONG_BASE64.search(readings[0].text)) and b"\0" not in data:
             doubtful.append(Indicator("obfuscation", path, f"{len(run[0])} characters of base64"))
+        if not is_whole:
+            doubtful.append(Indicator("obfuscation", path, "an archive that cannot be looked at whole"))
     return (blocked + doubtful)[:FOUND_MAX]
 
 
-def _build_host_pattern(domain: str) -> re.Pattern[str]:
-    host = re.escape(domain.partition(":")[0])
-    return re.compile(rf"(?<![a-z0-9-]){host}(?![a-z0-9-]|\.[a-z0-9-])", re.IGNORECASE)
+def _read_file(path: str, data: bytes) -> tuple[list[Reading], bool]:
+    """Return the ways to read a file, and its name, and whether these are all."""
+    readings = [Reading(fold_text(path), is_binary=False)]
+    try:
+        for each in read_all_ways(data):
+            readings.append(each)
+    except TooMuch:
+        return readings[1:] + readings[:1], False
+    return readings[1:] + readings[:1], True
 
 
-def _show_text(data: bytes) -> Iterator[str]:
-    """Return the ways in which a file can be read: as it is, without defanging, and decoded one level deep."""
-    text = data.decode("utf-8", "replace")
-    yield text
-    yield _DEFANGED_DOT.sub(".", text)
-    if b"\0" in data:  # Text of two bytes a character, as on Windows.
-        yield data.decode("utf-16-le", "replace")
-        yield data.decode("utf-16-be", "replace")
-        yield data.replace(b"\0", b"").decode("latin-1")
-    if "%" in text:
-        yield unquote_to_bytes(text).decode("utf-8", "replace")
-    for run in _BASE64_RUN.finditer(text):
-        word = run[0][:ENCODED_MAX].rstrip("=").replace("-", "+").replace("_", "/")
-        try:
-            yield base64.b64decode(word[: len(word) // 4 * 4]).decode("utf-8", "replace")
-        except binascii.Error:
-            continue
+class _Host:
+    """A host of the list, in each of its spellings."""
+
+    def __init__(self, domain: str) -> None:
+        self.domain = domain
+        host = domain.partition(":")[0]
+        self._names = {host, fold_text(_show_unicode(host))}
+        names = "|".join(map(re.escape, sorted(self._names)))
+        self._pattern = re.compile(rf"(?<![a-z0-9-])(?:{names})(?![a-z0-9-]|\.[a-z0-9-])")
+
+    def is_in(self, reading: Reading) -> bool:
+        """Whether a reading in lower case names the host.
+
+        Bytes that are no text may have a letter of something else beside the name.
+        """
+        text = reading.text
+        if not any(name in text for name in self._names):
+            return False
+        return reading.is_binary or self._pattern.search(text) is not None
+
+
+def _show_unicode(host: str) -> str:
+    """Return the letters that an ASCII name such as `xn--bcher-kva.example` stands for."""
+    try:
+        return host.encode("ascii").decode("idna")
+    except UnicodeError:
+        return host
