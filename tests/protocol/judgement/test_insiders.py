@@ -9,10 +9,9 @@ import pytest
 
 from aver import Ledger, clock
 from aver.capsule.blobs import Blob
-from aver.errors import BadInput
 from aver.keys import SeedSigner
 from aver.keys.public_key import PublicKey
-from aver.protocol.bounds import Bounds, find_loosened_bound
+from aver.protocol.bounds import Bounds
 from aver.protocol.events import Event
 from aver.protocol.judgement.audit import report_trace
 from aver.protocol.rules.step import EventRefused
@@ -81,14 +80,6 @@ def test_bounds_that_are_tighter_than_the_task_are_no_lie() -> None:
     trace = TraceInMemory()
     give_task(trace, {"objective": "count", "max_tool_calls": 9}, Bounds(tool_calls=2, review_from="low"))
     assert trace.begin().sequence == 0
-
-
-@pytest.mark.parametrize(
-    "task", [{"bounds": []}, {"bounds": {"x": 1}}, {"max_tool_calls": 1, "bounds": {"tool_calls": "1"}}]
-)
-def test_bounds_of_a_task_that_make_no_sense_are_refused(task: dict[str, Any]) -> None:
-    with pytest.raises(BadInput):
-        find_loosened_bound(Bounds(), task)
 
 
 # --- half of a signature
@@ -276,3 +267,37 @@ def test_an_input_that_was_recorded_first_is_no_evidence(trace: StoredTrace) -> 
 def first_bad_claim(trace: StoredTrace, proposal: str, data: bytes) -> bool:
     claim = force_claim(trace, proposal, data)
     return first_bad(trace.verify()) == ("CLAIM_UNPROVEN", CHAIN, claim.sequence)
+
+
+# --- references that are none
+
+
+def start_without_input(trace: StoredTrace, size: Any) -> Event:
+    """Start a call whose input is stored nowhere: its reference has a size that is no whole number."""
+    intent = trace.intend(trace.reach_executing(), arguments={"secretly": "something else"})
+    reference = trace.find_input(intent.id).reference["blob"]
+    payload = {
+        "v": 1,
+        "input": {"blob": {**reference, "size": size}},
+        "workspace": {"revision": None, "change": None},
+        "until": "2026-01-05T09:10:00+00:00",
+    }
+    refs = {"intent": intent.id, "decision": trace.decide(intent.id)}
+    draft = trace.draft("agent:executor", "tool_execution_started", payload, refs)
+    return trace.seal(draft, after="executing")
+
+
+@pytest.mark.parametrize("size", [56.0, 1e300])
+def test_a_start_whose_input_is_no_reference_is_found(trace: StoredTrace, size: Any) -> None:
+    start = start_without_input(trace, size)
+    assert first_bad(trace.verify()) == ("SCHEMA_INVALID", CHAIN, start.sequence)
+
+
+@pytest.mark.parametrize("count", [9.0, 10.0])
+def test_a_report_about_a_fraction_of_a_record_is_found(trace: StoredTrace, count: float) -> None:
+    trace.claim(trace.reach_claiming())
+    trace.conclude()
+    event = end_audit(trace, [])
+    payload = {**event.payload, "head": {**event.payload["head"], "count": count}}
+    lie = trace.seal(event._replace(payload=payload), after="completed")
+    assert first_bad(trace.verify()) == ("SCHEMA_INVALID", CHAIN, lie.sequence)
