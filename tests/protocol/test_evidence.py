@@ -11,7 +11,7 @@ from hypothesis import given
 
 from aver.errors import BadInput, IntegrityError, NotFound
 from aver.fast_dataclass import dataclass
-from aver.protocol import parsed_artifacts
+from aver.protocol import predicates
 from aver.protocol.case_counts import PARSED_MAX, NotCounted
 from aver.protocol.evidence import ITEMS_MAX, EvidenceJudge, EvidenceSource, read_item, require_items
 from support.strategies import json_values
@@ -141,15 +141,15 @@ def test_many_checks_of_one_artifact_parse_it_once(monkeypatch: pytest.MonkeyPat
     def read_json(data: bytes) -> Any:
         parsed.append("json")
         if data == b"no json":
-            raise parsed_artifacts.Unreadable("no")
+            raise predicates.Unreadable("no")
         return [0, 1, 2]
 
     def count(data: bytes) -> Any:
         parsed.append("junit")
         raise NotCounted("not_tests")
 
-    monkeypatch.setattr(parsed_artifacts, "read_json", read_json)
-    monkeypatch.setattr(parsed_artifacts, "COUNTERS", {"junit": count})
+    monkeypatch.setattr(predicates, "read_json", read_json)
+    monkeypatch.setattr(predicates, "COUNTERS", {"junit": count})
     files = {digest(data): data for data in (b"json", b"no json")}
     runs = [(str(number), Ended(outputs=(digest(b"no json"),))) for number in range(50)]
     source = EvidenceSource(files.__getitem__, lambda name: None, lambda name: True)

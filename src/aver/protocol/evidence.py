@@ -28,10 +28,10 @@ from aver.errors import BadInput, IntegrityError, NotFound
 from aver.fast_dataclass import dataclass
 from aver.log import debug
 from aver.protocol.case_counts import PARSED_MAX
-from aver.protocol.parsed_artifacts import ParsedArtifacts
 from aver.protocol.predicates import (
     CheckResult,
     Material,
+    ParsedArtifacts,
     is_known_check,
     judge_check,
     needs_execution,

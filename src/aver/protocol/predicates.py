@@ -26,10 +26,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from aver.capsule.canonical import has_surrogate
-from aver.capsule.json_reader import DuplicateKey, Unreadable
+from aver.capsule.json_reader import DuplicateKey, Unreadable, read_json
 from aver.fast_dataclass import dataclass
-from aver.protocol.case_counts import COUNT_NAMES, PARSED_MAX, NotCounted, decode_text
-from aver.protocol.parsed_artifacts import COUNTERS, ParsedArtifacts
+from aver.protocol.case_counts import (
+    COUNT_NAMES,
+    PARSED_MAX,
+    CaseCounts,
+    NotCounted,
+    count_junit,
+    count_tap,
+    decode_text,
+)
 from aver.text import clip_text
 
 FOUND_MAX = 256
@@ -57,6 +64,49 @@ REASONS: Mapping[str, str] = {
     "no_revision": "the execution did not run in a git workspace",
 }
 """Why a check does not hold, in words for people. Reports have the keys."""
+
+
+COUNTERS: Mapping[str, Callable[[bytes], CaseCounts]] = {"junit": count_junit, "tap": count_tap}
+"""The readers of test reports, by format."""
+
+
+class ParsedArtifacts:
+    """Remembers what was parsed of artifacts, by digest, so that many checks of one artifact parse it once.
+
+    A hostile trace can name one large file in thousands of items of evidence. Of JSON documents only the last one is
+    kept: a document takes many times the memory of its bytes. The caller has compared the bytes with the digest.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, str], CaseCounts | NotCounted] = {}
+        self._unreadable: dict[str, Unreadable] = {}
+        self._document: tuple[str, Any] | None = None
+
+    def count_cases(self, digest: str, form: str, data: bytes) -> CaseCounts:
+        """Count the cases of a test report. Raises `NotCounted`."""
+        found = self._counts.get((digest, form))
+        if found is None:
+            try:
+                found = COUNTERS[form](data)
+            except NotCounted as error:
+                found = error.with_traceback(None)
+            self._counts[digest, form] = found
+        if isinstance(found, NotCounted):
+            raise found
+        return found
+
+    def read_document(self, digest: str, data: bytes) -> Any:
+        """Read a JSON document. Raises `Unreadable`."""
+        if digest in self._unreadable:
+            raise self._unreadable[digest]
+        if self._document is None or self._document[0] != digest:
+            self._document = None  # Two at once would take twice the memory.
+            try:
+                self._document = digest, read_json(data)
+            except Unreadable as error:
+                self._unreadable[digest] = error.with_traceback(None)
+                raise
+        return self._document[1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,7 @@ from aver.keys.algorithms import verify_ed25519
 from aver.protocol.events import OPERATOR
 from aver.protocol.evidence import EvidenceJudge, EvidenceSource
 from aver.protocol.judgement.trace_facts import FindingStatus, GateWord, ProducedArtifact, ReportFinding, TraceFacts
-from aver.protocol.parsed_artifacts import ParsedArtifacts
-from aver.protocol.predicates import CheckResult
+from aver.protocol.predicates import CheckResult, ParsedArtifacts
 from aver.protocol.rules.work import needs_review
 from aver.protocol.standings import ClaimStanding, ExecutionStanding, ProposalStanding
 from aver.verdict.examiner import TRACE_CHECKS
