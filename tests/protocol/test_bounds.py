@@ -13,6 +13,7 @@ from aver.protocol.bounds import (
     RISKS,
     Bounds,
     derive_risk,
+    find_loosened_bound,
     is_risk_from,
     read_protocol_settings,
     tighten_bounds,
@@ -111,3 +112,11 @@ def test_risks_are_ordered() -> None:
     assert worst_risk("medium", None, "critical", "high") == "critical"
     for at, risk in enumerate(RISKS):
         assert [is_risk_from(other, risk) for other in RISKS] == [index >= at for index in range(len(RISKS))]
+
+
+@pytest.mark.parametrize(
+    "task", [{"bounds": []}, {"bounds": {"x": 1}}, {"max_tool_calls": 1, "bounds": {"tool_calls": "1"}}]
+)
+def test_bounds_of_a_task_that_make_no_sense_are_refused(task: dict[str, Any]) -> None:
+    with pytest.raises(BadInput):
+        find_loosened_bound(Bounds(), task)

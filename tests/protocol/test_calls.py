@@ -402,3 +402,11 @@ def test_a_claim_about_calls_names_their_outputs(tmp_path: Path) -> None:
     with open_session(tmp_path) as session:
         reach_claiming(session)
         assert claim_count(session).refs["proposal"] == next(iter(session.fold.proposals))
+
+
+def test_a_session_names_the_outputs_that_it_cuts(tmp_path: Path) -> None:
+    """A runner may keep more than the bounds allow, and say nothing about it."""
+    runner = EasyRunner(ToolResult(0, {"stdout": (b"fine\n" * 10, "text/plain"), "stderr": (b"", "text/plain")}))
+    with open_session(tmp_path, tools=runner, task={**TASK, "bounds": {"output_max": 20}}) as session:
+        end = session.executor.run(intend(session, reach_executing(session)).id)
+        assert (end.payload["output"]["stdout"]["blob"]["size"], end.payload["cut"]) == (20, ["stdout"])

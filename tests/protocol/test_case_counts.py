@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -135,6 +137,15 @@ def test_tap_is_counted_from_its_lines() -> None:
         (b"1..1\n1..1\nok 1\n", "contradictory"),
         (b"1..1\nok " + b"9" * 5000 + b"\n", "contradictory"),
         (b"1..1\nok \xff\n", "not_text"),
+        (b"1..1\nok 1\n    Bail out! disk\n", "incomplete"),
+        (b"1..1\nok 1\nBAIL OUT! disk\n", "incomplete"),
+        (b"1..1\nok 1\nnot ok# boom\n", "contradictory"),
+        (b"1..1\nok 1\nnot ok-2\n", "contradictory"),
+        (b"1..1\nok 1\nnot  ok 2\n", "contradictory"),
+        (b"1..1\nok 1\rnot ok 2\n", "contradictory"),
+        (b"1..1\nok 1\n\x0cnot ok 2\n", "contradictory"),
+        ("1..1\nok 1\u2028not ok 2\n".encode(), "contradictory"),
+        (b"\xef\xbb\xbfnot ok 1\n1..1\nok 1\n", "contradictory"),
     ],
 )
 def test_tap_that_was_cut_or_contradicts_itself_counts_nothing(data: bytes, reason: str) -> None:
@@ -175,3 +186,45 @@ def test_elements_with_a_prefix_that_some_readers_count_are_refused(name: str) -
     assert caught.value.reason == "not_tests"
     plain = b'<testsuite xmlns:a="u"><testcase><a:note/></testcase></testsuite>'
     assert count_junit(plain).passed == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"not ok 1 # SKIP it is broken",
+        b"not ok 1 - bug #5 # TODO later",
+        b"not ok 1 - x#todo",
+        b"not ok 1 - reads \\# TODO",
+        b"not ok 1 # todoist",
+    ],
+)
+def test_tap_fails_unless_every_reader_sees_a_todo(line: bytes) -> None:
+    assert count_tap(b"1..1\n" + line + b"\n") == CaseCounts(passed=0, failed=1, errors=0, skipped=0)
+
+
+def test_a_tap_line_of_many_spaces_is_read_once() -> None:
+    began = time.process_time()
+    assert count_tap(b"1..1\nnot ok 1" + b" " * 8_000_000 + b"\\#" * 100).failed == 1
+    assert time.process_time() - began < 20
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"<testsuite><error/></testsuite>",
+        b"<testsuite><testcase/><failure/></testsuite>",
+        b"<testsuite><testcase><properties><failure/></properties></testcase></testsuite>",
+        b"<testsuite><testcase><Failure/></testcase></testsuite>",
+        b"<testsuite><TestCase><failure/></TestCase></testsuite>",
+    ],
+)
+def test_a_failure_that_belongs_to_no_case_is_not_passed_over(data: bytes) -> None:
+    assert reason_of(count_junit, data) == "not_tests"
+
+
+@pytest.mark.parametrize(
+    ("status", "name"), [("failed", "failed"), ("FAIL", "failed"), ("error", "errors"), ("run", "passed")]
+)
+def test_the_status_of_a_junit_case_counts(status: str, name: str) -> None:
+    counts = count_junit(f'<testsuite><testcase status="{status}"/></testsuite>'.encode()).to_dict()
+    assert (counts[name], counts["total"]) == (1, 1)

@@ -11,7 +11,8 @@ from hypothesis import given
 
 from aver.errors import BadInput, IntegrityError, NotFound
 from aver.fast_dataclass import dataclass
-from aver.protocol.case_counts import PARSED_MAX
+from aver.protocol import predicates
+from aver.protocol.case_counts import PARSED_MAX, NotCounted
 from aver.protocol.evidence import ITEMS_MAX, EvidenceJudge, EvidenceSource, read_item, require_items
 from support.strategies import json_values
 
@@ -131,3 +132,34 @@ def test_what_could_never_hold_is_refused_when_it_is_said() -> None:
     for wrong in ([artifact], [{**artifact, **exit_code}], [{"execution": "x"}]):
         with pytest.raises(BadInput):
             require_items(wrong, are_expectations=True)
+
+
+def test_many_checks_of_one_artifact_parse_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hostile trace names one large file in many items, and in the outputs of many executions."""
+    parsed = []
+
+    def read_json(data: bytes) -> Any:
+        parsed.append("json")
+        if data == b"no json":
+            raise predicates.Unreadable("no")
+        return [0, 1, 2]
+
+    def count(data: bytes) -> Any:
+        parsed.append("junit")
+        raise NotCounted("not_tests")
+
+    monkeypatch.setattr(predicates, "read_json", read_json)
+    monkeypatch.setattr(predicates, "COUNTERS", {"junit": count})
+    files = {digest(data): data for data in (b"json", b"no json")}
+    runs = [(str(number), Ended(outputs=(digest(b"no json"),))) for number in range(50)]
+    source = EvidenceSource(files.__getitem__, lambda name: None, lambda name: True)
+    for _ in range(5):  # Several events.
+        one = EvidenceJudge(source)
+        for number in range(3):
+            check = {"json": {"pointer": f"/{number}", "is": ["==", number]}}
+            assert one.judge({"artifact": digest(b"json"), "check": check}).holds
+            assert one.judge_expectation({"check": check}, runs).reason == "not_json"
+        for number in range(3):
+            tests = {"tests": {"format": "junit", "counts": {"failed": ["==", number]}}}
+            assert one.judge({"artifact": digest(b"json"), "check": tests}).reason == "not_tests"
+    assert sorted(parsed) == ["json", "json", "json", "junit"]  # Only the last document is kept.

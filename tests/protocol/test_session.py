@@ -17,7 +17,7 @@ from aver.protocol.records.trace_files import save_seen_head
 from aver.protocol.rules.step import EventRefused
 from aver.protocol.session import ProtocolSession
 from aver.protocol.statements import Join, sign_join
-from support.protocol_sessions import TASK, claim_count, open_session, reach_claiming, reach_executing
+from support.protocol_sessions import OUTPUT, TASK, claim_count, open_session, reach_claiming, reach_executing
 from support.tamper import unguarded
 
 pytestmark = pytest.mark.both_stores
@@ -376,3 +376,17 @@ def test_a_session_closes_only_the_ledger_that_it_opened(tmp_path: Path, ledger:
     assert ledger.head(chain).count == 1
     with ProtocolSession(TASK, workspace=tmp_path) as other, open_ledger() as again:
         assert again.head(other.chain).count == 1
+
+
+@pytest.mark.parametrize("size", [0, 9, 10**40, 8.0])
+@pytest.mark.parametrize("is_brought", [True, False])
+def test_a_reference_says_the_size_of_its_artifact(tmp_path: Path, size: Any, is_brought: bool) -> None:
+    """One that does not would fail every later verdict on the ledger."""
+    blob = Blob(OUTPUT, "text/plain")
+    with open_session(tmp_path) as session:
+        reach_claiming(session)
+        payload = {"name": "copy", "blob": {"blob": {**blob.reference["blob"], "size": size}}}
+        with pytest.raises(EventRefused) as caught:
+            session.say("agent:executor", "artifact_recorded", payload, artifacts=[blob] if is_brought else [])
+        assert caught.value.code == ("SCHEMA_INVALID" if isinstance(size, float) else "EVIDENCE_INVALID")
+        assert session.verify().status == "qualified"

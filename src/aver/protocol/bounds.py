@@ -100,6 +100,28 @@ def read_protocol_settings(table: Mapping[str, Any], where: str = "[protocol]") 
 
 def tighten_bounds(bounds: Bounds, task: Mapping[str, Any]) -> Bounds:
     """Return the bounds that hold for a task. `BadInput` where the task would loosen one."""
+    wanted = _read_task_bounds(task)
+    new = _check_bounds(replace(bounds, **wanted), "the task")
+    for name in wanted:
+        before, after = getattr(bounds, name), getattr(new, name)
+        if _is_looser(name, after, before):
+            words = f"the task sets {name} to {after}, and the settings allow only {before}"
+            raise BadInput(words, advice="a task may tighten the bounds; change [protocol] in config.toml")
+    return new
+
+
+def find_loosened_bound(bounds: Bounds, task: Mapping[str, Any]) -> str:
+    """Return the name of a bound that is looser than its task says; empty if there is none. Raises `BadInput`.
+
+    Everybody who joins a trace signs its task. The operator alone seals the bounds.
+    """
+    wanted = _read_task_bounds(task)
+    limits = _check_bounds(replace(bounds, **wanted), "the task")
+    return next((name for name in wanted if _is_looser(name, getattr(bounds, name), getattr(limits, name))), "")
+
+
+def _read_task_bounds(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the bounds that a task names, by the names of `Bounds`. Raises `BadInput`."""
     given = task.get("bounds", {})
     names = {field.name for field in fields(Bounds)}
     if not isinstance(given, Mapping) or given.keys() - names:
@@ -107,20 +129,20 @@ def tighten_bounds(bounds: Bounds, task: Mapping[str, Any]) -> Bounds:
     wanted = dict(given)
     for name, source in (("tool_calls", "max_tool_calls"), ("time_budget", "time_budget_seconds")):
         if source in task:
-            wanted[name] = min(task[source], wanted.get(name) or task[source])
-    new = _check_bounds(replace(bounds, **wanted), "the task")
-    for name in wanted:
-        before, after = getattr(bounds, name), getattr(new, name)
-        if name == "review_from":
-            is_looser = is_risk_from(after, before) and after != before
-        elif name == "evidence_min":
-            is_looser = after < before
-        else:
-            is_looser = before is not None and (after is None or after > before)
-        if is_looser:
-            words = f"the task sets {name} to {after}, and the settings allow only {before}"
-            raise BadInput(words, advice="a task may tighten the bounds; change [protocol] in config.toml")
-    return new
+            both = [value for value in (task[source], wanted.get(name)) if value is not None]
+            if any(type(value) is not int for value in both):
+                raise BadInput(f"the task: {name} must be a whole number from 1 on")
+            wanted[name] = min(both, default=None)
+    return wanted
+
+
+def _is_looser(name: str, value: Any, limit: Any) -> bool:
+    """Whether a bound allows more than a limit does."""
+    if name == "review_from":
+        return is_risk_from(value, limit) and value != limit
+    if name == "evidence_min":
+        return bool(value < limit)
+    return limit is not None and (value is None or value > limit)
 
 
 _LIMITS: Mapping[str, tuple[float, float]] = {

@@ -305,7 +305,9 @@ def finish_call(session: ProtocolSession, agent: str, call: BegunCall, result: T
         outputs, blobs = _mask_outputs(result.outputs, session.fold.bounds.output_max)
         refs = {"intent": call.intent.id, "start": call.start.id}
         if isinstance(result, ToolResult):
-            cut = [name for name in dict.fromkeys(result.cut) if name in outputs]
+            most = session.fold.bounds.output_max
+            longer = [name for name, (data, _) in result.outputs.items() if len(data) > most]
+            cut = [name for name in dict.fromkeys((*result.cut, *longer)) if name in outputs]
             payload = {"exit_code": result.exit_code, "output": outputs, "cut": cut}
             return session.seal_event(agent, "tool_execution_completed", payload, refs=refs, artifacts=blobs)
         words = (result.words or result.code)[:WORDS_MAX]

@@ -21,7 +21,7 @@ states: `aver.protocol.trace` computes them, and a replay compares.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, get_args
@@ -195,7 +195,36 @@ def _load_validator(name: str) -> Any:
 
 def find_payload_problem(name: str, payload: Any) -> str:
     """Hold a payload to its schema and to the longest text. Returns the first problem; empty if there is none."""
-    return find_schema_error(_load_validator(name), payload) or _find_long_text(payload)
+    return find_schema_error(_load_validator(name), payload) or find_fraction(name, payload) or _find_long_text(payload)
+
+
+def find_fraction(name: str, payload: Any) -> str:
+    """Name a number that must be whole and is written as a fraction, such as `8.0`; empty if there is none.
+
+    A JSON schema takes it for an integer. Nobody else does: a reference with such a size refers to no artifact.
+    """
+    list_numbers = _WHOLE_NUMBERS.get(name)
+    if list_numbers is None or all(type(number) is int or number is None for number in list_numbers(payload)):
+        return ""
+    return "a count, a size, or an exit code is no whole number"
+
+
+def _list_sizes(*items: Any) -> list[Any]:
+    return [item["blob"]["size"] for item in items if item is not None]
+
+
+_BOUND_COUNTS = ("attempts", "evidence_min", "proposals", "output_max", "tool_calls", "time_budget")
+
+_WHOLE_NUMBERS: Mapping[str, Callable[[Any], list[Any]]] = {
+    "session_initialized": lambda payload: [payload["bounds"][name] for name in _BOUND_COUNTS],
+    "tool_execution_started": lambda payload: _list_sizes(payload["input"], payload["workspace"]["change"]),
+    "tool_execution_completed": lambda payload: [payload["exit_code"], *_list_sizes(*payload["output"].values())],
+    "tool_execution_failed": lambda payload: _list_sizes(*payload["output"].values()),
+    "artifact_recorded": lambda payload: _list_sizes(payload["blob"]),
+    "verification_run_completed": lambda payload: [payload["head"]["count"], *_list_sizes(payload["report"])],
+    "session_failed": lambda payload: [payload["finding"]["sequence"]],
+}
+"""The numbers of each event's payload that must be whole."""
 
 
 def _find_long_text(payload: Any) -> str:
@@ -314,7 +343,7 @@ def read_event(record: Sealed) -> Event:
             time_field(block["at"], "at"),
             block["by"],
         )
-        problem = find_schema_error(_load_validator(name), event.payload)
+        problem = find_schema_error(_load_validator(name), event.payload) or find_fraction(name, event.payload)
         # A record that is not longer than the longest text has no longer text in it.
         if problem or (len(record.canonical) > INLINE_MAX and (problem := _find_long_text(event.payload))):
             raise BadInput(f"the payload of {name}: {problem}")

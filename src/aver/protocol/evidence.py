@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import field
 from typing import Any, Protocol
 
 from aver.errors import BadInput, IntegrityError, NotFound
@@ -30,6 +31,7 @@ from aver.protocol.case_counts import PARSED_MAX
 from aver.protocol.predicates import (
     CheckResult,
     Material,
+    ParsedArtifacts,
     is_known_check,
     judge_check,
     needs_execution,
@@ -127,6 +129,10 @@ class EvidenceSource:
     """Raises `NotFound`, and `IntegrityError` or `BadInput` for bytes of another digest."""
     execution: Callable[[str], EndedExecution | None]
     is_evidence: Callable[[str], bool]
+    is_cut: Callable[[str], bool] = lambda digest: False
+    """Whether the artifact is only the beginning of an output."""
+    parsed: ParsedArtifacts = field(default_factory=ParsedArtifacts)
+    """Remembers contents. Judges of several events may share it."""
 
 
 class EvidenceJudge:
@@ -186,10 +192,12 @@ class EvidenceJudge:
                 return CheckResult(False, None, "too_large")
         if check is None:
             return CheckResult(True, artifact)
+        is_cut = artifact is not None and self._source.is_cut(artifact)
+        content: dict[str, Any] = {"is_cut": is_cut, "digest": artifact or "", "parsed": self._source.parsed}
         if execution is None:
-            return judge_check(check, Material(data))
-        material = Material(data, execution.exit_code, execution.revision, execution.is_clean, has_execution=True)
-        return judge_check(check, material)
+            return judge_check(check, Material(data, **content))
+        facts = execution.exit_code, execution.revision, execution.is_clean
+        return judge_check(check, Material(data, *facts, has_execution=True, **content))
 
     def _load(self, digest: str, *, is_parsed: bool) -> bytes | None:
         """The bytes of an artifact; None if no more may be parsed for this event."""

@@ -13,7 +13,8 @@ is no number, and values of two types are never compared: neither operator holds
 `judge_check` returns whether a check holds, the value that was recomputed (`found`), and where it does not hold a
 `reason` of the closed list `REASONS`. It never raises for content from outside. A check that Aver does not know does
 not hold. Bytes that two readers could read in two ways (JSON with a key twice, a file in another encoding than it
-declares) make no check of their content hold, not even a negative one.
+declares) make no check of their content hold, not even a negative one. Of an output that was cut, only the beginning is
+known. So it shows what it contains, and nothing else about its content.
 """
 
 from __future__ import annotations
@@ -58,11 +59,54 @@ REASONS: Mapping[str, str] = {
     "not_a_scalar": "the pointer leads to an object or array",
     "not_tests": "the content is no test report of this format",
     "has_doctype": "the test report has a document type, which could define entities",
-    "incomplete": "the test report was cut, or the run was ended early",
+    "incomplete": "the output was cut, the test report was, or the run was ended early",
     "contradictory": "the test report numbers its cases in a way that cannot be",
     "no_revision": "the execution did not run in a git workspace",
 }
 """Why a check does not hold, in words for people. Reports have the keys."""
+
+
+COUNTERS: Mapping[str, Callable[[bytes], CaseCounts]] = {"junit": count_junit, "tap": count_tap}
+"""The readers of test reports, by format."""
+
+
+class ParsedArtifacts:
+    """Remembers what was parsed of artifacts, by digest, so that many checks of one artifact parse it once.
+
+    A hostile trace can name one large file in thousands of items of evidence. Of JSON documents only the last one is
+    kept: a document takes many times the memory of its bytes. The caller has compared the bytes with the digest.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, str], CaseCounts | NotCounted] = {}
+        self._unreadable: dict[str, Unreadable] = {}
+        self._document: tuple[str, Any] | None = None
+
+    def count_cases(self, digest: str, form: str, data: bytes) -> CaseCounts:
+        """Count the cases of a test report. Raises `NotCounted`."""
+        found = self._counts.get((digest, form))
+        if found is None:
+            try:
+                found = COUNTERS[form](data)
+            except NotCounted as error:
+                found = error.with_traceback(None)
+            self._counts[digest, form] = found
+        if isinstance(found, NotCounted):
+            raise found
+        return found
+
+    def read_document(self, digest: str, data: bytes) -> Any:
+        """Read a JSON document. Raises `Unreadable`."""
+        if digest in self._unreadable:
+            raise self._unreadable[digest]
+        if self._document is None or self._document[0] != digest:
+            self._document = None  # Two at once would take twice the memory.
+            try:
+                self._document = digest, read_json(data)
+            except Unreadable as error:
+                self._unreadable[digest] = error.with_traceback(None)
+                raise
+        return self._document[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +119,21 @@ class Material:
     is_clean: bool = False
     has_execution: bool = False
     """Whether `exit_code`, `revision` and `is_clean` are those of an execution."""
+    is_cut: bool = False
+    """Whether the artifact is only the beginning of an output."""
+    digest: str = ""
+    """The digest of `data`, where `parsed` is to remember what is in it."""
+    parsed: ParsedArtifacts | None = None
+
+    def read_document(self) -> Any:
+        """Read the artifact as JSON. Raises `Unreadable`."""
+        assert self.data is not None
+        return (self.parsed or ParsedArtifacts()).read_document(self.digest, self.data)
+
+    def count_cases(self, form: str) -> dict[str, int]:
+        """Count the artifact as a test report. Raises `NotCounted`."""
+        assert self.data is not None
+        return (self.parsed or ParsedArtifacts()).count_cases(self.digest, form, self.data).to_dict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +255,10 @@ def _judge_json(wanted: Any, material: Material) -> CheckResult:
         return _fail("no_artifact")
     if len(material.data) > PARSED_MAX:
         return _fail("too_large")
+    if material.is_cut:
+        return _fail("incomplete")
     try:
-        found = _follow(read_json(material.data), steps)
+        found = _follow(material.read_document(), steps)
     except DuplicateKey:
         return _fail("ambiguous")
     except Unreadable:
@@ -235,21 +296,20 @@ def _follow(value: Any, steps: list[str]) -> Any:
     return value
 
 
-_COUNTERS: Mapping[str, Callable[[bytes], CaseCounts]] = {"junit": count_junit, "tap": count_tap}
-
-
 def _judge_tests(wanted: Any, material: Material) -> CheckResult:
     if not isinstance(wanted, dict) or wanted.keys() != {"format", "counts"}:
         return _fail("unknown_check")
     name, counts = wanted["format"], wanted["counts"]
-    if not isinstance(name, str) or name not in _COUNTERS or not isinstance(counts, dict) or not counts:
+    if not isinstance(name, str) or name not in COUNTERS or not isinstance(counts, dict) or not counts:
         return _fail("unknown_check")
     if not all(each in COUNT_NAMES and _is_count_comparison(counts[each]) for each in counts):
         return _fail("unknown_check")
     if material.data is None:
         return _fail("no_artifact")
+    if material.is_cut:
+        return _fail("incomplete")
     try:
-        found = _COUNTERS[name](material.data).to_dict()
+        found = material.count_cases(name)
     except NotCounted as error:
         return _fail(error.reason)
     holds = all(_OPERATORS[sign](found[each], number) for each, (sign, number) in counts.items())
@@ -269,6 +329,8 @@ def _judge_text(wanted: Any, material: Material) -> CheckResult:
         return _fail("unknown_check")
     if material.data is None:
         return _fail("no_artifact")
+    if material.is_cut and name != "contains":
+        return _fail("incomplete")
     try:
         text = decode_text(material.data)
     except NotCounted as error:

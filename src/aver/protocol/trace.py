@@ -151,6 +151,8 @@ class ProtocolTrace:
         """How each artifact came into the trace, by digest: bits of this module."""
         self.recorded: dict[str, str] = {}
         """The names of the artifacts that were recorded by themselves, by digest."""
+        self.cut: set[str] = set()
+        """The digests of outputs of which only the beginning was kept."""
         self.running: dict[str, None] = {}
         """The executions that have started and not ended."""
         self.open_intents: dict[str, None] = {}

@@ -111,6 +111,29 @@ def test_an_old_report_does_not_stand_for_a_run_that_wrote_none(tools: ToolBox, 
     assert set(result.outputs) == {"stdout", "stderr"}
 
 
+def test_a_report_of_a_moment_ago_does_not_stand_for_a_run_that_wrote_none(tools: ToolBox, workspace: Path) -> None:
+    (workspace / "report.xml").write_text("<forged/>")
+    result = succeed(tools, "command", {"argv": [sys.executable, "-c", ""], "collect": {"report": "report.xml"}})
+    assert set(result.outputs) == {"stdout", "stderr"}
+
+
+def test_a_collected_file_is_not_behind_a_link(tools: ToolBox, workspace: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (workspace / "build").symlink_to(outside)
+    code = f"open({str(outside / 'diary.txt')!r}, 'w').write('mine')"
+    argv = [sys.executable, "-c", code]
+    result = succeed(tools, "command", {"argv": argv, "collect": {"report": "build/diary.txt"}})
+    assert set(result.outputs) == {"stdout", "stderr"}
+    assert (outside / "diary.txt").exists()
+
+
+@pytest.mark.parametrize("path", [".env", "src/id_rsa", ".git/config"])
+def test_a_guarded_file_is_not_collected(tools: ToolBox, path: str) -> None:
+    with pytest.raises(BadInput, match="guards"):
+        tools.describe("command", {"argv": ["touch", path], "collect": {"report": path}})
+
+
 def test_a_collected_link_is_not_followed(tools: ToolBox) -> None:
     argv = [sys.executable, "-c", "import os; os.symlink('/etc/passwd', 'report.xml')"]
     result = succeed(tools, "command", {"argv": argv, "collect": {"report": "report.xml"}})

@@ -30,7 +30,7 @@ The profile says what becomes of a weakness (`PROFILE_RULES`). Integrity, order,
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from aver.capsule.canonical import canonical_json
@@ -40,7 +40,7 @@ from aver.keys.algorithms import verify_ed25519
 from aver.protocol.events import OPERATOR
 from aver.protocol.evidence import EvidenceJudge, EvidenceSource
 from aver.protocol.judgement.trace_facts import FindingStatus, GateWord, ProducedArtifact, ReportFinding, TraceFacts
-from aver.protocol.predicates import CheckResult
+from aver.protocol.predicates import CheckResult, ParsedArtifacts
 from aver.protocol.rules.work import needs_review
 from aver.protocol.standings import ClaimStanding, ExecutionStanding, ProposalStanding
 from aver.verdict.examiner import TRACE_CHECKS
@@ -125,6 +125,7 @@ class _ReportBuilder:
         self._by_proposal: dict[str, list[str]] = {}
         """The executions of each proposal that completed, in order."""
         self._relied_on: set[str] = set()
+        self._parsed = ParsedArtifacts()
 
     def build(self) -> dict[str, Any]:
         facts, trace = self._facts, self._trace
@@ -313,7 +314,13 @@ class _ReportBuilder:
         def is_evidence(digest: str) -> bool:
             return self._is_evidence(digest, before=before, about=about)
 
-        return EvidenceJudge(EvidenceSource(self._facts.blob, find_execution, is_evidence))
+        return EvidenceJudge(self._build_source(find_execution, is_evidence))
+
+    def _build_source(
+        self, execution: Callable[[str], _AuditedExecution | None], is_evidence: Callable[[str], bool]
+    ) -> EvidenceSource:
+        is_cut = self._trace.cut.__contains__
+        return EvidenceSource(self._facts.blob, execution, is_evidence, is_cut, self._parsed)
 
     def _report_claim(self, claim: ClaimStanding) -> dict[str, Any]:
         self._counts["claims"] += 1
@@ -399,7 +406,7 @@ class _ReportBuilder:
     ) -> Iterator[dict[str, Any]]:
         """Judge expectations over the executions of their proposal. Of one that came to nothing, none is judged."""
         executions = [(name, self._executions[name]) for name in self._by_proposal.get(proposal.id, ())]
-        judge = EvidenceJudge(EvidenceSource(self._facts.blob, lambda name: None, lambda digest: True))
+        judge = EvidenceJudge(self._build_source(lambda name: None, lambda digest: True))
         for place, item in enumerate(items):
             result = judge.judge_expectation(item, executions)
             if is_judged and not result.holds:

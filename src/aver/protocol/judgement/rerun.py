@@ -180,6 +180,7 @@ def _are_checks_same(
     names = {digest: name for name, digest in execution.outputs.items()}
     workspace = execution.payload["workspace"]
     revision, is_clean = workspace["revision"], workspace["change"] is None
+    too_long = {name for name, (data, _) in result.outputs.items() if len(data) > trace.bounds.output_max}
     for claim in trace.claims.values():
         for value in claim.evidence if claim.standing != "retracted" else ():
             item = read_item(value)
@@ -193,8 +194,10 @@ def _are_checks_same(
             except AverError:
                 return False  # What was recorded is gone, so nothing can be compared with it.
             new = None if name is None else outputs.get(name)
-            before = Material(old, execution.exit_code, revision, is_clean, has_execution=True)
-            after = Material(new, result.exit_code, revision, is_clean, has_execution=True)
+            is_cut = name is not None and execution.outputs[name] in trace.cut
+            before = Material(old, execution.exit_code, revision, is_clean, has_execution=True, is_cut=is_cut)
+            is_cut = name in result.cut or name in too_long
+            after = Material(new, result.exit_code, revision, is_clean, has_execution=True, is_cut=is_cut)
             if judge_check(item.check, before) != judge_check(item.check, after):
                 return False
     return True

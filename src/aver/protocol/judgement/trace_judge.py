@@ -214,18 +214,22 @@ class TraceJudge:
         bound = self._find_bound_key(event)
         if bound is None:
             return True  # No key of this trace: the fold refuses the event, and says why.
+        # A key with a post-quantum half signs with both.
+        if bound.ml_dsa_65 and not record.signature_pq:
+            return False
         if self._confirmed.get(event.signer) is bound:
             return True
         known = self._ring.lookup(record.signed_by)
-        if known:
-            is_bound = any(key.ed25519 == bound.ed25519 for key in known)
-            if is_bound:
-                self._confirmed[event.signer] = bound
-            return is_bound
-        message = record.hash.encode()
-        if not verify_ed25519(bound.ed25519_bytes, message, record.signature or ""):
+        same = [key for key in known if key.ed25519 == bound.ed25519]
+        if known and not same:
             return False
-        # A key with a post-quantum half signs with both.
+        if any(bound.ml_dsa_65 in ("", key.ml_dsa_65) for key in same):
+            self._confirmed[event.signer] = bound
+            return True
+        # The ring does not know the key, or has its Ed25519 half alone: the rest is verified by the key that joined.
+        message = record.hash.encode()
+        if not same and not verify_ed25519(bound.ed25519_bytes, message, record.signature or ""):
+            return False
         return not bound.ml_dsa_65 or verify_ml_dsa_65(bound.ml_dsa_65_bytes, message, record.signature_pq or "")
 
     def _find_bound_key(self, event: Event) -> PublicKey | None:

@@ -9,13 +9,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from aver import clock
-from aver.capsule.blobs import Blob
+from aver.capsule.blobs import Blob, blob_references
 from aver.capsule.model import Authority
 from aver.capsule.sealed import HoldableSigner, Signer
-from aver.errors import Exists, HeadMoved, OutcomeUnknown, Unavailable
+from aver.errors import BadInput, Exists, HeadMoved, IntegrityError, NotFound, OutcomeUnknown, Unavailable
 from aver.log import debug
 from aver.protocol.events import Event, build_event_draft
 from aver.protocol.records.draft import BoundSigner
@@ -42,6 +43,7 @@ def seal_right_after(
 
     The caller holds the lock of the session.
     """
+    _check_sizes(session, event, blobs)
     fold, is_read_on = recorded.fold, False
     for _ in range(TRIES):
         bound = BoundSigner(signer)
@@ -80,6 +82,18 @@ def seal_right_after(
             raise
         return recorded.add(event, record)
     raise Unavailable(f"other events of {fold.trace} came first {TRIES} times", advice="try again")
+
+
+def _check_sizes(session: ProtocolSession, event: Event, blobs: Sequence[Blob]) -> None:
+    """Raise if a reference says another size than its artifact has: a verdict would fail the ledger for it."""
+    sizes = {blob.digest: len(blob.data) for blob in blobs}
+    for digest, size in blob_references(event.payload):
+        if digest not in sizes:
+            with suppress(NotFound, BadInput, IntegrityError):  # The ledger refuses it, and says why.
+                sizes[digest] = len(session.ledger.blob(digest))
+        if sizes.get(digest, size) != size:
+            words = f"the artifact {digest[:16]} has {sizes[digest]} bytes, and the event says {str(size)[:20]}"
+            raise EventRefused("EVIDENCE_INVALID", words, place="payload")
 
 
 def _check_unspoken(recorded: RecordedTrace, agent: str, seen: int | None) -> None:

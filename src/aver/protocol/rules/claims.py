@@ -13,6 +13,7 @@ from aver.protocol.rules.step import EventRefused, FoldStep
 from aver.protocol.standings import (
     ARTIFACT_COMPLETED,
     ARTIFACT_FAILED,
+    ARTIFACT_INPUT,
     ARTIFACT_RECORDED,
     ChallengeStanding,
     ClaimStanding,
@@ -53,7 +54,10 @@ def check_evidence(trace: ProtocolTrace, evidence: Iterable[Mapping[str, Any]], 
         digest = item.get("artifact")
         if digest is None:
             continue
-        if not trace.artifacts.get(digest, 0) & _EVIDENCE_BY_ABOUT[about]:
+        how = trace.artifacts.get(digest, 0)
+        if how & ARTIFACT_INPUT:
+            how &= ~ARTIFACT_RECORDED  # Whether it was recorded before it was used, or after: the executor chose it.
+        if not how & _EVIDENCE_BY_ABOUT[about]:
             words = "it is no output of a call of this trace that has completed, and was not recorded in it"
             raise EventRefused("CLAIM_UNPROVEN", words, place=f"{where}.artifact")
         if execution is not None and digest not in execution.outputs.values():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from aver.protocol.events import Event
 from aver.protocol.rules.step import EventRefused, FoldStep
@@ -10,6 +12,13 @@ from aver.protocol.statements import REPORT_PURPOSE, SeenHead, check_signed_by, 
 
 if TYPE_CHECKING:
     from aver.protocol.trace import ProtocolTrace
+
+RERUN_SKIPS = ("REFUSED", "OTHER_COMMIT", "ARGUMENTS_MASKED", "NO_TOOL")
+"""Why an auditor did not repeat a call."""
+
+_SKIPPED_KEYS = frozenset({"execution", "skipped"})
+_REPEATED_KEYS = frozenset({"execution", "same", "exit_code", "outputs"})
+_DIGEST = re.compile(r"[0-9a-f]{64}").fullmatch
 
 
 def judge_final_statement_signed(trace: ProtocolTrace, event: Event) -> FoldStep:
@@ -59,11 +68,38 @@ def judge_verification_run_completed(trace: ProtocolTrace, event: Event) -> Fold
     digest = payload["report"]["blob"]["digest"]
     if said != (trace.place, head, trace.profile, payload["status"], digest):
         raise EventRefused("EVIDENCE_INVALID", "the auditor's statement says something else", place="report")
+    _check_rerun(trace, payload.get("rerun", ()))
 
     def apply() -> None:
         trace.audit = event
 
     return FoldStep("failed" if payload["status"] == "fail" else "completed", apply)
+
+
+def _check_rerun(trace: ProtocolTrace, entries: Iterable[Mapping[str, Any]]) -> None:
+    """Raise unless each entry is about another call that could be repeated, and does not contradict itself.
+
+    What a repeated call gave is the auditor's word. That it was called repeatable, and how it ended, the trace tells.
+    """
+    seen = set()
+    for index, entry in enumerate(entries):
+        where = f"rerun[{index}]"
+        execution = trace.executions.get(str(entry.get("execution")))
+        if execution is None or execution.id in seen:
+            raise EventRefused("EVIDENCE_INVALID", "it is no call of this trace, or named twice", place=where)
+        seen.add(execution.id)
+        if execution.code != "COMPLETED" or not trace.intents[execution.intent].payload["repeatable"]:
+            raise EventRefused("EVIDENCE_INVALID", "nobody may repeat this call", place=where)
+        if entry.keys() == _SKIPPED_KEYS and entry["skipped"] in RERUN_SKIPS:
+            continue
+        if entry.keys() != _REPEATED_KEYS or type(entry["same"]) is not bool or not _are_digests(entry["outputs"]):
+            raise EventRefused("SCHEMA_INVALID", "it has a form that Aver does not know", place=where)
+        if entry["same"] and entry["exit_code"] != execution.exit_code:
+            raise EventRefused("EVIDENCE_INVALID", "the same call has another exit code", place=where)
+
+
+def _are_digests(outputs: Any) -> bool:
+    return isinstance(outputs, dict) and all(isinstance(each, str) and _DIGEST(each) for each in outputs.values())
 
 
 def judge_session_aborted(trace: ProtocolTrace, event: Event) -> FoldStep:

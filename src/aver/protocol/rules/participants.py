@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from aver.keys.public_key import PublicKey
 from aver.keys.ring import ROTATION_PURPOSE, Ring, read_rotation
-from aver.protocol.bounds import Bounds
+from aver.protocol.bounds import Bounds, find_loosened_bound
 from aver.protocol.events import OPERATOR, Event, trace_chain
 from aver.protocol.rules.step import EventRefused, FoldStep
 from aver.protocol.standings import ARTIFACT_INPUT, Participant
@@ -26,6 +26,10 @@ def judge_session_initialized(trace: ProtocolTrace, event: Event) -> FoldStep:
         raise EventRefused("ROLE_POLICY_VIOLATION", "the operator opens a trace, in its own chain")
     if digest_json(payload["task"]) != payload["task_sha256"]:
         raise EventRefused("EVIDENCE_INVALID", "task_sha256 is not that of the task", place="task_sha256")
+    bounds = Bounds.from_dict(payload["bounds"])
+    if loosened := find_loosened_bound(bounds, payload["task"]):
+        words = f"{loosened} is looser than the task says, which every participant has signed"
+        raise EventRefused("EVIDENCE_INVALID", words, place="bounds")
     joins = [read_join(statement) for statement in event.statements]
     listed = [(item["agent"], item["role"]) for item in payload["participants"]]
     if len(joins) != len(listed):
@@ -50,7 +54,7 @@ def judge_session_initialized(trace: ProtocolTrace, event: Event) -> FoldStep:
 
     def apply() -> None:
         trace.task, trace.task_sha256 = payload["task"], payload["task_sha256"]
-        trace.profile, trace.bounds = payload["profile"], Bounds.from_dict(payload["bounds"])
+        trace.profile, trace.bounds = payload["profile"], bounds
         # The operator's whole key is not in the event: `set_operator_key` gives it, from the verified record.
         for participant in found.values():
             trace.add_participant(participant)

@@ -119,6 +119,8 @@ def judge_tool_intent_signed(trace: ProtocolTrace, event: Event) -> FoldStep:
             attempt=attempt,
         )
         trace.open_intents[event.id] = None
+        for digest, _ in blob_references(payload["arguments"]):  # Long texts: they are input of the call, too.
+            trace.add_artifact(digest, ARTIFACT_INPUT)
 
     return FoldStep("executing", apply)
 
@@ -228,6 +230,8 @@ def judge_tool_execution_completed(trace: ProtocolTrace, event: Event) -> FoldSt
     def apply() -> None:
         execution.exit_code = event.payload["exit_code"]
         trace.may_claim = True
+        output = event.payload["output"]
+        trace.cut.update(output[name]["blob"]["digest"] for name in event.payload["cut"] if name in output)
         _end(trace, event, intent, execution, "COMPLETED", ARTIFACT_COMPLETED)
 
     return FoldStep("claiming", apply)

@@ -5,23 +5,26 @@
      "collect": {"tests": "build/tests.xml"}}      files that become outputs, relative to cwd
 
 The outputs are `stdout`, `stderr` and those of `collect`. Nothing expands `$HOME` or `*`: the gate judges exactly the
-words that run. A file to collect must be newer than the start of the run, or it does not count, so that an old report
-cannot stand for a run that wrote none. Aver removes a collected file that was not there before the run: a report must
-not make the workspace look changed.
+words that run. A file to collect must be newer than the start of the run, and another than before it. So an old report
+cannot stand for a run that wrote none. No step of its path follows a link. A file that the gate guards, such as `.env`,
+is not collected: reading it is a call of its own. Aver removes a collected file that was not there before the run: a
+report must not make the workspace look changed.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from aver.capsule.blobs import TEXT_MEDIA
-from aver.errors import BadInput
+from aver.errors import BadInput, Refused
 from aver.fast_dataclass import dataclass
 from aver.files.regular import NotRegularFile, open_descriptor
+from aver.files.workspace_files import WorkspaceFiles, split_relpath
+from aver.gate.effects.paths import build_path_roots, locate_path
 from aver.log import debug
 from aver.protocol.runner import BYTES, JSON, CallDescription, ToolFailure, ToolResult
 from aver.protocol.tools.processes import run_process, tool_environment
@@ -51,6 +54,7 @@ class _Command:
     argv: list[str]
     cwd: str
     collect: Mapping[str, str]
+    """The files to collect, relative to the workspace, by the names of their outputs."""
 
 
 class CommandTool:
@@ -67,15 +71,15 @@ class CommandTool:
         command = _read_command(order)
         is_module = command.argv[1:2] == ["-m"] and len(command.argv) > 2  # `python3 -m pytest` is pytest.
         program = command.argv[2] if is_module else os.path.basename(command.argv[0])
-        files = (os.path.realpath(os.path.join(command.cwd, path)) for path in command.collect.values())
+        files = (os.path.join(os.path.realpath(order.workspace), path) for path in command.collect.values())
         return frozenset({f"program {program}", *files})
 
     def run(self, order: ToolOrder) -> ToolResult | ToolFailure:
         """Run the command to its end."""
         command = _read_command(order)
         started = time.time()
-        paths = {name: os.path.join(command.cwd, path) for name, path in command.collect.items()}
-        before = {name for name, path in paths.items() if os.path.lexists(path)}
+        files = WorkspaceFiles(os.path.realpath(order.workspace))
+        before = {name: _look(files, path) for name, path in command.collect.items()}
         try:
             end = run_process(
                 command.argv,
@@ -94,13 +98,10 @@ class CommandTool:
             words = f"it wrote far more than the {order.limits.output_max} bytes that are kept"
             return fail_tool("ERROR", words, outputs, end.cut)
         room = order.limits.output_max - len(end.stdout) - len(end.stderr)
-        for name, path in paths.items():
-            data = _collect(path, started, room)
+        for name, path in command.collect.items():
+            data = _collect(files, path, before[name], started, room)
             if data is None:
                 continue
-            if name not in before:
-                with suppress(OSError):
-                    os.unlink(path)
             if len(data) > room:
                 data, cut = data[:room], [*cut, name]
             room -= len(data)
@@ -117,10 +118,10 @@ def _read_command(order: ToolOrder) -> _Command:
     cwd = os.path.realpath(os.path.join(root, given.get("cwd", "")))
     if "\0" in cwd or not (cwd == root or cwd.startswith(f"{root}{os.sep}")):
         raise BadInput(f"{order.tool}: cwd must lie in the workspace", advice="give a path relative to it")
-    return _Command(argv, cwd, _read_collect(order, given.get("collect", {})))
+    return _Command(argv, cwd, _read_collect(order, given.get("collect", {}), root, cwd))
 
 
-def _read_collect(order: ToolOrder, collect: Mapping[str, Any]) -> Mapping[str, str]:
+def _read_collect(order: ToolOrder, collect: Mapping[str, Any], root: str, cwd: str) -> dict[str, str]:
     if len(collect) > COLLECT_MAX:
         raise BadInput(f"{order.tool}: at most {COLLECT_MAX} files are collected")
     for name, path in collect.items():
@@ -128,23 +129,64 @@ def _read_collect(order: ToolOrder, collect: Mapping[str, Any]) -> Mapping[str, 
             raise BadInput(f"{order.tool}: {ascii(name)[:80]} is no name for a collected file")
         if not isinstance(path, str) or not path or "\0" in path or os.path.isabs(path) or ".." in path.split("/"):
             raise BadInput(f"{order.tool}: collect {name}: give a path below cwd")
-    return dict(collect)
+    found = {name: os.path.relpath(os.path.join(cwd, path), root) for name, path in collect.items()}
+    for name, path in found.items():
+        try:
+            split_relpath(path)
+        except Refused as error:
+            raise BadInput(f"{order.tool}: collect {name}: {error.message}") from error
+        if locate_path(os.path.join(root, path), None, build_path_roots(root, {})).classes:
+            words = f"{order.tool}: collect {name}: the gate guards {path}"
+            raise BadInput(words, advice="read it by a call of its own, such as read_file")
+    return found
 
 
-def _collect(path: str, started: float, room: int) -> bytes | None:
+@contextmanager
+def _open_parent(files: WorkspaceFiles, path: str) -> Iterator[tuple[int, str]]:
+    """Open the directory of a file without following a link. Gives it, and the file's name there."""
+    directory, _, name = path.rpartition("/")
+    with files.open_directory(directory or ".") as parent:
+        yield parent, name
+
+
+_FileState = tuple[int, int, int, int]
+
+
+def _state_of(found: os.stat_result) -> _FileState:
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _look(files: WorkspaceFiles, path: str) -> _FileState | None:
+    """Return the state of a file before the run; None if there is none."""
+    try:
+        with _open_parent(files, path) as (parent, name):
+            return _state_of(os.stat(name, dir_fd=parent, follow_symlinks=False))
+    except (Refused, OSError):
+        return None
+
+
+def _collect(files: WorkspaceFiles, path: str, before: _FileState | None, started: float, room: int) -> bytes | None:
     """Return the bytes of a file, one more than `room` at most; None if the run did not write a regular file there."""
     try:
-        with os.fdopen(open_descriptor(path, follow=False), "rb") as file:
+        with (
+            _open_parent(files, path) as (parent, name),
+            os.fdopen(open_descriptor(name, follow=False, below=parent), "rb") as file,
+        ):
+            found = os.fstat(file.fileno())
             # File systems keep times coarser than the clock: allow for that.
-            if os.fstat(file.fileno()).st_mtime < started - 2.0:
+            if found.st_mtime < started - 2.0 or _state_of(found) == before:
                 debug("protocol", "%s is older than the run, and not collected", path)
                 return None
-            return file.read(max(room, 0) + 1)
+            data = file.read(max(room, 0) + 1)
+            if before is None:
+                with suppress(OSError):
+                    os.unlink(name, dir_fd=parent)
+            return data
     except NotRegularFile:
         debug("protocol", "%s is no regular file, and not collected", path)
         return None
-    except OSError as error:
-        debug("protocol", "%s is not collected: %s", path, error.strerror)
+    except (Refused, OSError) as error:
+        debug("protocol", "%s is not collected: %s", path, error)
         return None
 
 
