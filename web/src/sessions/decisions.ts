@@ -206,6 +206,13 @@ const TELLING = ["file_path", "relpath", "path", "notebook_path", "url", "recipi
 /** Types of an action as a verb. An action without the name of a tool is one of these. */
 const VERBS: Record<string, string> = { file_read: "read", code_edit: "edit", file_delete: "delete", shell_exec: "run", api_request: "send" };
 
+/** The address of a request to a web server; empty for any other call. The path alone would not say where it goes. */
+function webTarget(given: JsonObject): string {
+  const domain = asText(given.get("domain"));
+  const path = ["resource_id", "path"].map((name) => given.get(name)).find((value) => typeof value === "string");
+  return domain && path !== undefined ? `${domain}/${asText(path).replace(/^\//, "")}` : domain;
+}
+
 /**
  * An action in one line: its command, or the tool and the thing that it is about, such as `Edit deploy/prod.yaml`. An
  * action of the protocol's own tools names no tool, and the files beside its arguments: `read shop.py`.
@@ -216,6 +223,6 @@ export function actionLine(action: JsonObject): string {
   if (command) return command;
   const type = asText(action.get("type"));
   const files = asList(action.get("files")).map(asText).filter(Boolean);
-  const about = TELLING.map((name) => asText(given.get(name))).find(Boolean) ?? (files.length > 1 ? `${files[0]} and ${files.length - 1} more` : (files[0] ?? ""));
+  const about = webTarget(given) || TELLING.map((name) => asText(given.get(name))).find(Boolean) || (files.length > 1 ? `${files[0]} and ${files.length - 1} more` : (files[0] ?? ""));
   return [asText(action.get("tool")) || VERBS[type] || type.replaceAll("_", " ") || "an action", about].filter(Boolean).join(" ");
 }

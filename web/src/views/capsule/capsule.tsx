@@ -95,7 +95,7 @@ function Capsule({ chain, detail, hasNext, near }: { chain: string; detail: Reco
       <h1><Text>{row.summary || row.kind}</Text></h1>
       <p class="beside address">
         <code><Text>{uri}</Text></code> <Copy text={uri} label="copy" /> <Copy text={location.href} label="copy link" />
-        <span>{row.kind} · {row.type} · <Time>{row.at}</Time></span>
+        <span><Text>{`${row.kind} · ${row.type}`}</Text> · <Time>{row.at}</Time></span>
       </p>
       <SealBand detail={detail} />
       {inChain.map((finding, index) => <FindingCard key={index} finding={finding} />)}
