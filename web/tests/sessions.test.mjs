@@ -189,6 +189,7 @@ test("an action is named by its command, its tool or its type, and by what it is
     [{ tool: "", type: "file_delete", files: ["a", "b", "c"] }, "delete a and 2 more"],
     [{ tool: "PostWebhook", arguments: { domain: "example.com", path: "/", recipient: "a@example.com" } }, "PostWebhook example.com/"],
     [{ tool: "FetchResource", arguments: { domain: "example.com", resource_id: "a/b" } }, "FetchResource example.com/a/b"],
+    [{ tool: "SendMessage", arguments: { domain: "example.com", recipient: "bob@example.com" } }, "SendMessage bob@example.com"],
     [{ tool: "Lookup", arguments: { domain: "example.com" } }, "Lookup example.com"],
     [{ tool: "", type: "odd_type" }, "odd type"],
     [{}, "an action"],

@@ -201,16 +201,16 @@ export function commandLine(values: JsonObject): string {
 }
 
 /** Arguments that name the thing which a call is about, the most telling first. */
-const TELLING = ["file_path", "relpath", "path", "notebook_path", "url", "recipient", "query", "pattern", "name", "id"];
+const TELLING = ["file_path", "relpath", "path", "notebook_path", "url", "recipient", "domain", "query", "pattern", "name", "id"];
 
 /** Types of an action as a verb. An action without the name of a tool is one of these. */
 const VERBS: Record<string, string> = { file_read: "read", code_edit: "edit", file_delete: "delete", shell_exec: "run", api_request: "send" };
 
-/** The address of a request to a web server; empty for any other call. The path alone would not say where it goes. */
+/** The address of a request to a web server; empty for any other call. The path alone does not say where it goes. */
 function webTarget(given: JsonObject): string {
   const domain = asText(given.get("domain"));
   const path = ["resource_id", "path"].map((name) => given.get(name)).find((value) => typeof value === "string");
-  return domain && path !== undefined ? `${domain}/${asText(path).replace(/^\//, "")}` : domain;
+  return domain && path !== undefined ? `${domain}/${asText(path).replace(/^\//, "")}` : "";
 }
 
 /**
