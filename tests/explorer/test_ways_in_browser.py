@@ -14,6 +14,7 @@ from aver.ledger.bundle import export_bundle
 from support.approvals import action, asking, opened, somebody
 from support.browser_pages import go, open_folder, wait_for_verdict
 from support.explorer_servers import serve
+from support.story_sites import MAIN, write_session
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
@@ -112,6 +113,21 @@ def test_way_back_from_a_changed_copy_leads_to_what_was_changed(page: Any, bundl
     page.get_by_role("button", name="Back to the records").click()
     page.locator(".band.qualified").wait_for()
     assert page.locator("main h1").inner_text() == "second"
+
+
+def test_printed_session_has_its_figures_and_a_record_its_whole_text(page: Any, ledger: Ledger, tmp_path: Path) -> None:
+    write_session(ledger, tmp_path / "work")
+    export_bundle(ledger, tmp_path / "bundle")
+    open_folder(page, tmp_path / "bundle")
+    page.emulate_media(media="print")
+    go(page, f"#/s/{MAIN}")
+    page.locator(".figures").wait_for()
+    assert page.locator(".figures button", has_text="actions").is_visible()
+    assert page.locator("input:visible").count() == 0
+    go(page, f"#/c/{MAIN}/2")
+    exact = page.locator(".exact")
+    exact.wait_for()
+    assert exact.evaluate("one => one.scrollHeight <= one.clientHeight + 1")
 
 
 def open_beside(page: Any, folder: Path) -> None:
