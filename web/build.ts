@@ -112,7 +112,8 @@ function licences(names: string[]): string {
 const CRYPTOGRAPHY = ["@noble/curves", "@noble/hashes", "@noble/post-quantum"];
 const verifier = await bundle("src/node/main.ts", true, [/^node:/]);
 // Without comments and indentation: verify.mjs has those of the verifier, and a reader must fetch the page.
-const script = flattenLines((await bundle("src/entry.ts", false)).replaceAll("/* @__PURE__ */ ", ""));
+// Of the lines that name a module, those of the verifier stay.
+const script = flattenLines((await bundle("src/entry.ts", false)).replaceAll("/* @__PURE__ */ ", "")).replace(/^\/\/ (?!src\/verify\/).*\n/gm, "");
 const app = `function averExplorer() {\n"use strict";\n${joinLists(script)}}\naverExplorer();\n`;
 
 mkdirSync(join(out, "explorer"), { recursive: true });

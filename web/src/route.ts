@@ -20,6 +20,8 @@ export const route = signal<string[]>(readRoute());
 const left = new Map<string, string>();
 const scrolled = new Map<string, number>();
 let here = location.hash;
+/** The last address that was not a record's; empty if the reader began with a record. */
+let beforeRecord = isRecord(here) ? "" : here || "#/";
 /** Whether the reader followed a link. By the way back, a page is where it was; by a link, it begins at its top. */
 let isFollowed = false;
 
@@ -33,8 +35,20 @@ addEventListener("hashchange", () => {
   if (target !== null) left.set(here, target);
   scrolled.set(here, scrollY);
   here = location.hash;
+  if (!isRecord(here)) beforeRecord = here;
   route.value = readRoute();
 });
+
+function isRecord(address: string): boolean {
+  return address.startsWith("#/c/");
+}
+
+/** Where a reader of a record came from, such as a search. A session is found again at the record that he left. */
+export function wayBack(chain: string, sequence: string): string {
+  const [view = ""] = beforeRecord.replace(/^#\/?/, "").split("/", 1);
+  if (beforeRecord === "" || view === "s") return link("s", chain, `at-${sequence}`);
+  return view === "chain" ? link("chain", chain, `at-${sequence}`) : beforeRecord;
+}
 
 /** Put focus and window where they were when the reader left this address, or else to the top of the content. */
 export function returnFocus(main: HTMLElement): void {

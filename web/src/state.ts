@@ -91,7 +91,7 @@ export async function openThing(found: OpenedThing, change = "", beforeJudging: 
   connection.stop("another thing was opened");
   judges.stop("another thing was opened");
   changed.value = change;
-  if (!change) copyHeads = [];
+  if (!change) [copyHeads, original] = [[], null];
   thing.value = found;
   contents.value = null;
   judgement.value = { state: "none" };

@@ -6,6 +6,7 @@ import { markDiff, splitRows, textOf } from "../src/parts/diff_rows.ts";
 import { parseTerminal } from "../src/parts/terminal_text.ts";
 import { arrangeStory, isWanted, rowHeight } from "../src/parts/timeline_rows.ts";
 import { ROWS_MAX, visibleRange } from "../src/parts/virtual_rows.ts";
+import { visible } from "../src/parts/visible.ts";
 import { joinShares } from "../src/sessions/acts.ts";
 import { countChangedLines, readDiff } from "../src/sessions/changed_lines.ts";
 import { actionLine } from "../src/sessions/decisions.ts";
@@ -186,6 +187,10 @@ test("an action is named by its command, its tool or its type, and by what it is
     [{ tool: "Edit", type: "code_edit", arguments: { file_path: "a.py" }, files: ["b.py"] }, "Edit a.py"],
     [{ tool: "", type: "file_read", arguments: {}, files: ["shop.py"] }, "read shop.py"],
     [{ tool: "", type: "file_delete", files: ["a", "b", "c"] }, "delete a and 2 more"],
+    [{ tool: "PostWebhook", arguments: { domain: "example.com", path: "/", recipient: "a@example.com" } }, "PostWebhook example.com/"],
+    [{ tool: "FetchResource", arguments: { domain: "example.com", resource_id: "a/b" } }, "FetchResource example.com/a/b"],
+    [{ tool: "SendMessage", arguments: { domain: "example.com", recipient: "bob@example.com" } }, "SendMessage bob@example.com"],
+    [{ tool: "Lookup", arguments: { domain: "example.com" } }, "Lookup example.com"],
     [{ tool: "", type: "odd_type" }, "odd type"],
     [{}, "an action"],
   ];
@@ -200,4 +205,19 @@ test("risk is low or high only by the whole interval", () => {
   assert.equal(classOf([0.91, 0.99], { pass_below: 0.05, skip_above: 0.9 }), "high");
   assert.equal(classOf([0.9, 0.99], { pass_below: 0.05, skip_above: 0.9 }), "unsure");
   assert.equal(classOf(null, { pass_below: 0.05, skip_above: null }), "");
+});
+
+test("no character of a text stays invisible", () => {
+  const texts = [
+    ["plain\ttext\n", "plain\ttext\n"],
+    ["a\u202eb\u200bc\x1b[0m\r", "a⟨U+202E⟩b⟨U+200B⟩c⟨U+001B⟩[0m⟨U+000D⟩"],
+    ["ls\u{e0041}\u{e007f}", "ls⟨U+E0041⟩⟨U+E007F⟩"],
+    ["\u115f\u3164\uffa0\u034f\u2800\u180b", "⟨U+115F⟩⟨U+3164⟩⟨U+FFA0⟩⟨U+034F⟩⟨U+2800⟩⟨U+180B⟩"],
+    ["x\ufe0f\u{e0100}", "x⟨U+FE0F⟩⟨U+E0100⟩"],
+    ["\u26a0\ufe0f\ufe0f", "\u26a0\ufe0f⟨U+FE0F⟩"],
+    ["e\u0301\u0302\u0303", "e\u0301\u0302⟨U+0303⟩"],
+    ["\ud83d \u{1f600}", "⟨U+D83D⟩ \u{1f600}"],
+    ["żółw שלום 漢字", "żółw שלום 漢字"],
+  ];
+  for (const [given, shown] of texts) assert.equal(visible(given), shown);
 });

@@ -42,6 +42,19 @@ def test_the_command_writes_a_file_that_anyone_verifies(acts: Acts, aver: Aver, 
     assert not (tmp_path / "no.json").exists()
 
 
+def test_bundle_with_acts_is_verified_by_the_printed_command(aver: Aver, tmp_path: Path) -> None:
+    """The keys of the policy servers belong to it, which signed what they decided."""
+    act = ("--inputs", '{"relpath": "a.txt", "content": "hello"}', "--session", "s1", "--caller", "agent:build")
+    assert aver("gateway", "act", "WriteWorkspaceFile", *act, "--json").json["reason_code"] == "ALLOW"
+    bundle, keys = tmp_path / "bundle", tmp_path / "keys.json"
+    ran = aver("export", "--out", bundle)
+    names = ran.out.partition("aver keys export ")[2].partition(" --out")[0].split()
+    assert names == ["ledger", "policy:0", "policy:1"], ran.out
+    assert aver("keys", "export", *names, "--out", keys).code == 0
+    ran = aver("verify", bundle, "--key", keys, "--json", AVER_HOME=str(tmp_path / "elsewhere"))
+    assert (ran.code, ran.json["status"]) == (0, "verified"), ran.json
+
+
 def test_a_delegated_act_is_verified_by_the_printed_command(aver: Aver, tmp_path: Path) -> None:
     """The principal's key is on the ring, under another name than the principal's."""
     aver("keys", "new", "agent:acme")

@@ -42,7 +42,7 @@ export function DiffView({ diff, title = "" }: { diff: string; title?: string })
         <Counts lines={countChangedLines(diff)} />
         <button type="button" class="small" aria-pressed={isSplit} onClick={() => { form.value = isSplit ? "unified" : "split"; }}>Side by side</button>
       </figcaption>
-      <div class="diff-scroll" tabIndex={0} role="region" aria-label={`Change of ${title || path || "a file"}`}>
+      <div class="diff-scroll" tabIndex={0} role="region" aria-label={`Change of ${visible(title || path || "a file")}`}>
         <table class="diff">
           <tbody>
             {isSplit

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { type Json, JsonNumber, type JsonObject, isObject } from "../verify/json.ts";
 import { Text, WholeHex, visible } from "./text.tsx";
 
-/** Items of a list or object that are shown. The exact bytes below show all. */
+/** Items of a list or object that are shown. The exact text of the record shows all. */
 const ITEMS_MAX = 200;
 /** Characters of one text that are shown. */
 const TEXT_MAX = 20_000;
@@ -24,7 +24,7 @@ export function Value({ value, depth = 0 }: { value: Json; depth?: number }): JS
     return (
       <ol class="list">
         {value.slice(0, ITEMS_MAX).map((item, at) => <li key={at}><Value value={item} depth={depth + 1} /></li>)}
-        {value.length > ITEMS_MAX ? <li class="soft">{value.length - ITEMS_MAX} more, in the exact bytes below</li> : null}
+        {value.length > ITEMS_MAX ? <li class="soft">{value.length - ITEMS_MAX} more, in the exact text of the record</li> : null}
       </ol>
     );
   }
@@ -43,7 +43,7 @@ export function Value({ value, depth = 0 }: { value: Json; depth?: number }): JS
           </div>
         ))}
       </dl>
-      {given.length > ITEMS_MAX ? <p class="beside">{given.length - ITEMS_MAX} more, in the exact bytes below</p> : null}
+      {given.length > ITEMS_MAX ? <p class="beside">{given.length - ITEMS_MAX} more, in the exact text of the record</p> : null}
       {others.length ? <p class="beside">Empty: <Text>{others.slice(0, ITEMS_MAX).join(", ")}</Text></p> : null}
     </div>
   );
@@ -81,7 +81,7 @@ function LongText({ text }: { text: string }): JSX.Element {
       <pre class={isDiff ? "diff" : ""}>
         {isDiff ? shown.split("\n").map((line, at) => <DiffLine key={at} line={line} />) : shown}
       </pre>
-      {text.length > TEXT_MAX ? <p class="beside">{text.length - TEXT_MAX} more characters, in the exact bytes below</p> : null}
+      {text.length > TEXT_MAX ? <p class="beside">{text.length - TEXT_MAX} more characters, in the exact text of the record</p> : null}
     </div>
   );
 }

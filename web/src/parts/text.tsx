@@ -3,14 +3,9 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { usesUtc } from "../preferences.ts";
+import { visible } from "./visible.ts";
 
-/** Characters that a reader would not see, or that would reorder what he sees. */
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
-
-/** A text with its hidden characters written out, such as `⟨U+202E⟩`. */
-export function visible(text: string): string {
-  return text.replace(HIDDEN, (one) => `⟨U+${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
-}
+export { visible } from "./visible.ts";
 
 export function Text({ children }: { children: string }): JSX.Element {
   return <bdi>{visible(children)}</bdi>;
@@ -20,7 +15,7 @@ export function Text({ children }: { children: string }): JSX.Element {
 export function WholeHex({ children }: { children: string }): JSX.Element {
   const [isFocused, setFocused] = useState(false);
   return (
-    <code class="hex" tabIndex={0} title={children} onFocus={() => setFocused(true)} onBlur={() => setFocused(false)}>
+    <code class="hex" tabIndex={0} title={visible(children)} onFocus={() => setFocused(true)} onBlur={() => setFocused(false)}>
       {visible(isFocused ? children : children.slice(0, 16))}{!isFocused && children.length > 16 ? "…" : ""}
     </code>
   );
@@ -29,7 +24,7 @@ export function WholeHex({ children }: { children: string }): JSX.Element {
 /** The first 16 digits of a hash; the pointer shows the whole. */
 export function Hex({ children, length = 16 }: { children: string; length?: number }): JSX.Element {
   return (
-    <code class="hex" title={children}>
+    <code class="hex" title={visible(children)}>
       {visible(children.slice(0, length))}
       {children.length > length ? "…" : ""}
     </code>
@@ -43,7 +38,7 @@ export function Time({ children, short = false, brief = false }: { children: str
   const words = formatTime(date);
   const zone = usesUtc.value ? " UTC" : "";
   const shown = short ? words.slice(11, 19) : brief ? words.slice(0, 16).replace("T", " ") : `${words.slice(0, 19).replace("T", " ")}${zone}`;
-  return <time dateTime={children} title={children}>{shown}</time>;
+  return <time dateTime={children} title={visible(children)}>{shown}</time>;
 }
 
 /** A time in the zone that the reader chose, such as `2026-05-31T09:00:00.000Z`; for local time, its `Z` means nothing. */

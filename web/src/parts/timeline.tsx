@@ -193,7 +193,7 @@ function Facts({ step }: { step: Step }): JSX.Element {
   const tokens = tokensIn === null && tokensOut === null ? "" : `${tokensIn === null ? "–" : count(tokensIn)} → ${tokensOut === null ? "–" : count(tokensOut)}`;
   return (
     <>
-      <span role="gridcell" class="authority" title={authorityLabel(step)}><Text>{step.status === "blocked" ? step.rule : authorityLabel(step)}</Text></span>
+      <span role="gridcell" class="authority" title={visible(authorityLabel(step))}><Text>{step.status === "blocked" ? step.rule : authorityLabel(step)}</Text></span>
       <span role="gridcell" class="lines"><Counts lines={step.lines} /></span>
       <span role="gridcell" class="tokens figure" title={costUsd === null ? "tokens in and out" : `tokens in and out, ${formatMoney(costUsd)}`}>{tokens}</span>
       <span role="gridcell" class="took figure">{step.durationMs === null ? "" : formatDuration(step.durationMs)}</span>

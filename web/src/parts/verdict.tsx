@@ -50,7 +50,8 @@ function remedy(check: Check): JSX.Element | string {
     return <>Choose this folder under <a href={link("open")}>Verify a file</a>, or: <Command>{verifyCommand()}</Command></>;
   }
   if (isOnlyOfCommand(check)) {
-    return <Command>{verifyCommand()}</Command>;
+    // The command would judge the records themselves, and not this copy.
+    return changed.value ? "" : <Command>{verifyCommand()}</Command>;
   }
   if (check.name === "columns" || check.name === "store") return "These belong to a ledger's file, and no copy has them.";
   if (check.name === "head") return thing.value?.live ? <>Compare with a checkpoint that you keep: <Command>aver verify --checkpoint FILE</Command></> : <>Export it again with the ledger's key at hand: <Command>aver export --out DIR</Command></>;

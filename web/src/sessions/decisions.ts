@@ -201,10 +201,17 @@ export function commandLine(values: JsonObject): string {
 }
 
 /** Arguments that name the thing which a call is about, the most telling first. */
-const TELLING = ["file_path", "relpath", "path", "notebook_path", "url", "recipient", "query", "pattern", "name", "id"];
+const TELLING = ["file_path", "relpath", "path", "notebook_path", "url", "recipient", "domain", "query", "pattern", "name", "id"];
 
 /** Types of an action as a verb. An action without the name of a tool is one of these. */
 const VERBS: Record<string, string> = { file_read: "read", code_edit: "edit", file_delete: "delete", shell_exec: "run", api_request: "send" };
+
+/** The address of a request to a web server; empty for any other call. The path alone does not say where it goes. */
+function webTarget(given: JsonObject): string {
+  const domain = asText(given.get("domain"));
+  const path = ["resource_id", "path"].map((name) => given.get(name)).find((value) => typeof value === "string");
+  return domain && path !== undefined ? `${domain}/${asText(path).replace(/^\//, "")}` : "";
+}
 
 /**
  * An action in one line: its command, or the tool and the thing that it is about, such as `Edit deploy/prod.yaml`. An
@@ -216,6 +223,6 @@ export function actionLine(action: JsonObject): string {
   if (command) return command;
   const type = asText(action.get("type"));
   const files = asList(action.get("files")).map(asText).filter(Boolean);
-  const about = TELLING.map((name) => asText(given.get(name))).find(Boolean) ?? (files.length > 1 ? `${files[0]} and ${files.length - 1} more` : (files[0] ?? ""));
+  const about = webTarget(given) || TELLING.map((name) => asText(given.get(name))).find(Boolean) || (files.length > 1 ? `${files[0]} and ${files.length - 1} more` : (files[0] ?? ""));
   return [asText(action.get("tool")) || VERBS[type] || type.replaceAll("_", " ") || "an action", about].filter(Boolean).join(" ");
 }

@@ -1,8 +1,8 @@
 """The keys that a verifier of exported chains needs: of those who sealed, and of those who signed statements in them.
 
-A record is sealed by one key, which the bundle's index names. In approvals, enrolments, delegations and traces, others
-have signed too: people who voted, and participants elsewhere whose events the operator sealed. Their statements stand
-in `authority.chain`. A verifier with a list of keys (`--key`) needs all of these, and no others.
+A record is sealed by one key, which the bundle's index names. In approvals, enrolments, delegations, acts and traces,
+others have signed too: people who voted, policy servers, and participants elsewhere whose events the operator sealed.
+Their statements stand in `authority.chain`. A verifier with a list of keys (`--key`) needs all of these, and no others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from aver.keys.statement import Statement
 from aver.ledger.bundle.layout import read_index
 from aver.ledger.ledger import Ledger
 
-_SIGNED_DOMAINS = frozenset({"approvals", "approvers", "delegations", "protocol"})
+_SIGNED_DOMAINS = frozenset({"approvals", "approvers", "delegations", "gateway", "protocol"})
 """The domains whose records carry statements of others."""
 
 

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import gateway from "../../../../src/aver/gateway/codes.json" with { type: "json" };
 import { Value } from "../../parts/json.tsx";
 import { Empty, NotHere, Problem } from "../../parts/states.tsx";
-import { Command, Hex, Text, Time, plural } from "../../parts/text.tsx";
+import { Command, Hex, Text, Time, plural, visible } from "../../parts/text.tsx";
 import { Mark } from "../../parts/verdict.tsx";
 import { countRecords, readRecords } from "../../records.ts";
 import { type Act, type ActRecord, PATCH_NAMES, joinShares, readActs } from "../../sessions/acts.ts";
@@ -49,7 +49,7 @@ export function ActsView({ parts: [wanted = "", actionId = ""] }: { parts: strin
 
 export function ChainChoice({ chains, chosen, route }: { chains: string[]; chosen: string; route: string }): JSX.Element {
   return (
-    <p><label>Chain <select value={chosen} onChange={(event) => { location.hash = link(route, event.currentTarget.value); }}>{chosen ? null : <option value="">choose one</option>}{chains.map((name) => <option key={name} value={name}>{name}</option>)}</select></label></p>
+    <p><label>Chain <select value={chosen} onChange={(event) => { location.hash = link(route, event.currentTarget.value); }}>{chosen ? null : <option value="">choose one</option>}{chains.map((name) => <option key={name} value={name}>{visible(name)}</option>)}</select></label></p>
   );
 }
 

@@ -51,7 +51,7 @@ function Levels({ one }: { one: ApprovalCase }): JSX.Element {
             <td>{index + 1}{index + 1 === one.floor && stateOf(one) === "pending" ? " (decides now)" : ""}</td>
             <td>{level.approvers.map((name) => {
               const key = one.approvers.find((approver) => approver.identity === name);
-              return <p key={name} class="tight"><Text>{name}</Text> {key ? <span class="beside"><Hex>{key.fingerprint}</Hex> {key.custody}</span> : null}</p>;
+              return <p key={name} class="tight"><Text>{name}</Text> {key ? <span class="beside"><Hex>{key.fingerprint}</Hex> <Text>{key.custody}</Text></span> : null}</p>;
             })}</td>
             <td>{level.quorum} of {level.approvers.length}</td>
             <td>{level.after ? `${level.after} s after it was opened` : "at once"}</td>
@@ -69,7 +69,7 @@ function Votes({ one }: { one: ApprovalCase }): JSX.Element {
       <tbody>
         {one.votes.map((vote) => (
           <tr key={vote.place}>
-            <td><Mark name={vote.problem ? "failed" : "verified"} /> {vote.word}</td>
+            <td><Mark name={vote.problem ? "failed" : "verified"} /> <Text>{vote.word}</Text></td>
             <td><Text>{vote.approver || "the gate"}</Text></td>
             <td><Time>{vote.at}</Time></td>
             <td>{vote.problem ? <strong class="bad"><Text>{vote.problem}</Text></strong> : vote.approver ? "the signature holds, by the key that the request names" : ""}</td>

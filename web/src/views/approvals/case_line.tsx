@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { Text, Time } from "../../parts/text.tsx";
 import { link } from "../../route.ts";
 import { actionLine } from "../../sessions/decisions.ts";
-import { asObject } from "../../sessions/values.ts";
+import { asObject, asText } from "../../sessions/values.ts";
 import { at } from "../../verify/block.ts";
 import { BadInput, type Json, readJson } from "../../verify/json.ts";
 import type { ApprovalCase } from "../../worker/protocol.ts";
@@ -32,17 +32,26 @@ export function CaseState({ one }: { one: ApprovalCase }): JSX.Element {
   return <span class={`word ${isRefused ? "failure" : state === "pending" ? "" : "good"}`}>{CASE_WORDS[state] ?? state}</span>;
 }
 
-/** What the record of a request says, and its action in one line. The verdict says why one cannot be read. */
+/** The words before the action in the summary of a request. */
+const SUMMARY_START = /^asks for approval: /;
+
+/**
+ * What the record of a request says, and its action in one line. A large action is kept beside the record, whose summary
+ * then names it. The verdict says why a record cannot be read.
+ */
 export function describeCase(one: ApprovalCase): { content: Json; line: string } {
   let content: Json = null;
+  let summary = "";
   try {
-    content = at(readJson(one.canonical), "outcome", "result") ?? null;
+    const record = readJson(one.canonical);
+    content = at(record, "outcome", "result") ?? null;
+    summary = asText(at(record, "outcome", "summary") ?? null).replace(SUMMARY_START, "");
   } catch (error) {
     if (!(error instanceof BadInput)) throw error;
   }
   const action = asObject(at(content, "action"));
   const isApart = action.size === 1 && action.has("blob");
-  return { content, line: isApart || !action.size ? "a large action" : actionLine(action) };
+  return { content, line: isApart || !action.size ? summary || "a large action" : actionLine(action) };
 }
 
 export function CaseLine({ one, isFirst }: { one: ApprovalCase; isFirst: boolean }): JSX.Element {

@@ -77,7 +77,7 @@ export function PasskeyAnswer({ one }: { one: ApprovalCase }): JSX.Element | nul
           <p>Read this text. You sign exactly it.</p>
           <pre class="shown" tabIndex={0}>{visible(shown.value ?? "…")}</pre>
           <p class="filters">
-            <label>You are <select value={person} onChange={(event) => setPerson(event.currentTarget.value)}>{people.map((name) => <option key={name}>{name}</option>)}</select></label>
+            <label>You are <select value={person} onChange={(event) => setPerson(event.currentTarget.value)}>{people.map((name) => <option key={name} value={name}>{visible(name)}</option>)}</select></label>
             <label>Reason <input type="search" value={comment} maxLength={500} onInput={(event) => setComment(event.currentTarget.value)} /></label>
           </p>
           <p class="buttons">

@@ -8,6 +8,7 @@ import { TryToChange } from "../../parts/tamper.tsx";
 import { FindingCard, Mark } from "../../parts/verdict.tsx";
 import { pins } from "../../source/pins.ts";
 import { toSealed } from "../../records.ts";
+import { wayBack } from "../../route.ts";
 import { connection, contents, findingsOf, link, pinnedKeys, verifyChain } from "../../state.ts";
 import { asText } from "../../sessions/values.ts";
 import { at } from "../../verify/block.ts";
@@ -60,7 +61,7 @@ export function CapsuleView({ parts: [chain = "", address = ""] }: { parts: stri
   useKeys({
     j: () => { if (detail && hasNext) location.hash = near(place + 1); },
     k: () => { if (detail && place > 0) location.hash = near(place - 1); },
-    Escape: () => { location.hash = link("s", chain, `at-${detail?.row.sequence ?? ""}`); },
+    Escape: () => { location.hash = wayBack(chain, detail?.row.sequence ?? ""); },
   });
   if (words) {
     return (
@@ -88,14 +89,15 @@ function Capsule({ chain, detail, hasNext, near }: { chain: string; detail: Reco
   return (
     <article class="capsule record">
       <nav class="beside neighbours" aria-label="Neighbours">
-        <a href={link("s", chain, `at-${row.sequence}`)}>Back to the session or chain (Esc)</a>
+        <a href={wayBack(chain, row.sequence)}>Back (Esc)</a>
+        <a href={link("s", chain, `at-${row.sequence}`)}>Its session or chain</a>
         {place > 0 ? <a href={near(place - 1)} rel="prev">Record before (k)</a> : <span>The first of its chain</span>}
         {hasNext ? <a href={near(place + 1)} rel="next">Record after (j)</a> : <span>The last of its chain</span>}
       </nav>
       <h1><Text>{row.summary || row.kind}</Text></h1>
       <p class="beside address">
         <code><Text>{uri}</Text></code> <Copy text={uri} label="copy" /> <Copy text={location.href} label="copy link" />
-        <span>{row.kind} · {row.type} · <Time>{row.at}</Time></span>
+        <span><Text>{`${row.kind} · ${row.type}`}</Text> · <Time>{row.at}</Time></span>
       </p>
       <SealBand detail={detail} />
       {inChain.map((finding, index) => <FindingCard key={index} finding={finding} />)}

@@ -10,7 +10,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { BreakCard } from "../../parts/break.tsx";
 import { useKeys } from "../../parts/keyboard.ts";
 import { Empty, NotHere, Problem } from "../../parts/states.tsx";
-import { Text, Time, count, plural } from "../../parts/text.tsx";
+import { Text, Time, count, plural, visible } from "../../parts/text.tsx";
 import { Band, FindingCard } from "../../parts/verdict.tsx";
 import { type VirtualHandle, VirtualRows, isPhone } from "../../parts/virtual.tsx";
 import { link, recordLink } from "../../route.ts";
@@ -47,8 +47,8 @@ function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }: { row: R
       <span class="time"><Time short>{row.at}</Time></span>
       <span class="node" aria-hidden="true" />
       <span class="sequence figure">{row.sequence || row.place}</span>
-      <span class="sort" title={row.type} aria-hidden="true">{SORTS[row.type] ?? "○"}</span>
-      <span class="kind">{row.kind}</span>
+      <span class="sort" title={visible(row.type)} aria-hidden="true">{SORTS[row.type] ?? "○"}</span>
+      <span class="kind"><Text>{row.kind}</Text></span>
       <span class="summary">{row.tool && !row.summary.startsWith(row.tool) ? <strong><Text>{row.tool}</Text></strong> : null} <Text>{row.problem || row.summary}</Text></span>
       <span class={word ? `word ${row.status}` : ""}>{word}</span>
       <span class="authority">{AUTHORITIES[row.authority] ?? row.authority}</span>

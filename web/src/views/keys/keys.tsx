@@ -43,7 +43,7 @@ function KeyRecords(): JSX.Element | null {
         <div class="scroll" tabIndex={0} role="region" aria-label="Records of the keys chain"><table class="plain">
           <tbody>
             {answer.value.rows.map((row) => (
-              <tr key={row.place}><td><Time>{row.at}</Time></td><td>{row.kind}</td><td><a href={recordLink("keys", row)}><Text>{row.problem || row.summary}</Text></a></td></tr>
+              <tr key={row.place}><td><Time>{row.at}</Time></td><td><Text>{row.kind}</Text></td><td><a href={recordLink("keys", row)}><Text>{row.problem || row.summary}</Text></a></td></tr>
             ))}
           </tbody>
         </table></div>

@@ -22,7 +22,7 @@ function HitRow({ hit, words, isFirst }: { hit: Found["hits"][number]; words: st
         <strong><Text>{title || hit.kind}</Text></strong>
         {excerpt ? <span class="excerpt"><bdi>{visible(excerpt[0])}<mark>{visible(excerpt[1])}</mark>{visible(excerpt[2])}</bdi></span> : null}
         {read.value?.hasHash === false ? <span class="bad">This text does not have the hash that it was sealed with.</span> : null}
-        <span class="beside"><code><Text>{hit.chain}</Text></code> {hit.sequence} · {hit.kind}{hit.tool ? ` · ${hit.tool}` : ""}{hit.at ? <> · <Time>{hit.at}</Time></> : null}</span>
+        <span class="beside"><code><Text>{hit.chain}</Text></code> <Text>{`${hit.sequence} · ${hit.kind}${hit.tool ? ` · ${hit.tool}` : ""}`}</Text>{hit.at ? <> · <Time>{hit.at}</Time></> : null}</span>
       </a>
     </li>
   );

@@ -5,7 +5,7 @@ import { useRef, useState } from "preact/hooks";
 import { formatMoney } from "../../sessions/labels.ts";
 import { useRowKeys } from "../../parts/rows.ts";
 import { Empty, Loading, Problem } from "../../parts/states.tsx";
-import { Text, Time, count, plural } from "../../parts/text.tsx";
+import { Text, Time, count, plural, visible } from "../../parts/text.tsx";
 import { link } from "../../route.ts";
 import { ChainMark } from "../chains/mark.tsx";
 import { type SessionRow, indexed, readSessionsAgain, sessionRows, sessionsProblem, useSessions } from "./session_rows.ts";
@@ -105,7 +105,7 @@ export function SessionsView(_: { parts: string[] }): JSX.Element {
         <label>Filter <input type="search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} placeholder="title, id or workspace" /></label>
         <label>Tool <select value={tool} onChange={(event) => setTool(event.currentTarget.value)}>
           <option value="">all</option>
-          {tools.map((name) => <option key={name} value={name}>{name}</option>)}
+          {tools.map((name) => <option key={name} value={name}>{visible(name)}</option>)}
         </select></label>
         <label>From <input type="date" value={since} onInput={(event) => setSince(event.currentTarget.value)} /></label>
         <label>to <input type="date" value={until} onInput={(event) => setUntil(event.currentTarget.value)} /></label>

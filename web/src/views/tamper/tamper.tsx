@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { TryToChange } from "../../parts/tamper.tsx";
 import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
-import { Text } from "../../parts/text.tsx";
+import { Text, visible } from "../../parts/text.tsx";
 import { link } from "../../route.ts";
 import { isOfSession } from "../../sessions/chains.ts";
 import { changed, connection, contents, thing } from "../../state.ts";
@@ -23,7 +23,7 @@ function suggestChain(chains: ListedChain[]): string {
 export function TamperView({ parts: [given = "", at = ""] }: { parts: string[] }): JSX.Element {
   const chains = (contents.value?.chains ?? []).filter((chain) => (chain.length ?? 1) > 0);
   const [chain, setChain] = useState(given || suggestChain(chains));
-  const [place, setPlace] = useState(Number(at) || 1);
+  const [place, setPlace] = useState(at === "" ? 1 : Number(at));
   const rows = useAnswer(() => (chain ? connection.ask({ type: "rows", chain, start: 0, stop: CHOICES }) : Promise.reject(new Error("There is no chain in it."))), [chain, contents.value]);
   const listed = rows.value?.rows ?? [];
   const row = listed.find((one) => one.place === place) ?? listed[0];
@@ -40,15 +40,15 @@ export function TamperView({ parts: [given = "", at = ""] }: { parts: string[] }
         <>
           <div class="filters">
             <label>Chain <select value={chain} onChange={(event) => { setChain(event.currentTarget.value); setPlace(1); }}>
-              {chains.map((one) => <option key={one.id} value={one.id}>{one.id}</option>)}
+              {chains.map((one) => <option key={one.id} value={one.id}>{visible(one.id)}</option>)}
             </select></label>
             <label>Record <select value={String(row?.place ?? 0)} onChange={(event) => setPlace(Number(event.currentTarget.value))}>
-              {listed.map((one) => <option key={one.place} value={String(one.place)}>{one.sequence || one.place}: {one.summary.slice(0, 60)}</option>)}
+              {listed.map((one) => <option key={one.place} value={String(one.place)}>{visible(`${one.sequence || one.place}: ${one.summary.slice(0, 60)}`)}</option>)}
             </select></label>
           </div>
           {rows.state === "failed" ? <Problem words={rows.words} retry={rows.retry} /> : null}
           {rows.state === "loading" ? <Loading rows={3} words="Reading the chain" /> : null}
-          {row ? <p class="beside">{row.kind} · <Text>{row.summary}</Text> · <a href={link("c", chain, `p${row.place}`)}>open it</a></p> : null}
+          {row ? <p class="beside"><Text>{`${row.kind} · ${row.summary}`}</Text> · <a href={link("c", chain, `p${row.place}`)}>open it</a></p> : null}
           {row ? <TryToChange chain={chain} place={row.place} sequence={row.sequence || String(row.place)} title="What to do with it" /> : null}
         </>
       ) : null}

@@ -1,6 +1,5 @@
 function averExplorer() {
 "use strict";
-// node_modules/preact/dist/preact.mjs
 var n$1;
 var t$2;
 var r$2;
@@ -271,7 +270,6 @@ this.__v && (this.__g |= 4, n && this.__h.push(n), L$1(this));
 }, x$1.prototype.render = $, u$3 = [], f$3 = 0, o$3 = function(n, t) {
 return n.__v.__b - t.__v.__b;
 }, e$2 = Symbol(), l$2 = /(PointerCapture)$|Capture$/i, c$2 = 0, a$3 = {};
-// node_modules/preact/hooks/dist/hooks.mjs
 var t$1;
 var r$1;
 var u$2;
@@ -426,7 +424,6 @@ return !o$2(t, n[r]);
 function G(n, t) {
 return "function" == typeof t ? t(n) : t;
 }
-// node_modules/@preact/signals-core/dist/signals-core.module.js
 var i = Symbol.for("preact-signals");
 function t() {
 if (!(v > 1)) {
@@ -824,7 +821,6 @@ var n = r.d.bind(r);
 n[Symbol.dispose] = n;
 return n;
 }
-// node_modules/@preact/signals/dist/signals.module.js
 var h;
 var p;
 var m = "undefined" != typeof window && !!window.__PREACT_SIGNALS_DEVTOOLS__;
@@ -1052,7 +1048,6 @@ while (i = g.shift()) h.call(i);
 function M() {
 if (1 === g.push(this)) (n$1.requestAnimationFrame || A)(F$1);
 }
-// src/preferences.ts
 var KEPT$1 = location.protocol !== "file:";
 function recall$2(name) {
 try {
@@ -1077,7 +1072,12 @@ if (theme.value === "auto") delete document.documentElement.dataset["theme"];
 else document.documentElement.dataset["theme"] = theme.value;
 });
 }
-// node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
+var PLAIN$1 = /^[\t\n\x20-\x7e]*$/;
+var HIDDEN$1 = new RegExp(["(?![\\t\\n\\ufe0e\\ufe0f])[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}\\u2800]", "(?<!\\p{Extended_Pictographic})[\\ufe0e\\ufe0f]", "(?<=\\p{M}{2})\\p{M}"].join("|"), "gu");
+function visible(text) {
+if (PLAIN$1.test(text)) return text;
+return text.replace(HIDDEN$1, (one) => `⟨U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+}
 var f = Symbol.for("pv");
 var o = 0;
 Array.isArray;
@@ -1090,23 +1090,18 @@ type: t, props: p, key: n, ref: c, __k: null, __: null, __b: 0, __e: null, __c: 
 };
 return (a || i) && (s.__source = a, s.__self = i), n$1.vnode && n$1.vnode(s), s;
 }
-// src/parts/text.tsx
-var HIDDEN$1 = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
-function visible(text) {
-return text.replace(HIDDEN$1, (one) => `⟨U+${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
-}
 function Text({ children }) {
 return a("bdi", { children: visible(children) });
 }
 function WholeHex({ children }) {
 const [isFocused, setFocused] = d$2(false);
 return a("code", {
-class: "hex", tabIndex: 0, title: children, onFocus: () => setFocused(true), onBlur: () => setFocused(false), children: [visible(isFocused ? children : children.slice(0, 16)), !isFocused && children.length > 16 ? "…" : ""]
+class: "hex", tabIndex: 0, title: visible(children), onFocus: () => setFocused(true), onBlur: () => setFocused(false), children: [visible(isFocused ? children : children.slice(0, 16)), !isFocused && children.length > 16 ? "…" : ""]
 });
 }
 function Hex({ children, length = 16 }) {
 return a("code", {
-class: "hex", title: children, children: [visible(children.slice(0, length)), children.length > length ? "…" : ""]
+class: "hex", title: visible(children), children: [visible(children.slice(0, length)), children.length > length ? "…" : ""]
 });
 }
 function Time({ children, short = false, brief = false }) {
@@ -1114,8 +1109,9 @@ const date = /^\d{4}-\d\d-\d\dT/.test(children) ? new Date(children) : null;
 if (date === null || Number.isNaN(date.getTime())) return a(Text, { children });
 const words = formatTime(date);
 const zone = usesUtc.value ? " UTC" : "";
+const shown = short ? words.slice(11, 19) : brief ? words.slice(0, 16).replace("T", " ") : `${words.slice(0, 19).replace("T", " ")}${zone}`;
 return a("time", {
-dateTime: children, title: children, children: short ? words.slice(11, 19) : brief ? words.slice(0, 16).replace("T", " ") : `${words.slice(0, 19).replace("T", " ")}${zone}`
+dateTime: children, title: visible(children), children: shown
 });
 }
 function formatTime(date) {
@@ -1147,7 +1143,6 @@ text: children, label: "copy"
 })]
 });
 }
-// ../src/aver/verdict/codes.json
 var codes_default$1 = {
 "HASH_MISMATCH": {
 "meaning": "The content does not have the stored hash: it was changed after sealing, or the hash was.", "advice": "Restore this record from a copy you trust; treat its content as unproven."
@@ -1245,7 +1240,6 @@ var codes_default$1 = {
 "meaning": "Reserved: a required witness did not sign.", "advice": "Ask the witness."
 }
 };
-// node_modules/@noble/hashes/_u64.js
 var U32_MASK64 = (() => BigInt(2 ** 32 - 1))();
 var _32n = BigInt(32);
 function fromBig(n, le = false) {
@@ -1292,7 +1286,6 @@ var add4L = (Al, Bl, Cl, Dl) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0
 var add4H = (low, Ah, Bh, Ch, Dh) => Ah + Bh + Ch + Dh + (low / 2 ** 32 | 0) | 0;
 var add5L = (Al, Bl, Cl, Dl, El) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0) + (El >>> 0);
 var add5H = (low, Ah, Bh, Ch, Dh, Eh) => Ah + Bh + Ch + Dh + Eh + (low / 2 ** 32 | 0) | 0;
-// node_modules/@noble/hashes/utils.js
 function isBytes$1(a) {
 return a instanceof Uint8Array || ArrayBuffer.isView(a) && a.constructor.name === "Uint8Array" && "BYTES_PER_ELEMENT" in a && a.BYTES_PER_ELEMENT === 1;
 }
@@ -1436,7 +1429,6 @@ if (bytesLength > 65536) throw new RangeError(`"bytesLength" expected <= 65536, 
 return cr.getRandomValues(new Uint8Array(bytesLength));
 }
 var oidNist = (suffix) => ({ oid: Uint8Array.from([6, 9, 96, 134, 72, 1, 101, 3, 4, 2, suffix]) });
-// node_modules/@noble/hashes/_md.js
 function Chi(a, b, c) {
 return a & b ^ ~a & c;
 }
@@ -1534,7 +1526,6 @@ return this._cloneInto();
 };
 var SHA256_IV = Uint32Array.from([1779033703, 3144134277, 1013904242, 2773480762, 1359893119, 2600822924, 528734635, 1541459225]);
 var SHA512_IV = Uint32Array.from([1779033703, 4089235720, 3144134277, 2227873595, 1013904242, 4271175723, 2773480762, 1595750129, 1359893119, 2917565137, 2600822924, 725511199, 528734635, 4215389547, 1541459225, 327033209]);
-// node_modules/@noble/hashes/sha2.js
 var SHA256_K = Uint32Array.from([1116352408, 1899447441, 3049323471, 3921009573, 961987163, 1508970993, 2453635748, 2870763221, 3624381080, 310598401, 607225278, 1426881987, 1925078388, 2162078206, 2614888103, 3248222580, 3835390401, 4022224774, 264347078, 604807628, 770255983, 1249150122, 1555081692, 1996064986, 2554220882, 2821834349, 2952996808, 3210313671, 3336571891, 3584528711, 113926993, 338241895, 666307205, 773529912, 1294757372, 1396182291, 1695183700, 1986661051, 2177026350, 2456956037, 2730485921, 2820302411, 3259730800, 3345764771, 3516065817, 3600352804, 4094571909, 275423344, 430227734, 506948616, 659060556, 883997877, 958139571, 1322822218, 1537002063, 1747873779, 1955562222, 2024104815, 2227730452, 2361852424, 2428436474, 2756734187, 3204031479, 3329325298]);
 var SHA256_W = new Uint32Array(64);
 var SHA2_32B = class extends HashMD {
@@ -1763,7 +1754,6 @@ super(64, SHA512_IV);
 };
 var sha256 = createHasher(() => new _SHA256(), oidNist(1));
 var sha512 = createHasher(() => new _SHA512(), oidNist(3));
-// node_modules/@noble/curves/utils.js
 function aarray$1(item, title, inner = () => {}) {
 if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
 for (let i = 0; i < item.length; i++) inner(item[i], `${title}[${i}]`);
@@ -1865,7 +1855,6 @@ const iter = (f, isOpt) => Object.entries(f).forEach(([k, v]) => checkField(k, v
 iter(fields, false);
 iter(optFields, true);
 }
-// node_modules/@noble/curves/abstract/modular.js
 var _0n$4 = BigInt(0);
 var _1n$5 = BigInt(1);
 var _2n$4 = BigInt(2);
@@ -2218,7 +2207,6 @@ function Field(ORDER, opts = {}) {
 Object.freeze(_Field.prototype);
 return new _Field(ORDER, opts);
 }
-// node_modules/@noble/curves/abstract/curve.js
 var _0n$3 = BigInt(0);
 var _1n$4 = BigInt(1);
 var _4n$2 = BigInt(4);
@@ -2521,7 +2509,6 @@ secretKey, publicKey: getPublicKey(secretKey)
 };
 };
 }
-// node_modules/@noble/curves/abstract/edwards.js
 var _0n$2 = BigInt(0);
 var _1n$3 = BigInt(1);
 var _2n$3 = BigInt(2);
@@ -2893,7 +2880,6 @@ return Object.freeze({
 keygen: createKeygen(randomSecretKey, getPublicKey), getPublicKey, sign, verify, utils, Point, lengths
 });
 }
-// node_modules/@noble/curves/abstract/fft.js
 function checkU32(n, title = "n") {
 if (typeof n !== "number") throw new TypeError(`wrong u32 integer "${title}": expected number, got type=${typeof n}`);
 if (!Number.isSafeInteger(n) || n < 0 || n > 4294967295) throw new RangeError(`wrong u32 integer "${title}": expected 0..4294967295, got ${n}`);
@@ -2977,7 +2963,6 @@ if (!dit && brp) bitReversalInplace(values);
 return values;
 };
 };
-// node_modules/@noble/curves/ed25519.js
 var _1n$2 = BigInt(1);
 var _2n$2 = BigInt(2);
 var _5n = BigInt(5);
@@ -3041,7 +3026,6 @@ adjustScalarBytes, toMontgomery, toMontgomerySecret, zip215: true
 }, opts));
 }
 var ed25519 = ed({});
-// node_modules/@noble/hashes/sha3.js
 var _0n$1 = BigInt(0);
 var _1n$1 = BigInt(1);
 var _2n$1 = BigInt(2);
@@ -3904,7 +3888,6 @@ changed.set("options", copies);
 }
 return isChanged ? new Map(content).set("reasoning", changed) : content;
 }
-// node_modules/@noble/post-quantum/utils.js
 var abytesDoc = abytes$1;
 var randomBytes = randomBytes$2;
 function aarray(item, title, inner = () => {}) {
@@ -4044,7 +4027,6 @@ if (ctx.length > 255) throw new RangeError("context should be 255 bytes or less"
 const hashed = hash(msg);
 return concatBytes$1(new Uint8Array([1, ctx.length]), ctx, hash.oid, hashed);
 }
-// node_modules/@noble/post-quantum/_crystals.js
 var genCrystals = (opts) => {
 const { newPoly, N, Q, F, ROOT_OF_UNITY, brvBits, isKyber } = opts;
 const mod = (a, modulo = Q) => {
@@ -4162,7 +4144,6 @@ cleanBytes(buf, _seed);
 };
 var XOF128 = createXofShake(shake128);
 var XOF256 = createXofShake(shake256);
-// node_modules/@noble/post-quantum/ml-dsa.js
 var INTERNAL_SIG_OPT_KEYS = Object.freeze(["extraEntropy", "externalMu"]);
 var INTERNAL_VER_OPT_KEYS = Object.freeze(["externalMu"]);
 function validateInternalOpts(opts, allowed) {
@@ -4970,7 +4951,6 @@ if (error instanceof BadInput) return null;
 throw error;
 }
 }
-// src/source/pins.ts
 var pins = y$1([]);
 var FILES_SCOPE = "files";
 var HEADS_MAX$1 = 2e4;
@@ -5078,7 +5058,6 @@ else for (const item of value.values()) look(item);
 look(data);
 return found.map(checkUsable);
 }
-// src/source/trusted.ts
 var DATA_FILE = /^explorer\/data\/(?:names|[0-9]{1,7})\.js$/;
 function check(url) {
 if (!url.startsWith("blob:") && !DATA_FILE.test(url)) throw new TypeError(`${url} is no script of this page`);
@@ -5088,7 +5067,6 @@ var policy = globalThis.trustedTypes?.createPolicy("aver", { createScriptURL: ch
 function scriptUrl(url) {
 return policy.createScriptURL(url);
 }
-// src/source/connection.ts
 var NotJudgedHere = class extends Error {};
 var LOOKS_MAX = 12;
 var LOOK_EVERY$1 = 5e3;
@@ -5182,7 +5160,6 @@ if (answer.type === "done") waiting.resolve(answer.result);
 else waiting.reject(answer.isNotJudged ? new NotJudgedHere(answer.words) : new Error(answer.words));
 }
 };
-// src/source/secrets.ts
 var TOKEN = "aver-token";
 var KEYS$1 = "aver-keys";
 function recall$1(name) {
@@ -5212,7 +5189,6 @@ sessionStorage.setItem(KEYS$1, found.keys);
 return found;
 }
 var secrets = takeSecrets();
-// src/route.ts
 function readRoute() {
 return location.hash.replace(/^#\/?/, "").split("?", 1)[0].split("/").map((part) => {
 try {
@@ -5226,6 +5202,7 @@ var route = y$1(readRoute());
 var left = new Map();
 var scrolled = new Map();
 var here = location.hash;
+var beforeRecord = isRecord(here) ? "" : here || "#/";
 var isFollowed = false;
 addEventListener("click", (event) => {
 isFollowed = event.target instanceof Element && event.target.closest("a[href^='#']") !== null;
@@ -5236,8 +5213,17 @@ const target = active instanceof HTMLElement ? active.getAttribute("href") : nul
 if (target !== null) left.set(here, target);
 scrolled.set(here, scrollY);
 here = location.hash;
+if (!isRecord(here)) beforeRecord = here;
 route.value = readRoute();
 });
+function isRecord(address) {
+return address.startsWith("#/c/");
+}
+function wayBack(chain, sequence) {
+const [view = ""] = beforeRecord.replace(/^#\/?/, "").split("/", 1);
+if (beforeRecord === "" || view === "s") return link("s", chain, `at-${sequence}`);
+return view === "chain" ? link("chain", chain, `at-${sequence}`) : beforeRecord;
+}
 function returnFocus(main) {
 scrollTo(0, isFollowed ? 0 : scrolled.get(location.hash) ?? 0);
 isFollowed = false;
@@ -5301,7 +5287,7 @@ async function openThing(found, change = "", beforeJudging = async () => {}) {
 connection.stop("another thing was opened");
 judges.stop("another thing was opened");
 changed.value = change;
-if (!change) copyHeads = [];
+if (!change) [copyHeads, original] = [[], null];
 thing.value = found;
 contents.value = null;
 judgement.value = { state: "none" };
@@ -5573,14 +5559,12 @@ name, status, reason, code, place: where, count
 }), findings: verdict.findings
 };
 }
-// src/parts/check_words.ts
 var WORDS$1 = {
 schema: "each record is whole and has the form of a capsule", canonical: "each is written in the one exact form that is hashed", content: "each has the hash that it was sealed with: nothing in it was changed", signature: "each was signed by a key that you pinned", signature_pq: "each post-quantum signature is right, too", links: "each names the record before it: none was removed or moved", genesis: "each chain has its beginning", identity: "each chain belongs to this ledger under this name", keys: "each key was in use when it signed", blobs: "large texts and files beside the records are unchanged", meta: "no chain is shorter than the ledger noted", profile: "the form of the records", index: "the list of chains says what the records say", head: "exactly these chains and records were exported", page: "the page shows the bytes of the bundle's own files", rollback: "nothing is older than this browser saw before", approvals: "each answer was signed by its person, in time, for this request", report: "the report is the one that was signed, and its records bear it out", archive: "the file holds what it says, and nothing else", receipts: "each action has a receipt, in order", parents: "each action names the one before it", sealed: "the run was sealed as a whole", gates: "each action passed its gate", proof: "the action is part of the run", trace: "the trace is the one that was sealed"
 };
 function describeCheck$1(name) {
 return WORDS$1[name] ?? "";
 }
-// src/parts/verdict.tsx
 var PATHS$1 = {
 verified: a($, { children: [a("circle", {
 cx: "10", cy: "10", r: "9", fill: "currentColor"
@@ -5623,7 +5607,7 @@ href: link("keys"), children: "Keys"
 if (check.name === "page") return a($, { children: ["Choose this folder under ", a("a", {
 href: link("open"), children: "Verify a file"
 }), ", or: ", a(Command, { children: verifyCommand() })] });
-if (isOnlyOfCommand(check)) return a(Command, { children: verifyCommand() });
+if (isOnlyOfCommand(check)) return changed.value ? "" : a(Command, { children: verifyCommand() });
 if (check.name === "columns" || check.name === "store") return "These belong to a ledger's file, and no copy has them.";
 if (check.name === "head") return thing.value?.live ? a($, { children: ["Compare with a checkpoint that you keep: ", a(Command, { children: "aver verify --checkpoint FILE" })] }) : a($, { children: ["Export it again with the ledger's key at hand: ", a(Command, { children: "aver export --out DIR" })] });
 if (check.name === "meta") return a($, { children: ["Open the whole ledger: ", a(Command, { children: "aver export --out DIR" })] });
@@ -5805,9 +5789,7 @@ name, share: totalBytes ? Math.floor(100 * bytes / totalBytes) : 0
 }), " ", a("span", { children: name === "working" ? "verifying" : name })]
 });
 }
-// ../src/aver/gateway/codes.json
 var codes_default = JSON.parse("{\"codes\":{\"ALLOW\":{\"meaning\":\"Every check passed, and what was asked for was done.\",\"advice\":\"Nothing is left to do.\"},\"ALLOW_INSECURE\":{\"meaning\":\"The executor runs with EXECUTOR_INSECURE_ALLOW=1 and did the act without checking its evidence.\",\"advice\":\"Unset EXECUTOR_INSECURE_ALLOW and start the executor again. This mode is outside of every guarantee.\"},\"REQUIRE_CONFIRM\":{\"meaning\":\"The policy wants a person to approve this request, and no approval of it was found.\",\"advice\":\"Have the request approved (aver approvals), then send the same act again.\"},\"POLICY_DENY\":{\"meaning\":\"The policy does not allow this request, or wants a change of it that cannot be made.\",\"advice\":\"Change the request, or ask the person who keeps the rules. aver policy explain shows which rule decided.\"},\"RECIPIENT_NOT_ALLOWED\":{\"meaning\":\"A rule of the policy refuses this recipient.\",\"advice\":\"Use a recipient that the rules allow, or have the recipient added to them.\"},\"DOMAIN_NOT_ALLOWED\":{\"meaning\":\"A rule of the policy refuses this domain, or the domain leads to a private network or redirects to another one.\",\"advice\":\"Use a domain that the rules allow, or have the domain added to them. A host of a private network must be in [gateway] private_hosts.\"},\"IOC_BLOCKED\":{\"meaning\":\"The skill names a host that is listed as an indicator of compromise.\",\"advice\":\"Do not install this skill. Report where it came from.\"},\"BAD_REQUEST\":{\"meaning\":\"The request does not have the required form: a field is missing, unknown, of another type, too long, given twice, or has no canonical form.\",\"advice\":\"Correct the place that the summary names, then send the request again.\"},\"UNKNOWN_INTENT\":{\"meaning\":\"No intent has this name.\",\"advice\":\"Use a name from the table of intents in docs/gateway/evidence.md.\"},\"ARTIFACTS_NOT_ALLOWED\":{\"meaning\":\"The inputs have artifacts, which an act never forwards.\",\"advice\":\"Leave artifacts out, or send an empty list.\"},\"CAPABILITY_DENY\":{\"meaning\":\"The capabilities of this caller do not have this intent, or the list of commands does not have this command.\",\"advice\":\"Ask the operator to add the intent to [gateway.capabilities.callers], or the first words of the command to [gateway.commands] allow.\"},\"PRINCIPAL_CAPABILITY_DENY\":{\"meaning\":\"The capabilities of the external principal do not have this intent.\",\"advice\":\"Ask the operator to add the intent to [gateway.capabilities.principals].\"},\"WORKLOAD_TOKEN_INVALID\":{\"meaning\":\"The workload token is malformed, expired, for another session, or not signed by this ledger's key.\",\"advice\":\"Install the skill again to get a new token.\"},\"EXTERNAL_PRINCIPAL_MISMATCH\":{\"meaning\":\"The external principal of the request is not the one for whom the delegation token was issued.\",\"advice\":\"Send the principal that the first token of the chain names as iss, or leave it out.\"},\"DELEGATION_REQUIRED\":{\"meaning\":\"The request names an external principal and carries no delegation token.\",\"advice\":\"Ask the principal for a token (aver gateway delegate) and send it in constraints.delegation_token.\"},\"DELEGATION_TOKEN_MALFORMED\":{\"meaning\":\"The delegation token cannot be read, or its chain of parents is broken.\",\"advice\":\"Send the token exactly as it was issued.\"},\"DELEGATION_TOKEN_BAD_SIGNATURE\":{\"meaning\":\"A token of the chain is not signed by the key of its issuer, or the issuer has no key under [gateway.principals].\",\"advice\":\"Have the token issued again, and check the issuer's key in the settings.\"},\"DELEGATION_SESSION_MISMATCH\":{\"meaning\":\"The delegation token was issued for another session.\",\"advice\":\"Ask for a token for this session.\"},\"DELEGATION_SUBJECT_MISMATCH\":{\"meaning\":\"The delegation token was issued to another caller.\",\"advice\":\"Ask for a token for this caller.\"},\"DELEGATION_SCOPE_DENY\":{\"meaning\":\"The scope of the delegation token does not contain this intent.\",\"advice\":\"Ask for a token whose scope contains the intent.\"},\"DELEGATION_TOKEN_EXPIRED\":{\"meaning\":\"The delegation token, or a parent of it, is past its time.\",\"advice\":\"Ask for a new token.\"},\"DELEGATION_REVOKED\":{\"meaning\":\"The delegation token, or a parent of it, was revoked.\",\"advice\":\"Ask the issuer. A revoked token never becomes good again.\"},\"INGRESS_SIGNATURE_REQUIRED\":{\"meaning\":\"The call names a principal in its headers and lacks a header that the signature needs.\",\"advice\":\"Send all of Aver-Principal, Aver-Session, Aver-Time, Aver-Nonce and Aver-Signature.\"},\"INGRESS_SIGNATURE_INVALID\":{\"meaning\":\"A header is malformed, or the signature is not by the principal's key over this method, path, session, time, nonce and body.\",\"advice\":\"Sign the exact bytes of the body, and check the principal's key in the settings.\"},\"INGRESS_EXPIRED\":{\"meaning\":\"The time in the headers is more than 60 seconds from the gateway's clock.\",\"advice\":\"Set the clock of the machine that signs, then sign the call again.\"},\"INGRESS_REPLAY\":{\"meaning\":\"The principal has used this nonce before.\",\"advice\":\"Use a new nonce for each call.\"},\"INGRESS_CONFLICT\":{\"meaning\":\"The door does not let this client name that session or caller, or a signed call is for the gateway of another ledger, or its body names another principal or delegation token than its headers.\",\"advice\":\"Use a session and a caller that [gateway.clients] allows. Sign a call for this gateway's ledger, and leave principal and token out of its body.\"},\"HANDLE_INVALID\":{\"meaning\":\"The handle does not exist, has expired, or belongs to another session or caller.\",\"advice\":\"Read the value again to get a new handle.\"},\"HIGH_HANDLE_BLOCKED\":{\"meaning\":\"The request would send a value of high sensitivity out.\",\"advice\":\"Leave the handle out, or have the value declassified first.\"},\"DECLASSIFY_BLOCKED\":{\"meaning\":\"The value behind this handle must not be declassified.\",\"advice\":\"Ask the person who keeps the rules.\"},\"TX_INVALID\":{\"meaning\":\"No PREVIEW has this tx_id, or it is past its time, was refused, or is for another intent. A clock that was set back ends a PREVIEW, too.\",\"advice\":\"Send the act again without tx_id.\"},\"TX_SESSION_MISMATCH\":{\"meaning\":\"The PREVIEW was made in another session.\",\"advice\":\"COMMIT in the session of the PREVIEW.\"},\"TX_CALLER_MISMATCH\":{\"meaning\":\"The PREVIEW was made by another caller.\",\"advice\":\"COMMIT as the caller of the PREVIEW.\"},\"TX_AUTH_CONTEXT_MISMATCH\":{\"meaning\":\"The external principal or the delegation differs from that of the PREVIEW. Unset differs from set.\",\"advice\":\"COMMIT with the same principal and token as the PREVIEW.\"},\"POLICY_UNAVAILABLE\":{\"meaning\":\"A policy server did not answer in time, answered garbage, runs another program, or disagrees with the other one.\",\"advice\":\"Look at aver gateway status, and at the detail. Nothing was done; the act can be sent again.\"},\"EXECUTOR_UNAVAILABLE\":{\"meaning\":\"The executor did not answer, or has no effect for this request: for example, no mail server is set.\",\"advice\":\"Look at aver gateway status, and at the setting that the summary names. If the COMMIT had begun, aver show says what became of it.\"},\"BAD_COMMIT_PROOF\":{\"meaning\":\"The evidence of the two policy servers does not hold. The detail says where.\",\"advice\":\"Make a new PREVIEW. If it happens again, look up the detail.\"},\"MISSING_EVIDENCE\":{\"meaning\":\"The COMMIT carries no evidence at all.\",\"advice\":\"Make a PREVIEW, and COMMIT through the gateway.\"},\"REPLAY_DENY\":{\"meaning\":\"The executor has begun an act with this action_id before.\",\"advice\":\"Look at the outcome of the first one. To do it again, make a new PREVIEW.\"},\"WORKSPACE_PATH_BLOCKED\":{\"meaning\":\"The path leads out of the workspace.\",\"advice\":\"Use a path relative to the workspace, without .. and without links that leave it.\"},\"WORKSPACE_CHANGED\":{\"meaning\":\"The file is not what it was when the change was shown.\",\"advice\":\"Read the file and make a new PREVIEW.\"},\"EFFECT_FAILED\":{\"meaning\":\"The act was allowed and begun, and its effect failed; or it could only fail, because its server is not connected.\",\"advice\":\"The outcome's record says how. To try again, make a new PREVIEW.\"},\"OUTCOME_UNKNOWN\":{\"meaning\":\"The executor ended between the mark of the act and its outcome, or sent something and got no answer. Nobody knows whether the effect happened.\",\"advice\":\"Look whether it did. The act is not tried again; to do it again, make a new PREVIEW.\"},\"TOOL_CHANGED\":{\"meaning\":\"The definition of the tool differs from the one that was first seen.\",\"advice\":\"Compare both definitions, then accept the new one.\"},\"CAPSULE_REQUIRED\":{\"meaning\":\"The settings, or the PREVIEW of this act, want an agent in a verified confinement, and this door has no fresh verdict that passes. Or this door has one, and the PREVIEW was made without.\",\"advice\":\"Start the agent with aver gateway run -- COMMAND. If it runs there, aver gateway smoke and verify-contract show what no longer holds. A PREVIEW that was made outside is no use inside: send the act again without tx_id.\"}},\"details\":{\"missing_commit\":{\"meaning\":\"The share of a policy server is missing.\",\"advice\":\"Send both shares, as policy0 and policy1.\"},\"bad_proof\":{\"meaning\":\"A share is not an object with exactly the required fields.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_proof_version\":{\"meaning\":\"A share has another major version than 1.\",\"advice\":\"Run parts of the same major version.\"},\"bad_proof_kind\":{\"meaning\":\"A share is not of the kind commit.\",\"advice\":\"Send the shares of a PREVIEW.\"},\"bad_server_id\":{\"meaning\":\"A share's server_id is neither 0 nor 1.\",\"advice\":\"Send the share as the policy server made it.\"},\"server_id_mismatch\":{\"meaning\":\"A share stands in the other server's place, or both are by one server.\",\"advice\":\"Put the share of server 0 into policy0, and that of server 1 into policy1.\"},\"unknown_kid\":{\"meaning\":\"The executor has no MAC key with the share's kid, or the kid is malformed.\",\"advice\":\"Give the executor the server's new MAC key.\"},\"bad_mac\":{\"meaning\":\"A share's MAC is malformed, or was not made over this share by the server's key.\",\"advice\":\"Treat the share as changed on its way, or compare the MAC keys of both parts.\"},\"bad_ts\":{\"meaning\":\"A share's ts is not a whole number of seconds.\",\"advice\":\"Send the share as the policy server made it.\"},\"expired_proof\":{\"meaning\":\"A share is older than POLICY_MAC_TTL_S seconds, or as far in the future.\",\"advice\":\"COMMIT again: the gateway gets fresh shares. If it happens again, compare the clocks.\"},\"bad_action_id\":{\"meaning\":\"A share is about another action_id.\",\"advice\":\"Send the shares of this PREVIEW.\"},\"bad_program_id\":{\"meaning\":\"A share was made by another policy program.\",\"advice\":\"Compare the rules of the parts: aver gateway pin shows the changes.\"},\"bad_commit_tag_b64\":{\"meaning\":\"A share's commit tag is not canonical base64.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_commit_tag_len\":{\"meaning\":\"A share's commit tag does not have the required length.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_outputs\":{\"meaning\":\"A share's outputs are not an object of bits, or the two shares have different names.\",\"advice\":\"Send the share as the policy server made it.\"},\"missing_output_key\":{\"meaning\":\"A required output is missing in at least one of the shares.\",\"advice\":\"Run parts of the same major version.\"},\"bad_request_sha256\":{\"meaning\":\"A share is about another request: inputs, caller, session or context differ.\",\"advice\":\"COMMIT exactly what was previewed, or make a new PREVIEW.\"},\"bad_attestation\":{\"meaning\":\"An attestation is missing, malformed, about other evidence, or not signed by that server's own key.\",\"advice\":\"Compare the keys of policy:0 and policy:1. If they are right, treat the evidence as forged.\"},\"servers_disagree\":{\"meaning\":\"A server attests another decision than the two shares give together.\",\"advice\":\"At least one server is faulty or dishonest: compare the records of both.\"},\"facts_differ\":{\"meaning\":\"The servers attest different facts.\",\"advice\":\"They were not asked the same question: look at the gateway between them.\"}}}");
-// src/parts/json.tsx
 var ITEMS_MAX = 200;
 var TEXT_MAX$1 = 2e4;
 var LINE_MAX$1 = 96;
@@ -5831,7 +5813,7 @@ return a("ol", {
 class: "list", children: [value.slice(0, ITEMS_MAX).map((item, at) => a("li", { children: a(Value, {
 value: item, depth: depth + 1
 }) }, at)), value.length > ITEMS_MAX ? a("li", {
-class: "soft", children: [value.length - ITEMS_MAX, " more, in the exact bytes below"]
+class: "soft", children: [value.length - ITEMS_MAX, " more, in the exact text of the record"]
 }) : null]
 });
 }
@@ -5846,7 +5828,7 @@ return a("div", {
 class: "members", children: [a("dl", { children: given.slice(0, ITEMS_MAX).map(([key, item]) => a("div", { children: [a("dt", { children: a(Text, { children: key }) }), a("dd", { children: a(Value, {
 value: item, depth: depth + 1
 }) })] }, key)) }), given.length > ITEMS_MAX ? a("p", {
-class: "beside", children: [given.length - ITEMS_MAX, " more, in the exact bytes below"]
+class: "beside", children: [given.length - ITEMS_MAX, " more, in the exact text of the record"]
 }) : null, others.length ? a("p", {
 class: "beside", children: ["Empty: ", a(Text, { children: others.slice(0, ITEMS_MAX).join(", ") })]
 }) : null]
@@ -5884,7 +5866,7 @@ return a("div", {
 class: "long", children: [a("pre", {
 class: isDiff ? "diff" : "", children: isDiff ? shown.split("\n").map((line, at) => a(DiffLine, { line }, at)) : shown
 }), text.length > TEXT_MAX$1 ? a("p", {
-class: "beside", children: [text.length - TEXT_MAX$1, " more characters, in the exact bytes below"]
+class: "beside", children: [text.length - TEXT_MAX$1, " more characters, in the exact text of the record"]
 }) : null]
 });
 }
@@ -5893,7 +5875,6 @@ return a("span", {
 class: /^(?:\+\+\+|---|diff |index )/.test(line) ? "head" : line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : line.startsWith("@@") ? "hunk" : "", children: `${line}\n`
 });
 }
-// src/parts/states.tsx
 function useAnswer(ask, reasons) {
 const [answer, setAnswer] = d$2({
 state: "loading", value: null, words: ""
@@ -6883,7 +6864,6 @@ return {
 tool, session, main: name, agents: [], decisions: null, imported: false
 };
 }
-// src/sessions/changed_lines.ts
 var HUNK = /^@@ -([0-9]{1,9})(?:,([0-9]{1,9}))? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@/;
 function countChangedLines(diff) {
 let [added, removed, old, next] = [0, 0, 0, 0];
@@ -6926,11 +6906,9 @@ return lines;
 function isDiff(text) {
 return (text.startsWith("--- ") || text.startsWith("@@ ") || text.startsWith("diff ")) && text.includes("@@ ");
 }
-// src/sessions/known_tools.json
 var known_tools_default = {
 "command": ["bash", "bashtool", "containerexec", "exec", "execcommand", "executebash", "executecommand", "localshell", "monitor", "runcommand", "runcommands", "runinterminal", "runshellcommand", "runterminalcmd", "shell", "shellcommand", "terminal", "unifiedexec"], "patch": ["applypatch"]
 };
-// src/sessions/known_tools.ts
 var COMMANDS = new Set(known_tools_default.command);
 var PATCHES = new Set(known_tools_default.patch);
 function normalise(name) {
@@ -6945,7 +6923,6 @@ return !isOfMcpServer(tool) && COMMANDS.has(normalise(tool));
 function takesPatch(tool) {
 return !isOfMcpServer(tool) && PATCHES.has(normalise(tool));
 }
-// src/sessions/values.ts
 var COUNT_MAX = 0x38d7ea4c68000;
 var COST_MAX = 1e9;
 var NOTHING = new Map();
@@ -6998,7 +6975,6 @@ if (!/^\d/.test(shown) || utc.getUTCFullYear() < 1) return null;
 const micro = fraction.slice(0, 6).padEnd(6, "0");
 return `${shown.slice(0, 19)}${Number(micro) ? `.${micro}` : ""}+00:00`;
 }
-// src/sessions/step.ts
 var UNKNOWN_CONSUMPTION = {
 tokensIn: null, tokensOut: null, costUsd: null
 };
@@ -7233,7 +7209,6 @@ function checkSealFields(sealed) {
 for (const key of SEAL_KEYS) if (codePoints(sealed[key]) > SEAL_TEXT_MAX || !isPrintable(sealed[key])) throw new Unreadable(`its ${key} cannot be part of a seal`);
 return sealed;
 }
-// src/records.ts
 var LIVE_RECORDS = 1e3;
 var FILE_RECORDS = 4e3;
 var SLICE_RECORDS = 25;
@@ -7308,7 +7283,6 @@ return (await groupChains(listRows(open), readFirst, chain.replace(/^import\.[0-
 function countRecords(chains) {
 return (contents.value?.chains ?? []).reduce((sum, chain) => sum + (chains.includes(chain.id) ? chain.length ?? 0 : 0), 0);
 }
-// src/sessions/acts.ts
 var KINDS = new Set(["act.preview", "act.commit", "act.outcome"]);
 function readActs(records) {
 const acts = new Map();
@@ -7375,7 +7349,6 @@ server: `policy:${share.get("server_id") instanceof JsonNumber ? share.get("serv
 };
 }
 var PATCH_NAMES = ["NOOP", "REDACT", "CLAMP_LEN", "REWRITE_DOMAIN_TO_PROXY"];
-// src/views/capsule/statements.tsx
 var STATES = {
 pinned: ["verified", "The signature is valid, by a key that you pinned."], "came along": ["qualified", "The signature matches the key that came with the records, which you have not pinned: not checked."], invalid: ["failed", "Nobody signed it, or the signature is not that of the pinned key."], "does not match": ["failed", "The signature does not match the key that came with the records."], unknown: ["not judged", "Not checked: the signer's key is not here."], "no statement": ["not judged", "It is no signed statement."]
 };
@@ -7447,7 +7420,6 @@ const named = ["approver", "agent", "principal", "iss"].map((name) => asText(at(
 const server = at(value, "content", "server_id");
 return named ?? (server instanceof JsonNumber ? `policy:${server.text}` : "");
 }
-// src/views/acts/acts.tsx
 var READ_MAX$3 = 2e4;
 var CODES$1 = codes_default.codes;
 function chainsOf(domain) {
@@ -7480,7 +7452,7 @@ location.hash = link(route, event.currentTarget.value);
 }, children: [chosen ? null : a("option", {
 value: "", children: "choose one"
 }), chains.map((name) => a("option", {
-value: name, children: name
+value: name, children: visible(name)
 }, name))]
 })] }) });
 }
@@ -7640,7 +7612,6 @@ class: "figure", children: name === "allow_pre" ? joined.allow : name === "need_
 })
 })] });
 }
-// src/parts/keyboard.ts
 var claims = [];
 function useKeys(keys) {
 const claim = T({ keys });
@@ -7678,7 +7649,6 @@ event.preventDefault();
 claim.keys[event.key]?.(event);
 });
 }
-// src/parts/rows.ts
 function useRowKeys(box) {
 const move = (step) => {
 const rows = [...box.current?.querySelectorAll("[data-row]") ?? []];
@@ -7695,7 +7665,6 @@ useKeys({
 j: () => move(1), k: () => move(-1)
 });
 }
-// node_modules/diff/libesm/diff/base.js
 var Diff = class {
 diff(oldStr, newStr, options = {}) {
 let callback;
@@ -7857,7 +7826,6 @@ oldPos += component.count;
 return components;
 }
 };
-// node_modules/diff/libesm/util/string.js
 function longestCommonPrefix(str1, str2) {
 let i = 0;
 for (; i < str1.length && i < str2.length; i++) if (str1[i] != str2[i]) return str1.slice(0, i);
@@ -7936,7 +7904,6 @@ const firstSeg = segments[0];
 const lastSeg = segments[segments.length - 1];
 return [/\s/.test(firstSeg) ? firstSeg : "", /\s/.test(lastSeg) ? lastSeg : ""];
 }
-// node_modules/diff/libesm/diff/word.js
 var extendedWordChars = "a-zA-Z0-9_\\u{AD}\\u{C0}-\\u{D6}\\u{D8}-\\u{F6}\\u{F8}-\\u{2C6}\\u{2C8}-\\u{2D7}\\u{2DE}-\\u{2FF}\\u{1E00}-\\u{1EFF}";
 var tokenizeIncludingWhitespace = new RegExp(`[${extendedWordChars}]+|\\s+|[^${extendedWordChars}]`, "ug");
 var WordDiff = class extends Diff {
@@ -8046,7 +8013,6 @@ var wordsWithSpaceDiff = new WordsWithSpaceDiff();
 function diffWordsWithSpace(oldStr, newStr, options) {
 return wordsWithSpaceDiff.diff(oldStr, newStr, options);
 }
-// src/parts/diff_rows.ts
 var WORDS_MAX = 1e3;
 var PAIRS_MAX = 400;
 var COMMON_MIN = .3;
@@ -8101,7 +8067,6 @@ return rows;
 function textOf(line) {
 return line.pieces.map((piece) => piece.text).join("");
 }
-// src/parts/diff.tsx
 var LINES_SHOWN = 300;
 var DIFF_MAX = 1e6;
 var form = y$1("unified");
@@ -8132,7 +8097,7 @@ type: "button", class: "small", "aria-pressed": isSplit, onClick: () => {
 form.value = isSplit ? "unified" : "split";
 }, children: "Side by side"
 })] }), a("div", {
-class: "diff-scroll", tabIndex: 0, role: "region", "aria-label": `Change of ${title || path || "a file"}`, children: a("table", {
+class: "diff-scroll", tabIndex: 0, role: "region", "aria-label": `Change of ${visible(title || path || "a file")}`, children: a("table", {
 class: "diff", children: a("tbody", { children: isSplit ? splitRows(body).slice(0, shown).map(([left, right], at) => a(SplitLine, {
 left, right
 }, at)) : body.slice(0, shown).map((line, at) => a(UnifiedLine, { line }, at)) })
@@ -8293,20 +8258,24 @@ if (!Array.isArray(command) || !command.every((word) => typeof word === "string"
 if (command.length === 3 && ["-lc", "-c"].includes(command[1])) return command[2];
 return command.map((word) => word === "" ? "''" : /[^A-Za-z0-9_@%+=:,./-]/.test(word) ? `'${word.replaceAll("'", "'\"'\"'")}'` : word).join(" ");
 }
-var TELLING = ["file_path", "relpath", "path", "notebook_path", "url", "recipient", "query", "pattern", "name", "id"];
+var TELLING = ["file_path", "relpath", "path", "notebook_path", "url", "recipient", "domain", "query", "pattern", "name", "id"];
 var VERBS = {
 file_read: "read", code_edit: "edit", file_delete: "delete", shell_exec: "run", api_request: "send"
 };
+function webTarget(given) {
+const domain = asText(given.get("domain"));
+const path = ["resource_id", "path"].map((name) => given.get(name)).find((value) => typeof value === "string");
+return domain && path !== void 0 ? `${domain}/${asText(path).replace(/^\//, "")}` : "";
+}
 function actionLine(action) {
 const given = asObject(action.get("arguments"));
 const command = commandLine(given);
 if (command) return command;
 const type = asText(action.get("type"));
 const files = asList(action.get("files")).map(asText).filter(Boolean);
-const about = TELLING.map((name) => asText(given.get(name))).find(Boolean) ?? (files.length > 1 ? `${files[0]} and ${files.length - 1} more` : files[0] ?? "");
+const about = webTarget(given) || TELLING.map((name) => asText(given.get(name))).find(Boolean) || (files.length > 1 ? `${files[0]} and ${files.length - 1} more` : files[0] ?? "");
 return [asText(action.get("tool")) || VERBS[type] || type.replaceAll("_", " ") || "an action", about].filter(Boolean).join(" ");
 }
-// src/sessions/labels.ts
 var ARGUMENTS_MAX = 160;
 var SPACES = /[\t-\r\u001c- \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/g;
 function toOneLine(text) {
@@ -8443,7 +8412,6 @@ if (Array.isArray(value)) return `[${value.map(writeJson).join(", ")}]`;
 if (isObject(value)) return `{${[...value].map(([name, item]) => `${JSON.stringify(name)}: ${writeJson(item)}`).join(", ")}}`;
 return JSON.stringify(value);
 }
-// src/views/capsule/decision.tsx
 function onScale(value) {
 if (!(value instanceof JsonNumber)) return null;
 const number = value.value;
@@ -8500,7 +8468,6 @@ class: "beside", children: ["Risk ", a(Score, { value: score }), low instanceof 
 })]
 });
 }
-// src/views/approvals/cases.ts
 var cases = y$1(null);
 var casesProblem = y$1("");
 var now = y$1(new Date());
@@ -8533,7 +8500,6 @@ setInterval(() => {
 if (waiting.value > 0) now.value = new Date();
 }, 1e3);
 }
-// src/views/approvals/case_line.tsx
 var CASE_WORDS = {
 pending: "waits for an answer", approved: "approved, not used yet", denied: "denied", expired: "expired: denied", closed: "closed: denied", used: "approved and used"
 };
@@ -8548,17 +8514,21 @@ return a("span", {
 class: `word ${["denied", "expired", "closed"].includes(state) ? "failure" : state === "pending" ? "" : "good"}`, children: CASE_WORDS[state] ?? state
 });
 }
+var SUMMARY_START = /^asks for approval: /;
 function describeCase(one) {
 let content = null;
+let summary = "";
 try {
-content = at(readJson(one.canonical), "outcome", "result") ?? null;
+const record = readJson(one.canonical);
+content = at(record, "outcome", "result") ?? null;
+summary = asText(at(record, "outcome", "summary") ?? null).replace(SUMMARY_START, "");
 } catch (error) {
 if (!(error instanceof BadInput)) throw error;
 }
 const action = asObject(at(content, "action"));
 const isApart = action.size === 1 && action.has("blob");
 return {
-content, line: isApart || !action.size ? "a large action" : actionLine(action)
+content, line: isApart || !action.size ? summary || "a large action" : actionLine(action)
 };
 }
 function CaseLine({ one, isFirst }) {
@@ -8578,7 +8548,6 @@ const content = new Map([["digest", request.digest], ["decision", word], ["appro
 if (request.statement === 1) return content;
 return new Map([...content, ["v", new JsonNumber("2")], ["ledger", request.ledger], ["tenant", request.tenant], ["request", request.id], ["scope", scope], ["uses", new JsonNumber(String(uses))]]);
 }
-// src/source/passkey.ts
 var ALGORITHMS = new Map([[-7, {
 alg: ES256, prefix: "3059301306072a8648ce3d020106082a8648ce3d030107034200"
 }], [-8, {
@@ -8679,7 +8648,6 @@ return canonicalJson(new Map([["statement", statementFields$2(statement)], ["sho
 function statementFields$2(statement) {
 return new Map([["v", new JsonNumber("1")], ["purpose", statement.purpose], ["content", statement.content], ["signatures", statement.signatures.map(signatureFields)]]);
 }
-// src/source/shown_text.ts
 var LINE_WIDTH = 300;
 var DEPTH_MAX = 20;
 var HIDDEN = new RegExp(["\\p{C}", "(?! )\\p{Z}", "[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufeff\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]", "[\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u2800\\u3164\\uffa0\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}]", "(?<=\\p{M}{2})\\p{M}"].join("|"), "gu");
@@ -8773,7 +8741,6 @@ records: this.records, bytes: this.bytes, totalBytes: this.totalBytes
 });
 }
 };
-// src/worker/api.ts
 var ApiError = class extends Error {
 status;
 code;
@@ -8862,7 +8829,6 @@ function query(values) {
 const given = Object.entries(values).filter(([, value]) => value !== null && value !== void 0 && value !== "");
 return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
 }
-// src/views/approvals/passkey.tsx
 var PERSON$1 = /^person:[a-z0-9][a-z0-9._-]{0,63}$/;
 var fetchBlob = (digest) => connection.ask({
 type: "blob", digest
@@ -8919,7 +8885,9 @@ class: "beside", children: obstacle || doubt
 class: "shown", tabIndex: 0, children: visible(shown.value ?? "…")
 }), a("p", {
 class: "filters", children: [a("label", { children: ["You are ", a("select", {
-value: person, onChange: (event) => setPerson(event.currentTarget.value), children: people.map((name) => a("option", { children: name }, name))
+value: person, onChange: (event) => setPerson(event.currentTarget.value), children: people.map((name) => a("option", {
+value: name, children: visible(name)
+}, name))
 })] }), a("label", { children: ["Reason ", a("input", {
 type: "search", value: comment, maxLength: 500, onInput: (event) => setComment(event.currentTarget.value)
 })] })]
@@ -8971,7 +8939,6 @@ role: "status", children: [a("p", { children: ["An approver runs this, and compa
 }) : null]
 });
 }
-// src/views/approvals/case.tsx
 var ID_SHOWN = 8;
 async function readApart(value) {
 const digest = isObject(value) && value.size === 1 ? at(value, "blob", "digest") : void 0;
@@ -9004,7 +8971,7 @@ class: index + 1 === one.floor ? "current" : "", children: [a("td", { children: 
 const key = one.approvers.find((approver) => approver.identity === name);
 return a("p", {
 class: "tight", children: [a(Text, { children: name }), " ", key ? a("span", {
-class: "beside", children: [a(Hex, { children: key.fingerprint }), " ", key.custody]
+class: "beside", children: [a(Hex, { children: key.fingerprint }), " ", a(Text, { children: key.custody })]
 }) : null]
 }, name);
 }) }), a("td", { children: [level.quorum, " of ", level.approvers.length] }), a("td", { children: level.after ? `${level.after} s after it was opened` : "at once" })]
@@ -9018,7 +8985,7 @@ class: "soft", children: "Nobody has answered."
 });
 return a("div", {
 class: "scroll", tabIndex: 0, role: "region", "aria-label": "Answers", children: a("table", {
-class: "plain", children: a("tbody", { children: one.votes.map((vote) => a("tr", { children: [a("td", { children: [a(Mark, { name: vote.problem ? "failed" : "verified" }), " ", vote.word] }), a("td", { children: a(Text, { children: vote.approver || "the gate" }) }), a("td", { children: a(Time, { children: vote.at }) }), a("td", { children: vote.problem ? a("strong", {
+class: "plain", children: a("tbody", { children: one.votes.map((vote) => a("tr", { children: [a("td", { children: [a(Mark, { name: vote.problem ? "failed" : "verified" }), " ", a(Text, { children: vote.word })] }), a("td", { children: a(Text, { children: vote.approver || "the gate" }) }), a("td", { children: a(Time, { children: vote.at }) }), a("td", { children: vote.problem ? a("strong", {
 class: "bad", children: a(Text, { children: vote.problem })
 }) : vote.approver ? "the signature holds, by the key that the request names" : "" }), a("td", { children: a("a", {
 href: link("c", one.chain, vote.place), children: "record"
@@ -9125,7 +9092,6 @@ class: "section", children: [a("h2", { children: "What was answered" }), a(Votes
 })]
 });
 }
-// src/views/approvals/approvals.tsx
 var LISTED$3 = 20;
 function Cases({ all }) {
 const box = T(null);
@@ -9172,7 +9138,6 @@ rows: 6, words: "Reading the requests"
 command: "aver approvals enrol person:NAME", children: [contents.value?.chains.some((chain) => chain.id.startsWith("approvals.")) ? "No request for an approval is in it." : "The gate has asked nobody yet.", " It asks once a person is enrolled, and a rule or a risk wants an approval."]
 }) : null, all?.length ? a(Cases, { all }) : null, a(PasskeyEnrolment, {})] });
 }
-// src/parts/tamper.tsx
 var CHANGES = [["flip", "Flip a character", "one character of its text was changed", "One bit of what happened is another."], ["edit", "Edit its summary", "its summary was edited", "The record tells another story."], ["resign", "Edit it, and give it the right hash", "its summary was edited, and its hash computed anew", "The hash fits again; the signature needs the key."], ["forge", "Edit it, and sign it with another key", "its summary was edited, and it was signed by a key made just now", "Hash and signature fit; nobody pinned that key."], ["drop", "Drop it", "it was dropped", "It never happened."], ["double", "Insert it twice", "it was inserted twice", "It happened twice."], ["swap", "Swap it with the next", "it was swapped with the next record", "It happened in another order."], ["cut", "Cut the chain here", "the chain was cut before it", "Nothing happened from here on."], ["rollback", "Roll everything back to here", "the chain was cut before it, and index, heads and meta were left out", "The whole copy is an older one."]];
 function CopyStrip() {
 if (!changed.value) return null;
@@ -9201,7 +9166,6 @@ class: "finding failed", role: "alert", children: a("p", { children: a(Text, { c
 }) : null]
 });
 }
-// src/views/capsule/related.ts
 var SEARCHED_AT_ONCE = 2e3;
 var SEARCHED_MAX$1 = 2e4;
 var FOUND_MAX = 100;
@@ -9276,7 +9240,6 @@ return {
 relation, kind: readKind(content), summary: asText(at(content, "outcome", "summary")).slice(0, 240), at: asText(at(content, "trigger", "timestamp")) || record.signed_at
 };
 }
-// src/parts/terminal_text.ts
 var TERMINAL_MAX = 1e5;
 var PIECES_MAX = 4e3;
 var ESCAPE = /\x1b(?:\[([0-9:;<=>?]{0,64})[ -/]{0,8}([@-~])|\][^\x07\x1b]{0,2048}(?:\x07|\x1b\\)|[ -Z\\^-~])|\r(?!\n)|\r(?=\n)/g;
@@ -9366,7 +9329,6 @@ if (most - Math.min(red, green, blue) < 48) return most < 64 ? 0 : most < 144 ? 
 const bits = [red, green, blue].map((part) => part > most * .6 ? 1 : 0);
 return bits[0] + 2 * bits[1] + 4 * bits[2] + (most > 200 ? 8 : 0);
 }
-// src/parts/terminal.tsx
 function Terminal({ text, label = "Output" }) {
 const shown = text.slice(0, TERMINAL_MAX);
 return a("div", {
@@ -9384,7 +9346,6 @@ return name ? a("span", {
 class: name, children: visible(text)
 }) : visible(text);
 }
-// src/views/capsule/sections.tsx
 function Section({ name, title, children }) {
 return a("section", {
 class: "section", id: `section-${name}`, children: [a("h2", { children: [title, " ", a("span", {
@@ -9543,7 +9504,6 @@ section, shown: ["status", "summary", "error", "result"]
 })]
 });
 }
-// src/views/capsule/capsule.tsx
 var LAID_OUT_MAX = 2e6;
 var EXACT_MAX = 2e5;
 var LISTED$2 = 8;
@@ -9589,7 +9549,7 @@ if (detail && hasNext) location.hash = near(place + 1);
 }, k: () => {
 if (detail && place > 0) location.hash = near(place - 1);
 }, Escape: () => {
-location.hash = link("s", chain, `at-${detail?.row.sequence ?? ""}`);
+location.hash = wayBack(chain, detail?.row.sequence ?? "");
 }
 });
 if (words) return a($, { children: [a("p", { children: a("a", {
@@ -9623,7 +9583,9 @@ const uri = `capsule://${chain}/${row.sequence || place}`;
 return a("article", {
 class: "capsule record", children: [a("nav", {
 class: "beside neighbours", "aria-label": "Neighbours", children: [a("a", {
-href: link("s", chain, `at-${row.sequence}`), children: "Back to the session or chain (Esc)"
+href: wayBack(chain, row.sequence), children: "Back (Esc)"
+}), a("a", {
+href: link("s", chain, `at-${row.sequence}`), children: "Its session or chain"
 }), place > 0 ? a("a", {
 href: near(place - 1), rel: "prev", children: "Record before (k)"
 }) : a("span", { children: "The first of its chain" }), hasNext ? a("a", {
@@ -9634,7 +9596,7 @@ class: "beside address", children: [a("code", { children: a(Text, { children: ur
 text: uri, label: "copy"
 }), " ", a(Copy, {
 text: location.href, label: "copy link"
-}), a("span", { children: [row.kind, " · ", row.type, " · ", a(Time, { children: row.at })] })]
+}), a("span", { children: [a(Text, { children: `${row.kind} · ${row.type}` }), " · ", a(Time, { children: row.at })] })]
 }), a(SealBand, { detail }), inChain.map((finding, index) => a(FindingCard, { finding }, index)), a("div", {
 class: "capsule-body", children: [a("div", { children: content === null ? a("p", {
 class: "strip", children: "The text of this record is no JSON object, or too large to lay out. Its exact bytes are below."
@@ -9768,7 +9730,6 @@ class: "beside", children: ["Only ", plural$1(names.length, "chain"), " of its s
 }) : null]
 });
 }
-// src/parts/break.tsx
 var HASHED = ["HASH_MISMATCH", "CHAIN_BREAK", "SEQUENCE_GAP", "GENESIS_INVALID"];
 async function readExpected(chain, place, code) {
 const ask = (at) => connection.ask({
@@ -9823,7 +9784,6 @@ chain, place, code: finding.code
 }), a(Proof, { proof: finding.proof })]
 })] });
 }
-// src/parts/virtual_rows.ts
 var OVERSCAN = 12;
 function useVirtualRows(heights, box) {
 const [{ top, height }, setWindow] = d$2({
@@ -9880,7 +9840,6 @@ while (end < count && tops[end] < top + height) end++;
 const from = Math.max(0, low - OVERSCAN);
 return [from, Math.min(count, end + OVERSCAN, from + 120)];
 }
-// src/parts/virtual.tsx
 function VirtualRows({ heights, row, label, handle, onRange, isBusy = false, onKeyDown }) {
 const box = T(null);
 const { rows, total, reveal } = useVirtualRows(heights, () => box.current);
@@ -9902,7 +9861,6 @@ role: "gridcell", children: row(one.index)
 function isPhone() {
 return matchMedia("(max-width: 719px)").matches;
 }
-// src/views/chains/mark.tsx
 var FINDINGS_KEPT = 100;
 function ChainMark({ chain, isCounted = false }) {
 const now = judgementOf(chain);
@@ -9915,7 +9873,6 @@ return now.verdict.findings.filter((one) => one.status === "failed").length >= F
 title: "The verdict lists a hundred findings of a kind, and counts the others: one may be of this chain", children: "not told apart"
 })] }) : a($, { children: [a(Mark, { name: "qualified" }), " ", a("span", { children: "no failure" })] });
 }
-// src/views/chains/entries.ts
 function arrange(rows, total, findings, isLive) {
 const byPlace = new Map();
 for (const finding of findings) {
@@ -10007,7 +9964,6 @@ return place + extras.filter((extra) => extra.before <= place).length;
 function findExtra(extras, sequence) {
 return extras.find((extra) => extra.sort === "break" && Number(extra.finding.place.sequence) === sequence);
 }
-// src/views/chains/chain.tsx
 var ROW_HEIGHT$3 = 36;
 var PHONE_ROW_HEIGHT$3 = 56;
 var CARD_HEIGHT = 124;
@@ -10039,9 +9995,9 @@ class: "node", "aria-hidden": "true"
 }), a("span", {
 class: "sequence figure", children: row.sequence || row.place
 }), a("span", {
-class: "sort", title: row.type, "aria-hidden": "true", children: SORTS[row.type] ?? "○"
+class: "sort", title: visible(row.type), "aria-hidden": "true", children: SORTS[row.type] ?? "○"
 }), a("span", {
-class: "kind", children: row.kind
+class: "kind", children: a(Text, { children: row.kind })
 }), a("span", {
 class: "summary", children: [row.tool && !row.summary.startsWith(row.tool) ? a("strong", { children: a(Text, { children: row.tool }) }) : null, " ", a(Text, { children: row.problem || row.summary })]
 }), a("span", {
@@ -10227,7 +10183,6 @@ class: "beside", children: total === null ? "Reading …" : `${count$1(total)} r
 })]
 });
 }
-// src/views/chains/chains.tsx
 var ROW_HEIGHT$2 = 40;
 var PHONE_ROW_HEIGHT$2 = 56;
 function ChainRow({ chain, isLive }) {
@@ -10287,7 +10242,6 @@ href: link("meta"), children: "What the meta chain remembers"
 })]
 });
 }
-// src/parts/minimap.tsx
 var ORDER = ["prompt", "edit", "hit", "failure", "denial", "break"];
 function Minimap({ marks, share: [from, to], go, words }) {
 const box = T(null);
@@ -10318,7 +10272,6 @@ class: sort, x: COLUMNS$1[sort][0], y: Math.round(at * 994), width: COLUMNS$1[so
 }, index))
 });
 }
-// src/parts/timeline_icon.tsx
 var PATHS = {
 prompt: "M3 3h10v7H7l-3 3v-3H3z", answer: "M3 4h10M3 8h10M3 12h6", edit: "M3 13l1-3 7-7 2 2-7 7z", command: "M3 5l3 3-3 3M8 11h5", call: "M8 3v10M3 8h10", note: "M8 7v5M8 4v.5", unknown: "M5.5 6a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .8-1 1.7M8 12.5v.5", unreadable: "M8 2l6 11H2zM8 6v3.5M8 11v.5", agent: "M4 3v4a3 3 0 0 0 3 3h5M9.5 7.5L12 10l-2.5 2.5", decision: "M8 2l5 2v4c0 3-2 5-5 6-3-1-5-3-5-6V4z", break: "M4 4l8 8M12 4l-8 8", missing: "M3 8h2M7 8h2M11 8h2"
 };
@@ -10432,7 +10385,6 @@ case "command": return row.entry?.step != null && isCommand(row.entry.step);
 default: return row.sort === wanted;
 }
 }
-// src/parts/timeline.tsx
 var BESIDE_TEXT = 180;
 var BESIDE_BREAK = 124;
 var PHONE_WIDTH = 720;
@@ -10585,7 +10537,7 @@ function Facts({ step }) {
 const { tokensIn, tokensOut, costUsd } = step.spent;
 const tokens = tokensIn === null && tokensOut === null ? "" : `${tokensIn === null ? "–" : count$1(tokensIn)} → ${tokensOut === null ? "–" : count$1(tokensOut)}`;
 return a($, { children: [a("span", {
-role: "gridcell", class: "authority", title: authorityLabel(step), children: a(Text, { children: step.status === "blocked" ? step.rule : authorityLabel(step) })
+role: "gridcell", class: "authority", title: visible(authorityLabel(step)), children: a(Text, { children: step.status === "blocked" ? step.rule : authorityLabel(step) })
 }), a("span", {
 role: "gridcell", class: "lines", children: a(Counts, { lines: step.lines })
 }), a("span", {
@@ -10594,7 +10546,6 @@ role: "gridcell", class: "tokens figure", title: costUsd === null ? "tokens in a
 role: "gridcell", class: "took figure", children: step.durationMs === null ? "" : formatDuration(step.durationMs)
 })] });
 }
-// src/sessions/totals.ts
 var TITLE_MAX$1 = 120;
 var COST_DIGITS = 9;
 var CUMULATIVE_TOOLS = new Set(["codex"]);
@@ -10676,7 +10627,6 @@ if (!moment) return ends;
 if (ends === null) return [moment, moment];
 return [compareCodePoints(moment, ends[0]) < 0 ? moment : ends[0], compareCodePoints(moment, ends[1]) > 0 ? moment : ends[1]];
 }
-// src/sessions/story.ts
 var TEXT_MAX = 600;
 var ASKED_MAX = 8e3;
 async function readSession(chains, read, blob, report = () => {}) {
@@ -10819,7 +10769,6 @@ whole = {
 }
 return whole;
 }
-// src/sessions/blobs.ts
 var TEXT_MEDIA = "text/plain; charset=utf-8";
 async function fetchBlobs(value, blob, most) {
 if (Array.isArray(value)) return Promise.all(value.map((item) => fetchBlobs(item, blob, most)));
@@ -10853,7 +10802,6 @@ return {
 ...step, asked: asked ?? "", text: text ?? "", thinking: thinking ?? "", error: error ?? "", arguments: given ?? null, result: result ?? null, diff: diff ?? null
 };
 }
-// src/views/session/step_detail.tsx
 var SHOWN_BLOB_MAX = 1048576;
 async function readWholeStep(entry) {
 const read = async (place) => {
@@ -10957,7 +10905,6 @@ href: link("c", chain, places[at] ?? 0), children: ["record ", places[at]]
 class: "warn", children: ["; both disagree in ", a(Text, { children: step.addition.differs.join(", ") })]
 }) : null] }, step.hash || at)) })] });
 }
-// src/views/session/session.tsx
 var STORY_MAX = 2e4;
 var WIDE = 1200;
 var TYPING_MS = 250;
@@ -11298,7 +11245,6 @@ const isAbout = (part) => part.split("\n", 2).some((line) => /^(?:---|\+\+\+) /.
 const own = parts.filter(isAbout);
 return own.length ? own.join("") : diff;
 }
-// src/views/files/files.tsx
 var EDITS_SHOWN = 25;
 function FilesView({ parts: [chain = "", wanted = ""] }) {
 const now = useSession(chain);
@@ -11378,7 +11324,6 @@ class: "beside", children: "The record has no diff of this change."
 }) : a(Output, { value: step.diff })]
 });
 }
-// src/views/keys/owners.ts
 var READ_MAX$2 = 2e3;
 async function readOwners() {
 const owners = new Map();
@@ -11416,7 +11361,6 @@ if (before) owners.set(asText(result.get("replaces")), {
 ...before, isRetired: true
 });
 }
-// src/views/keys/keys.tsx
 function Whole({ value }) {
 return a("code", {
 class: "whole", children: visible(value.replace(/(.{16})/g, "$1 ").trim())
@@ -11450,7 +11394,7 @@ words: answer.words, retry: answer.retry
 rows: 2, words: "Reading the keys chain"
 }) : null, answer.value ? a("div", {
 class: "scroll", tabIndex: 0, role: "region", "aria-label": "Records of the keys chain", children: a("table", {
-class: "plain", children: a("tbody", { children: answer.value.rows.map((row) => a("tr", { children: [a("td", { children: a(Time, { children: row.at }) }), a("td", { children: row.kind }), a("td", { children: a("a", {
+class: "plain", children: a("tbody", { children: answer.value.rows.map((row) => a("tr", { children: [a("td", { children: a(Time, { children: row.at }) }), a("td", { children: a(Text, { children: row.kind }) }), a("td", { children: a("a", {
 href: recordLink("keys", row), children: a(Text, { children: row.problem || row.summary })
 }) })] }, row.place)) })
 })
@@ -11559,7 +11503,6 @@ setWords(error.message);
 class: "soft", children: "No key came along."
 })] })] });
 }
-// src/views/meta/meta.tsx
 var ROW_HEIGHT = 40;
 var PHONE_ROW_HEIGHT = 56;
 function countHere({ chain, here }) {
@@ -11644,7 +11587,6 @@ class: "beside", children: "These are the words of the meta chain. The verdict h
 })]
 });
 }
-// src/views/more/more.tsx
 function MoreView() {
 const shown = VIEWS.filter((view) => view.rail !== "none" && (view.needs !== "records" || contents.value !== null));
 return a($, { children: [a("h1", { children: "All views" }), a("ul", {
@@ -11653,7 +11595,6 @@ href: link(...view.route ? [view.route] : []), children: view.title
 }) }, view.route))
 })] });
 }
-// src/source/files.ts
 var FILES_MAX$1 = 5e4;
 function fromFileList(list) {
 const files = [...list];
@@ -11697,7 +11638,6 @@ if (entry.kind === "file") files.push([prefix + entry.name, await entry.getFile(
 else await collect(entry, `${prefix}${entry.name}/`, files);
 }
 }
-// src/views/open/open.tsx
 function show(found) {
 location.hash = "#/";
 openThing(found);
@@ -11755,7 +11695,6 @@ scope: "row", children: "anything else"
 })]
 });
 }
-// src/worker/rows.ts
 var SUMMARY_MAX = 240;
 function text(value) {
 if (typeof value === "string") return value;
@@ -11789,7 +11728,6 @@ return {
 place, sequence: text(at(content, "sequence")), hash: item.hash, at: text(at(content, "trigger", "timestamp")) || item.signed_at, type: text(at(content, "type")), kind: readKind(content), summary: summary.slice(0, SUMMARY_MAX), status: text(at(content, "outcome", "status")), tool: Array.isArray(calls) ? text(at(calls[0], "tool")) : "", authority: text(at(content, "authority", "type")), tokens: tokensIn || tokensOut ? `${tokensIn || 0} → ${tokensOut || 0}` : "", problem: ""
 };
 }
-// src/worker/activity.ts
 var COUNTED_MAX$1 = 2e5;
 var DENIALS_MAX = 8;
 var OWN = new Set(["meta", "keys"]);
@@ -11846,7 +11784,6 @@ return [...days.values()].sort((one, other) => one.day < other.day ? -1 : 1).sli
 function latest(denials) {
 return denials.sort((one, other) => one.row.at < other.row.at ? 1 : -1).slice(0, DENIALS_MAX);
 }
-// src/source/index_answers.ts
 var SESSIONS_MAX = 5e3;
 var DAYS$1 = 60;
 async function ask(api, path) {
@@ -11894,7 +11831,6 @@ return day;
 }).reverse(), indexed: page.indexed
 };
 }
-// src/views/search/find.ts
 async function findRecords(words, limit) {
 if (!words) return {
 hits: [], searched: 0, isCut: false, by: "records", behind: 0
@@ -11927,7 +11863,6 @@ return connection.ask({
 type: "hit", chain, place, words
 }).catch(() => null);
 }
-// src/views/sessions/session_rows.ts
 var sessionRows = y$1(null);
 var indexed = y$1(null);
 var sessionsProblem = y$1("");
@@ -12023,7 +11958,6 @@ const ends = new Map((contents.value?.chains ?? []).map((chain) => [chain.id, ch
 const end = (session) => ends.get(mainChain(session)) ?? "";
 return [...found].sort((one, other) => end(one) < end(other) ? 1 : -1);
 }
-// src/views/sessions/sessions.tsx
 var SHOWN_MAX = 50;
 var figure = (value) => value === void 0 || value === null ? "–" : count$1(value);
 var COLUMNS = [{
@@ -12123,7 +12057,7 @@ type: "search", value: wanted, onInput: (event) => setWanted(event.currentTarget
 value: tool, onChange: (event) => setTool(event.currentTarget.value), children: [a("option", {
 value: "", children: "all"
 }), tools.map((name) => a("option", {
-value: name, children: name
+value: name, children: visible(name)
 }, name))]
 })] }), a("label", { children: ["From ", a("input", {
 type: "date", value: since, onInput: (event) => setSince(event.currentTarget.value)
@@ -12154,7 +12088,6 @@ type: "button", onClick: () => setShown(shown + SHOWN_MAX), children: ["Show ", 
 class: "beside", children: [indexed.value ? `The figures are from the server's index, which proves nothing; a session's own page counts them anew from its records.${indexed.value.complete ? "" : ` The index has read ${count$1(indexed.value.records)} of ${count$1(indexed.value.of_records)} records.`}` : "The figures are counted from the records, as aver sessions counts them.", " A dash: the records do not say."]
 }) : null] });
 }
-// src/views/overview/chart.tsx
 var HEIGHT$1 = 72;
 var WIDTH$1 = 480;
 function DayChart({ title, days, series, show }) {
@@ -12200,7 +12133,6 @@ class: "number", children: show(one.values[at] ?? 0)
 })] })]
 });
 }
-// src/views/overview/refused.tsx
 function refusalWords({ tool, summary, kind }) {
 const words = summary.replace(/^skip: /, "");
 return tool && !words.startsWith(tool) ? `${tool}: ${words}` : words || kind;
@@ -12218,7 +12150,6 @@ class: "beside", children: [a(Time, { children: row.at }), " · ", a(Text, { chi
 class: "soft", children: "Nothing was refused."
 })] });
 }
-// src/views/overview/glance.tsx
 function Tile({ title, state = "", children, beside, more }) {
 return a("div", {
 class: `tile ${state}`, children: [a("dt", { children: title }), a("dd", { children: [a("p", {
@@ -12294,7 +12225,6 @@ href: link("s", latest.chain), children: a(Text, { children: latest.figures?.tit
 }), a(RefusedTile, { refusals })]
 });
 }
-// src/views/overview/overview.tsx
 var LATEST = 6;
 var DENIALS = 8;
 var AUDITS$1 = 20;
@@ -12436,7 +12366,6 @@ days: fillDays(activity.value.days), from: activity.value.from
 class: "strip", children: ["There are more than ", count$1(COUNTED_MAX), " records: the page does not count their activity. ", a("code", { children: "aver sessions" }), " does."]
 }) : null] });
 }
-// src/sessions/trace.ts
 var ROLES = ["operator", "planner", "executor", "critic", "auditor"];
 function readTrace(records) {
 const trace = {
@@ -12553,7 +12482,6 @@ if (name === "text") return [...asObject(value)].map(([word, is]) => `text ${wor
 if (name === "git") return `git revision ${asText(at(value, "revision")).slice(0, 12)}, ${at(value, "clean") === true ? "clean" : "not clean"}`;
 return `${name} (a check that this page does not know)`;
 }
-// src/views/protocol/protocol.tsx
 var READ_MAX$1 = 1e4;
 var EVENTS_SHOWN = 200;
 function ProtocolView({ parts: [wanted = ""] }) {
@@ -12808,7 +12736,6 @@ class: "verdict-word", children: [" exit code ", code.text]
 class: "beside", children: a(Text, { children: `${event.before} → ${event.after}` })
 }) : null] });
 }
-// src/parts/chart.tsx
 var WIDTH = typeof window !== "undefined" && window.innerWidth < 720 ? 360 : 720;
 var HEIGHT = 220;
 var LEFT = 44;
@@ -12942,7 +12869,6 @@ const spread = NORMAL_95 * Math.sqrt(rate * (1 - rate) / count + square / (4 * c
 const whole = 1 + square / count;
 return [Math.max(0, (middle - spread) / whole), Math.min(1, (middle + spread) / whole)];
 }
-// src/views/risk/risk.tsx
 var READ_MAX = 2e4;
 var DRAWN_MAX = 1e3;
 var ACTION_SHOWN = 200;
@@ -13186,7 +13112,6 @@ levels: [], isHere: false
 throw error;
 }
 }
-// src/views/search/search.tsx
 function HitRow({ hit, words, isFirst }) {
 const read = useAnswer(() => hit.title ? Promise.resolve(null) : readHit$1(hit.chain, hit.place, words), [hit.chain, hit.place, words]);
 const row = read.value?.row;
@@ -13198,7 +13123,7 @@ class: "excerpt", children: a("bdi", { children: [visible(excerpt[0]), a("mark",
 }) : null, read.value?.hasHash === false ? a("span", {
 class: "bad", children: "This text does not have the hash that it was sealed with."
 }) : null, a("span", {
-class: "beside", children: [a("code", { children: a(Text, { children: hit.chain }) }), " ", hit.sequence, " · ", hit.kind, hit.tool ? ` · ${hit.tool}` : "", hit.at ? a($, { children: [" · ", a(Time, { children: hit.at })] }) : null]
+class: "beside", children: [a("code", { children: a(Text, { children: hit.chain }) }), " ", a(Text, { children: `${hit.sequence} · ${hit.kind}${hit.tool ? ` · ${hit.tool}` : ""}` }), hit.at ? a($, { children: [" · ", a(Time, { children: hit.at })] }) : null]
 })]
 }) });
 }
@@ -13245,7 +13170,6 @@ hit, words, isFirst: at === 0
 type: "button", onClick: () => setLimit(limit + 100), children: "Show more"
 }) }) : null] });
 }
-// src/views/tamper/tamper.tsx
 var CHOICES = 200;
 function suggestChain(chains) {
 const long = chains.filter((one) => (one.length ?? 0) > 2);
@@ -13254,7 +13178,7 @@ return (long.filter((one) => isOfSession(one.id)).sort((one, other) => one.ended
 function TamperView({ parts: [given = "", at = ""] }) {
 const chains = (contents.value?.chains ?? []).filter((chain) => (chain.length ?? 1) > 0);
 const [chain, setChain] = d$2(given || suggestChain(chains));
-const [place, setPlace] = d$2(Number(at) || 1);
+const [place, setPlace] = d$2(at === "" ? 1 : Number(at));
 const rows = useAnswer(() => chain ? connection.ask({
 type: "rows", chain, start: 0, stop: CHOICES
 }) : Promise.reject(new Error("There is no chain in it.")), [chain, contents.value]);
@@ -13274,11 +13198,11 @@ value: chain, onChange: (event) => {
 setChain(event.currentTarget.value);
 setPlace(1);
 }, children: chains.map((one) => a("option", {
-value: one.id, children: one.id
+value: one.id, children: visible(one.id)
 }, one.id))
 })] }), a("label", { children: ["Record ", a("select", {
 value: String(row?.place ?? 0), onChange: (event) => setPlace(Number(event.currentTarget.value)), children: listed.map((one) => a("option", {
-value: String(one.place), children: [one.sequence || one.place, ": ", one.summary.slice(0, 60)]
+value: String(one.place), children: visible(`${one.sequence || one.place}: ${one.summary.slice(0, 60)}`)
 }, one.place))
 })] })]
 }), rows.state === "failed" ? a(Problem, {
@@ -13286,14 +13210,13 @@ words: rows.words, retry: rows.retry
 }) : null, rows.state === "loading" ? a(Loading, {
 rows: 3, words: "Reading the chain"
 }) : null, row ? a("p", {
-class: "beside", children: [row.kind, " · ", a(Text, { children: row.summary }), " · ", a("a", {
+class: "beside", children: [a(Text, { children: `${row.kind} · ${row.summary}` }), " · ", a("a", {
 href: link("c", chain, `p${row.place}`), children: "open it"
 })]
 }) : null, row ? a(TryToChange, {
 chain, place: row.place, sequence: row.sequence || String(row.place), title: "What to do with it"
 }) : null] }) : null] });
 }
-// src/views/registry.ts
 var VIEWS = [{
 route: "", title: "Overview", letter: "o", rail: "main", needs: "records", Module: OverviewView, isOnPhone: true
 }, {
@@ -13332,7 +13255,6 @@ route: "c", title: "Record", letter: "", rail: "none", needs: "records", Module:
 function findView(route) {
 return VIEWS.find((view) => view.route === route) ?? VIEWS[0];
 }
-// src/frame/help.tsx
 var isHelpOpen = y$1(false);
 var KEYS = [["/", "search"], ["j k", "next and previous row or record"], ["J K", "next and previous turn of a session"], ["e", "next edit of a session"], ["x", "next failure or denial"], ["b", "next break of a chain"], ["n N", "next and previous hit"], ["Enter", "open"], ["Esc", "back"], ["v", "verify again"], ["?", "this help"]];
 function Rows({ rows }) {
@@ -13365,7 +13287,6 @@ class: "columns", children: [a(Rows, { rows: KEYS }), a(Rows, { rows: views })]
 })]
 });
 }
-// src/frame/bar.tsx
 var NEXT = {
 auto: "dark", dark: "light", light: "auto"
 };
@@ -13413,7 +13334,6 @@ isHelpOpen.value = true;
 })]
 });
 }
-// src/frame/rail.tsx
 function currentEntry() {
 const view = contents.value === null && findView(route.value[0] ?? "").needs === "records" ? findView("open") : findView(route.value[0] ?? "");
 return view.within ?? view.route;
@@ -13437,7 +13357,6 @@ return a("nav", {
 class: "bottom", "aria-label": "Views, short", children: (contents.value !== null ? [...VIEWS.filter((view) => view.isOnPhone), findView("more")] : VIEWS.filter((view) => view.needs !== "records" && view.rail !== "none")).map((view) => a(Entry, { view }, view.route))
 });
 }
-// src/frame/strips.tsx
 function Strips() {
 const state = liveState.value;
 return a($, { children: [a(CopyStrip, {}), problem.value && contents.value !== null ? a("div", {
@@ -13456,7 +13375,6 @@ type: "button", class: "small", onClick: () => reconnect(), children: "Try again
 })]
 }) : null] });
 }
-// src/source/live.ts
 var WAIT_FIRST = 500;
 var WAIT_MAX = 15e3;
 var SILENCE_MAX = 4e4;
@@ -13527,7 +13445,6 @@ else if (line.startsWith("id:")) this.lastEvent = line.slice(3).trim();
 if (sort === "heads" || sort === "approvals" || sort === "index") this.listener.onNews(sort);
 }
 };
-// src/source/site.ts
 var SITE_MAX = 512 * 1024 ** 2;
 function loadScript(path, receive) {
 return new Promise((resolve, reject) => {
@@ -13583,7 +13500,6 @@ const answer = await fetch(name.split("/").map(encodeURIComponent).join("/"), { 
 if (!answer.ok) throw new NotJudgedHere(`${name} cannot be read: the server says ${answer.status}`);
 return answer.blob();
 }
-// src/door.ts
 var NEWS_PAUSE = 400;
 var REST = 5;
 async function openDoor() {
@@ -13678,7 +13594,6 @@ lastTook = performance.now() - start;
 });
 }, Math.max(1e3, lastTook * REST));
 }
-// src/app.tsx
 function CurrentView() {
 const [name = "", ...parts] = route.value;
 const view = findView(name);
@@ -13735,7 +13650,6 @@ return view !== void 0;
 Q$1(a(App, {}), document.getElementById("app"));
 openDoor();
 }
-// ../tests/conformance/corpus/ed25519.json
 var ed25519_default = JSON.parse("{\"cases\":[{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":true},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a324d44cdc754624a221a274000a45390f7ee35d30b457a92b4a5b451635a8412\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a46794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32affffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7DB0DC9222F3C183457DDDE4C708DE8E5EA6BF3D5C4404CCA14B32729A05C32A45794E70ADF14FF24B7D2F9D21AA747BF7EE35D30B457A92B4A5B451635A8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a840\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"\",\"valid\":false},{\"public\":\"17FFAD8068DC0DE9935D36636F3AD1B5DE6DE3413B12388E453B05F2A4C1D3DB\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c3aa45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d35b\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32addb10045b6baf45dae10d700b83882148514174774e44e45482e82f0cedbda08\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f001714052d4d123999d3481ef433eae6141387b7f29e22534cb5438fd0a9bca01\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f039664a9d22f918f83b50feda34a733e78df948f23a997ef3c08031ca6d82e202\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df3d7f9f4e98c44a359c41af028fa056a78d0c659c27e88c57d8a3e4c37e9d000b\",\"valid\":true},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"08e8461bace82b50af65402ff1cad3d2399afe459544096a7f106c54fc875d42cafc071b07e4f68ea27d9dee2143ca5ecd8ef64970d7cf23dd88478147e27f04\",\"valid\":true},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000000a85d7876be7fe939a1c833ac034f6fa2658f5f1e4b686db01ee28b678dbfcf02\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"2f1132ca61ab38dff00f2fea3228f24c6c71d58085b80e47e19515cb27e8d0470400000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a90ce4683dbcb3f0d5c92ba2ba8ae21b4a394325e0ddc3e31eb3d154e1ae59806\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0000000000000000000000000000000000000000000000000000000000000080553abc646aec113a58b1157a1f9b89fd3b9ba2a566bfb2e1eec7bc76fb68d602\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"b862409fb5c4c4123df2abf7462b88f041ad36dd6864ce872fd5472be363c5b10700000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc057a1856d4a24d0154f236577aa2158ff4e4a8e7299915e418b16a7e58c940b105\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f513336340b726b4fe08df064d58a91f981ef0071d5b5b08d170b2f08e65fe408\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85e48f9e1f1530a4310ece319a386a936b88b75ec9d8896b983ada57e362e37f0d\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"d4b4f5784868c3020403246717ec169ff79e26608ea126a1ab69ee77d1b167120300000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"00000000000000000000000000000000000000000000000000000000000000008da25ecabaa35a1ee255270ceaa653b1f8b7dfdff1d27442e7ee790e9f7f5f00\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa2fa9559780a2fa41dc07bda1901ea15016ed0c4c289fae5387e11e8bafb1f708\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f08268f3bab2e4e24d078d5892615ffbd5ab3b8a3a64fd09d2c47633811993307\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7fc270846424df53abce63cefdf786a1bbda991e7d494bee9c09623a9bb023c205\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"801f40eaaee1ef8723279a28b2cf4037b889dad222604678748b53ed0db0db920d00000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7670f8ab9423355e5b2cfae628a87eda264419cc7c518e438c3375c423b0dd0d\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7a4a92e5705dc69de78ac3dbbd537534e599069c67dae84733f459619620e504\",\"valid\":false},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000080b2e62271a523df3fb1c991955954e7c8b05b3d75f538d564e1a838a6995b3e03\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff001b6dd9d8d745c5f6b6a4b72676822a295fd21bc5f57ed461be302fb1d3c805\",\"valid\":false},{\"public\":\"efffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"0200000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"02000000000000000000000000000000000000000000000000000000000000000500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false}]}");
 // src/verify/examiner.ts
 var EXAMINED_DOMAINS = new Map([["gate", ["decisions"]], ["approvals", ["approvals"]], ["approvers", ["approvals"]], ["actions", RUN_CHECKS], ["gateway", ACT_CHECKS], ["delegations", ["delegation"]], ["protocol", ["protocol"]]]);
@@ -14225,7 +14139,6 @@ return {
 mismatch, isConclusive: hasHash || areDiffsKnown || areFilesKnown
 };
 }
-// node_modules/@noble/curves/abstract/weierstrass.js
 var divNearest = (num, den) => (num + (num >= 0 ? den : -den) / _2n) / den;
 function _splitEndoScalar(k, basis, n) {
 aInRange("scalar", k, _0n, n);
@@ -18575,7 +18488,6 @@ case "elsewhere": throw new NotJudged(`a page cannot judge ${name}; run: aver ve
 default: throw new NotJudged(`${name} is nothing that Aver can verify`);
 }
 }
-// src/worker/approval_cases.ts
 var CASES_MAX = 500;
 async function listApprovals(library, ring, now) {
 const { ledger, tenant } = library.owner;
@@ -18634,7 +18546,6 @@ at: vote.at, word: vote.word, approver: vote.approver ?? "", level: vote.level, 
 })), problem, isSignerKnown
 };
 }
-// src/worker/crew.ts
 var LOST_AFTER = 6e4;
 function assist(port, ed25519) {
 port.onmessage = (event) => {
@@ -18686,7 +18597,6 @@ hashes, answers
 else waiting.reject(new NotJudged("a worker gave another number of answers than it was asked for"));
 }
 };
-// src/worker/changes.ts
 var CLAIMS = ["ended_at", "signed_by", "all_hashes_ok"];
 async function changeChain(source, place, change) {
 const document = JSON.parse(source);
@@ -18759,7 +18669,6 @@ if (typeof index["capsule_count"] === "number") index["capsule_count"] -= before
 index["meta"] = null;
 return JSON.stringify(index);
 }
-// src/worker/live.ts
 var PAGE = 500;
 var CHAINS_PAGE = 500;
 var CHAINS_MAX = 2e5;
@@ -18946,7 +18855,6 @@ if (chains.size === known) throw new NotJudged("the server's list of chains has 
 if (chains.size >= CHAINS_MAX) throw new NotJudged(`the ledger has more than ${CHAINS_MAX} chains; run: aver verify`);
 }
 }
-// src/worker/library.ts
 var LISTED_MAX = 5e4;
 var KEPT_MAX = 5e3;
 var BLOB_MAX = 16777216;
@@ -19335,7 +19243,6 @@ verdict.checks.push({
 function makeRing(keys) {
 return new Ring(keys.map((key) => new PublicKey(key.publicKey, key.publicKeyPq)));
 }
-// src/worker/meta_entries.ts
 var ENTRIES_MAX = 2e4;
 async function listMeta(library) {
 const here = new Map(library.chains.map((chain) => [chain.id, chain.length]));
@@ -19361,7 +19268,6 @@ return {
 entries: [...entries.values()], records, isCut: entries.size >= ENTRIES_MAX
 };
 }
-// src/worker/search.ts
 var SEARCHED_MAX = 2e5;
 var AROUND = 60;
 var FIELDS = ["tool", "kind", "outcome", "path", "since", "until"];
@@ -19458,7 +19364,6 @@ if (typeof value === "string") yield value;
 else if (Array.isArray(value)) for (const item of value) yield* listTexts(item);
 else if (isObject(value)) for (const item of value.values()) yield* listTexts(item);
 }
-// src/worker/session_list.ts
 async function listSessions(library) {
 return groupChains(library.chains.map(({ id, origin }) => ({
 name: id, origin
@@ -19496,7 +19401,6 @@ const environment = at(safeContent(record), "context", "environment");
 const action = at(safeContent(record), "outcome", "result", "action");
 return text(at(environment, "cwd")) || text(at(environment, "workspace")) || text(at(action, "workspace"));
 }
-// src/worker/statements.ts
 function checkStatements(text, pinned, along, ed25519) {
 const values = readJson(text);
 const others = new Ring(along.flatMap(([key, second]) => toKey(key, second)));
@@ -19540,7 +19444,6 @@ return {
 purpose, by, state: second.every((result) => result.outcome === "valid") ? "came along" : "unknown"
 };
 }
-// src/worker/main.ts
 var REPORT_EVERY = 100;
 function send(answer) {
 self.postMessage(answer);
@@ -19605,7 +19508,6 @@ self.addEventListener("message", (event) => {
 queue = queue.then(() => answer(opening, event.data));
 });
 }
-// src/entry.ts
 if (typeof document === "undefined") startWorker();
 else startPage();
 }

@@ -1,0 +1,140 @@
+"""A reader's ways through the page in a real Chromium: requests named in full, narrow windows, and the way back."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aver import Capsule, Ledger
+from aver.gate.approvals import enrol_approver, open_request
+from aver.ledger.bundle import export_bundle
+from support.approvals import action, asking, opened, somebody
+from support.browser_pages import go, open_folder, wait_for_verdict
+from support.explorer_servers import serve
+from support.story_sites import MAIN, write_session
+
+pytestmark = [pytest.mark.browser, pytest.mark.long]
+
+INVISIBLE = "rm -rf build \U000e002f\U000e0065\u3164\u034f"
+"""A command with tags, a filler and a joiner, none of which has a shape."""
+
+LONG_REFERENCE = "4" * 200
+
+
+@pytest.fixture
+def bundle(filled: Ledger, tmp_path: Path) -> Path:
+    """A bundle with a record whose authority names a policy by a long text."""
+    filled.append(
+        "demo.long",
+        Capsule(
+            type="tool",
+            authority={"type": "policy", "policy_reference": LONG_REFERENCE},
+            outcome={"status": "success", "summary": "needle in the long record"},
+        ),
+    )
+    export_bundle(filled, tmp_path / "bundle")
+    return tmp_path / "bundle"
+
+
+def test_request_hides_no_character_of_its_action(page: Any, filled: Ledger) -> None:
+    """A person who answers must see that the command is not the short one that it seems to be."""
+    enrol_approver(filled, somebody("ada"))
+    request = opened(filled, INVISIBLE)
+    with serve(filled) as running:
+        page.goto(running.server.link)
+        wait_for_verdict(page)
+        for address, place in (("#/approvals", ".case-line code"), (f"#/approvals/{request.id}", ".command-line")):
+            go(page, address)
+            shown = page.locator(place).first
+            shown.wait_for()
+            assert shown.inner_text() == "rm -rf build ⟨U+E002F⟩⟨U+E0065⟩⟨U+3164⟩⟨U+034F⟩"
+
+
+def test_list_of_requests_says_where_each_goes(page: Any, filled: Ledger) -> None:
+    """A path alone does not, and a large action is named by the summary of its record."""
+    enrol_approver(filled, somebody("ada"))
+    webhook = action(tool="PostWebhook", type="api_request", arguments={"domain": "example.com", "path": "/hook"})
+    large = action("echo " + "x" * 30_000)
+    for number, about in enumerate((webhook, large)):
+        open_request(filled, about, asking(about, f"gate-{number}"))
+    with serve(filled) as running:
+        page.goto(running.server.link)
+        wait_for_verdict(page)
+        go(page, "#/approvals")
+        page.locator(".case-line").nth(1).wait_for()
+        first, second = page.locator(".case-line code").all_inner_texts()
+    assert first.startswith("Bash: echo xxx")
+    assert second == "PostWebhook example.com/hook"
+
+
+@pytest.mark.parametrize("width", [320, 720])
+def test_long_text_does_not_widen_a_record(page: Any, bundle: Path, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 640})
+    open_folder(page, bundle)
+    go(page, "#/c/demo.long/0")
+    page.get_by_text(LONG_REFERENCE).first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_escape_leads_back_to_the_search(page: Any, bundle: Path) -> None:
+    open_folder(page, bundle)
+    go(page, "#/search/needle")
+    page.get_by_role("link", name="needle in the long record").click()
+    page.get_by_role("heading", name="needle in the long record").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("heading", name="Search").wait_for()
+    assert page.evaluate("location.hash") == "#/search/needle"
+
+
+def test_escape_leads_to_the_chain_of_a_record_that_was_opened_first(page: Any, bundle: Path) -> None:
+    open_folder(page, bundle)
+    go(page, "#/chain/codex.two")
+    page.locator(".row").nth(1).wait_for()
+    go(page, "#/c/codex.two/0")
+    page.get_by_role("link", name="Record after").wait_for()
+    page.keyboard.press("j")
+    page.get_by_text("capsule://codex.two/1").wait_for()
+    page.keyboard.press("Escape")
+    page.locator(".chain-view").wait_for()
+    assert page.evaluate("location.hash") == "#/chain/codex.two/at-1"
+
+
+def test_way_back_from_a_changed_copy_leads_to_what_was_changed(page: Any, bundle: Path, tmp_path: Path) -> None:
+    """Not to another thing that was changed before it."""
+    second = Path(shutil.copytree(bundle, tmp_path / "second"))
+    for folder in (bundle, second):
+        open_beside(page, folder)
+        go(page, "#/try/codex.two/1")
+        page.get_by_role("button", name="Flip a character").click()
+        page.locator(".band.failed").wait_for()
+    page.get_by_role("button", name="Back to the records").click()
+    page.locator(".band.qualified").wait_for()
+    assert page.locator("main h1").inner_text() == "second"
+
+
+def test_printed_session_has_its_figures_and_a_record_its_whole_text(page: Any, ledger: Ledger, tmp_path: Path) -> None:
+    write_session(ledger, tmp_path / "work")
+    export_bundle(ledger, tmp_path / "bundle")
+    open_folder(page, tmp_path / "bundle")
+    page.emulate_media(media="print")
+    go(page, f"#/s/{MAIN}")
+    page.locator(".figures").wait_for()
+    assert page.locator(".figures button", has_text="actions").is_visible()
+    assert page.locator("input:visible").count() == 0
+    go(page, f"#/c/{MAIN}/2")
+    exact = page.locator(".exact")
+    exact.wait_for()
+    assert exact.evaluate("one => one.scrollHeight <= one.clientHeight + 1")
+
+
+def open_beside(page: Any, folder: Path) -> None:
+    """Open a folder on the page that is open, or on a new one."""
+    if page.url == "about:blank":
+        open_folder(page, folder)
+        return
+    go(page, "#/open")
+    page.get_by_test_id("folder").set_input_files(folder)
+    page.locator(".band.qualified").wait_for()
