@@ -13,6 +13,7 @@ from aver.protocol.judgement.report_text import (
     STATUS_WORDS,
     ClaimTexts,
     describe_finding,
+    describe_rerun,
     find_root_cause,
     list_advice,
     show_text,
@@ -133,7 +134,7 @@ def _render_tables(content: Mapping[str, Any]) -> Iterator[str]:
         (
             f"{each['tool']} · {each['id']}",
             each["code"] or "not ended",
-            f"exit code {each['exit_code']}, risk {each['risk']['derived']}, decision {each['decision']}",
+            _describe_execution(each),
         )
         for each in content["executions"]
     ]
@@ -151,6 +152,12 @@ make it again from the records, run <code>aver verify</code> on the ledger or on
 </body>
 </html>
 """
+
+
+def _describe_execution(execution: Mapping[str, Any]) -> str:
+    code = "" if execution["exit_code"] is None else f"exit code {execution['exit_code']}, "
+    rerun = "" if execution["rerun"] is None else f"; {describe_rerun(execution['rerun'])}"
+    return f"{code}risk {execution['risk']['derived']}, decision {execution['decision']}{rerun}"
 
 
 def _place_of(found: Mapping[str, Any]) -> str:

@@ -163,25 +163,33 @@ def _render_item(item: Mapping[str, Any]) -> str:
     return f"{mark}: {about} {check}{why}{found}".replace(":  ", ": ")
 
 
-def _describe_rerun(rerun: Mapping[str, Any] | None) -> str:
-    """Say what the auditor's repetition of a call gave; empty where it was not to be repeated."""
-    if rerun is None:
-        return ""
+def describe_rerun(rerun: Mapping[str, Any]) -> str:
+    """Say what the auditor's repetition of a call gave, or why the auditor did not repeat it."""
     if "skipped" in rerun:
-        return f"; not repeated by the auditor: {rerun['skipped']}"
+        why = _SKIPPED_WORDS.get(rerun["skipped"])
+        return f"not repeated by the auditor: {rerun['skipped']}{f', {why}' if why else ''}"
     if rerun.get("same") is True:
-        return "; repeated by the auditor: the same result"
+        return "repeated by the auditor: the same result"
     code = rerun.get("exit_code")
-    return f"; repeated by the auditor: another result{'' if code is None else f', exit code {code}'}"
+    return f"repeated by the auditor: another result{'' if code is None else f', exit code {code}'}"
+
+
+_SKIPPED_WORDS: Mapping[str, str] = {
+    "REFUSED": "the gate did not allow it, or found more than reading, arranging and building",
+    "OTHER_COMMIT": "the workspace is not as it was recorded, and the commit cannot be checked out elsewhere",
+    "ARGUMENTS_MASKED": "its arguments held a secret, which the record does not have",
+    "NO_TOOL": "the auditor does not have the tool",
+}
 
 
 def _render_rest(content: Mapping[str, Any]) -> Iterator[str]:
     yield from ("", f"Executions ({len(content['executions'])})")
     for each in content["executions"]:
         code = "" if each["exit_code"] is None else f", exit code {each['exit_code']}"
+        rerun = "" if each["rerun"] is None else f"; {describe_rerun(each['rerun'])}"
         yield (
             f"  {each['id']} {show_text(each['tool'])}: {each['code'] or 'not ended'}{code}, "
-            f"risk {each['risk']['derived']}{_describe_rerun(each['rerun'])}"
+            f"risk {each['risk']['derived']}{rerun}"
         )
     yield from ("", f"Participants ({len(content['participants'])})")
     for each in content["participants"]:

@@ -85,12 +85,33 @@ def _print_trace(screen: Screen, chain: str, events: list[Event], made: TraceRep
         for item in claim["evidence"]:
             mark = screen.status_mark("passed" if item["holds"] else "failed")
             screen.print_hanging("  ", mark, " ", text=_describe_item(item))
+    _print_reruns(screen, events, made)
     for found in made.report.content["findings"]:
         if found["status"] != "note":
             from aver.protocol.judgement.report_text import describe_finding
 
             mark = screen.status_mark("failed" if found["status"] == "failed" else "warning")
             screen.print_hanging(mark, f" {found['code']}  ", text=describe_finding(found, made.report.content))
+
+
+def _print_reruns(screen: Screen, events: list[Event], made: TraceReport) -> None:
+    """Print each call that the auditor was to repeat, and what that gave."""
+    from aver.protocol.judgement.report_text import describe_rerun
+
+    intents = {event.id: event for event in events if event.name == "tool_intent_signed"}
+    weights = {
+        found["subject"]: found["status"]
+        for found in made.report.content["findings"]
+        if found["code"] == "NOT_REPRODUCED"
+    }
+    for execution in made.report.content["executions"]:
+        if execution["rerun"] is None:
+            continue
+        weight = weights.get(execution["id"], "passed")
+        screen.print_line()
+        screen.print_hanging("call   ", text=describe_event(intents[execution["intent"]]), style="strong")
+        mark = screen.status_mark("not_checked" if weight == "note" else weight)
+        screen.print_hanging("  ", mark, " ", text=describe_rerun(execution["rerun"]))
 
 
 def _describe_item(item: Mapping[str, Any]) -> str:
