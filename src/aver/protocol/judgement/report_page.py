@@ -12,6 +12,8 @@ from aver.html import begin_page, escape_text
 from aver.protocol.judgement.report_text import (
     STATUS_WORDS,
     ClaimTexts,
+    ClaimWords,
+    describe_claimants,
     describe_finding,
     describe_rerun,
     find_root_cause,
@@ -63,13 +65,14 @@ head <code>{escape_text(content["head"]["hash"])}</code></p>
 def _render_claims(content: Mapping[str, Any], texts: ClaimTexts) -> Iterator[str]:
     yield f"<section><h2>{plural(len(content['claims']), 'claim')}</h2>\n"
     for claim in content["claims"]:
-        yield f'<h3 dir="auto">{escape_text(show_text(texts.get(claim["id"], "")) or claim["id"])}</h3>'
-        yield f'<p class="meta">{escape_text(claim["agent"])} · {escape_text(claim["standing"])} · confidence '
+        words = texts.get(claim["id"], ClaimWords())
+        yield f'<h3 dir="auto">{escape_text(show_text(words.text) or claim["id"])}</h3>'
+        yield f'<p class="meta">{escape_text(describe_claimants(claim, words))} · {escape_text(claim["standing"])} · confidence '
         yield f"{escape_text(show_value(claim['confidence']))} · <code>{escape_text(claim['id'])}</code></p>\n"
         yield from _render_items("Evidence", claim["evidence"])
         for challenge in claim["challenges"]:
-            words = f"Challenged by {challenge['agent']}: {challenge['standing']}"
-            yield f"<p>{escape_text(words)}</p>\n"
+            told = f"Challenged by {challenge['agent']}: {challenge['standing']}"
+            yield f"<p>{escape_text(told)}</p>\n"
             yield from _render_items("Counter-evidence", challenge["evidence"])
     for proposal in content["proposals"]:
         if proposal["expected"] or proposal["conditions"]:

@@ -70,26 +70,27 @@ def _print_trace(screen: Screen, chain: str, events: list[Event], made: TraceRep
         screen.print_hanging("task   ", text=str(events[0].payload.get("task", {}).get("objective", "")))
         screen.print_line(f"state  {events[-1].after}, last event {format_time(events[-1].at)} UTC")
     bad = verdict.first_bad
-    words = "" if bad is None else f": {bad.code}, {bad.words}"
-    screen.print_line(*status_parts(screen, verdict), to_one_line(words))
+    cause = "" if bad is None else f": {bad.code}, {bad.words}"
+    screen.print_line(*status_parts(screen, verdict), to_one_line(cause))
     screen.print_line()
     for event in events:
         print_event(screen, event)
     if made is None:
         return
-    texts = made.texts
+    from aver.protocol.judgement.report_text import ClaimWords, describe_claimants, describe_finding
+
     for claim in made.report.content["claims"]:
+        words = made.texts.get(claim["id"], ClaimWords())
         screen.print_line()
-        screen.print_hanging("claim  ", text=texts.get(claim["id"], ""), style="strong")
-        screen.print_line(f"  {claim['standing']}, by {claim['agent']}, confidence {claim['confidence']}")
+        screen.print_hanging("claim  ", text=words.text, style="strong")
+        who = describe_claimants(claim, words)
+        screen.print_line(f"  {claim['standing']}, by {who}, confidence {claim['confidence']}")
         for item in claim["evidence"]:
             mark = screen.status_mark("passed" if item["holds"] else "failed")
             screen.print_hanging("  ", mark, " ", text=_describe_item(item))
     _print_reruns(screen, events, made)
     for found in made.report.content["findings"]:
         if found["status"] != "note":
-            from aver.protocol.judgement.report_text import describe_finding
-
             mark = screen.status_mark("failed" if found["status"] == "failed" else "warning")
             screen.print_hanging(mark, f" {found['code']}  ", text=describe_finding(found, made.report.content))
 
