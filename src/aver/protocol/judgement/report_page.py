@@ -67,7 +67,8 @@ def _render_claims(content: Mapping[str, Any], texts: ClaimTexts) -> Iterator[st
     for claim in content["claims"]:
         words = texts.get(claim["id"], ClaimWords())
         yield f'<h3 dir="auto">{escape_text(show_text(words.text) or claim["id"])}</h3>'
-        yield f'<p class="meta">{escape_text(describe_claimants(claim, words))} · {escape_text(claim["standing"])} · confidence '
+        who = describe_claimants(claim, words)
+        yield f'<p class="meta">{escape_text(who)} · {escape_text(claim["standing"])} · confidence '
         yield f"{escape_text(show_value(claim['confidence']))} · <code>{escape_text(claim['id'])}</code></p>\n"
         yield from _render_items("Evidence", claim["evidence"])
         for challenge in claim["challenges"]:
