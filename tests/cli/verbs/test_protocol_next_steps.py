@@ -194,20 +194,35 @@ def test_a_process_without_the_mark_of_the_call_is_named_and_goes_on(project: Av
     assert "python3 tests.py" in ran.err
 
 
+def test_a_run_that_is_told_to_end_ends_its_command_first(project: Aver) -> None:
+    started, command = start_sleeping_run(project)
+    started.terminate()
+    _, errors = started.communicate(timeout=60)
+    assert started.returncode == 3
+    assert "ended by SIGTERM; go on with: aver protocol resume night" in str(errors)
+    assert not is_running_tests(str(command), project.directory / "shop")
+
+
 def start_and_kill(project: Aver) -> int:
     """Start a run, kill it while its command sleeps, and return the command's process."""
-    (project.directory / "shop" / "tests.py").write_text(SLEEPING)
-    (project.directory / "task.toml").write_text(task_text())
-    started = project.started("protocol", "run", "task.toml", "--workspace", "shop", "--trace", "night")
-    orphans: list[int] = []
-    while not orphans:  # The start is sealed before the process is there.
-        running = [name for name in os.listdir("/proc") if name.isdecimal()]
-        orphans = [int(name) for name in running if is_running_tests(name, project.directory / "shop")]
-    wait_until_asleep(orphans[0])
+    started, command = start_sleeping_run(project)
     started.kill()
     started.communicate()
     git(project.directory / "shop", "checkout", "-q", ".")
-    return orphans[0]
+    return command
+
+
+def start_sleeping_run(project: Aver) -> tuple[subprocess.Popen[Any], int]:
+    """Start a run whose command sleeps. Returns both processes."""
+    (project.directory / "shop" / "tests.py").write_text(SLEEPING)
+    (project.directory / "task.toml").write_text(task_text())
+    started = project.started("protocol", "run", "task.toml", "--workspace", "shop", "--trace", "night")
+    commands: list[int] = []
+    while not commands:  # The start is sealed before the process is there.
+        running = [name for name in os.listdir("/proc") if name.isdecimal()]
+        commands = [int(name) for name in running if is_running_tests(name, project.directory / "shop")]
+    wait_until_asleep(commands[0])
+    return started, commands[0]
 
 
 def wait_until_asleep(process: int) -> None:
@@ -222,6 +237,8 @@ def is_running_tests(process: str, directory: Path) -> bool:
     """Whether a process is the command of the run. Aver also starts git there, which ends by itself."""
     try:
         is_tests = b"tests.py" in Path(f"/proc/{process}/cmdline").read_bytes()
-        return is_tests and Path(f"/proc/{process}/cwd").resolve() == directory.resolve()
+        # `python3` may be a script that becomes Python a little later, and sleeps meanwhile.
+        is_python = Path(f"/proc/{process}/exe").readlink().name.startswith("python")
+        return is_tests and is_python and Path(f"/proc/{process}/cwd").resolve() == directory.resolve()
     except OSError:
         return False
