@@ -14,6 +14,9 @@ from aver.gate.approvals import approve, deny, enrol_approver, recent_requests
 from aver.keys import sign_statement
 from aver.ledger import Ledger
 from aver.protocol.events import Event
+from aver.protocol.judgement.audit import report_trace
+from aver.protocol.judgement.report_page import render_report_page
+from aver.protocol.judgement.report_text import render_report_text
 from aver.protocol.rules.claims import dispute_action
 from aver.protocol.rules.step import EventRefused
 from aver.protocol.session import ProtocolSession
@@ -54,6 +57,24 @@ def test_a_person_dismisses_a_challenge(tmp_path: Path, ledger: Ledger) -> None:
         assert again.state == "auditing"
         assert again.verify().status != "failed"
     assert ledger.verify().status != "failed"
+
+
+def test_the_words_of_a_planner_are_told_as_the_planners(tmp_path: Path, ledger: Ledger) -> None:
+    with open_session(tmp_path, ledger=ledger) as session:
+        challenge = dispute(session)
+        claim = session.fold.claims[session.fold.challenges[challenge.id].claim]
+        told = dispute_action(session.fold, session.fold.challenges[challenge.id]).description
+        assert told.startswith(f"{claim.agent} claims it")
+        session.planner.revise(claim.id, "some of it holds", confidence=0.5, evidence=claim.evidence)
+        told = dispute_action(session.fold, session.fold.challenges[challenge.id]).description
+        assert told.startswith("agent:planner claims it with confidence 0.5")
+        made = report_trace(ledger, session.trace)
+        words = f"{claim.agent}, worded anew by agent:planner"
+        assert f"{claim.id} by {words}, disputed" in render_report_text(made.report.content, made.texts)
+        assert words in render_report_page(made.report.content, made.texts)
+        session.executor.revise(claim.id, "all of it holds", confidence=0.9, evidence=claim.evidence)
+        made = report_trace(ledger, session.trace)
+        assert "worded anew" not in render_report_text(made.report.content, made.texts)
 
 
 def test_a_person_upholds_a_challenge_and_the_claim_is_refuted(tmp_path: Path, ledger: Ledger) -> None:

@@ -151,6 +151,30 @@ def test_predicates_are_a_closed_set(check: Any, is_good: bool) -> None:
     assert (find_payload_problem("claim_issued", payload) == "") is is_good
 
 
+RERUN = {"execution": "0" * 8 + "-0000-4000-8000-" + "0" * 12, "same": True, "exit_code": 0, "outputs": {"a": "0" * 64}}
+
+
+@pytest.mark.parametrize(
+    ("rerun", "is_good"),
+    [
+        (RERUN, True),
+        ({**RERUN, "same": False, "exit_code": None, "outputs": {}}, True),
+        ({"execution": RERUN["execution"], "skipped": "REFUSED"}, True),
+        ({**RERUN, "skipped": "REFUSED"}, False),
+        ({"execution": RERUN["execution"], "same": True}, False),
+        ({"execution": RERUN["execution"], "skipped": ["REFUSED"]}, False),
+        ({"execution": RERUN["execution"], "skipped": "\x1b[2J"}, False),
+        ({**RERUN, "outputs": {"a": "short"}}, False),
+        ({"same": True, "exit_code": 0, "outputs": {}}, False),
+        ({}, False),
+    ],
+)
+def test_a_repeated_call_has_one_result_or_one_reason(rerun: dict[str, Any], is_good: bool) -> None:
+    audit = next(event for event in TRACE.events if event.name == "verification_run_completed")
+    found = find_payload_problem(audit.name, {**audit.payload, "rerun": [rerun]})
+    assert (found == "") is is_good, found
+
+
 def test_conditions_belong_to_conditional_approvals() -> None:
     payload: dict[str, Any] = {"v": 1, "verdict": "conditional", "rationale": "so", "risk": None, "conditions": []}
     assert find_payload_problem("proposal_reviewed", payload)

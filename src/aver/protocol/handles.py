@@ -16,6 +16,7 @@ from aver.protocol.events import Event
 from aver.protocol.rules.step import EventRefused
 from aver.protocol.runner import ToolFailure, ToolResult, ToolRunner
 from aver.protocol.statements import SeenHead, SignedReport, sign_report
+from aver.protocol.tools.marked_processes import mark_processes
 
 if TYPE_CHECKING:
     from aver.keys.statement import Statement
@@ -173,9 +174,10 @@ class ExecutorHandle(RoleHandle):
     def _make_call(self, runner: ToolRunner, begun: BegunCall) -> ToolResult | ToolFailure:
         bounds = self.session.fold.bounds
         try:
-            return runner.run(
-                begun.intent.tool, begun.arguments, seconds=bounds.tool_seconds, output_max=bounds.output_max
-            )
+            with mark_processes(begun.start.id):
+                return runner.run(
+                    begun.intent.tool, begun.arguments, seconds=bounds.tool_seconds, output_max=bounds.output_max
+                )
         except Exception as error:  # noqa: BLE001 - the call has begun, so its end must be sealed
             return ToolFailure("ERROR", f"the tool broke down: {type(error).__name__}: {error}"[:1000])
 

@@ -137,6 +137,8 @@ class ClaimStanding:
     standing: str = "issued"
     worded_by: str = ""
     """The id of the event that has its present words."""
+    speaker: str = ""
+    """The agent whose words they are: a planner may word an executor's claim anew."""
     challenges: list[str] = field(default_factory=list)
     open_challenges: int = 0
 

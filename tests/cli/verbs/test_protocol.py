@@ -308,6 +308,19 @@ def test_show_tells_a_trace(project: Aver) -> None:
     assert project("show", "one", "--html", "one.html").code == 2
 
 
+def test_show_tells_of_the_calls_that_the_auditor_has_repeated(project: Aver) -> None:
+    check = 'use = "checks"\noptions = {checks = [{name = "look", argv = ["cat", "shop.py"]}]}'
+    said(project, *((role, check) for role in ("planner", "executor", "critic")), ("auditor", "waits = true"))
+    assert run(project, "--trace", "one").code == 3
+    assert "repeated" not in project("show", "one").out
+    assert project("protocol", "audit", "one", "--rerun").code == 0
+    lines = project("show", "one").out.splitlines()
+    place = lines.index("call   command cat shop.py")
+    assert lines[place + 1] == "  ✓ repeated by the auditor: the same result"
+    assert project("show", "one", "--html", "one.html").code == 0
+    assert "; repeated by the auditor: the same result" in (project.directory / "one.html").read_text()
+
+
 @pytest.mark.more
 def test_hostile_texts_reach_neither_terminal_nor_page(project: Aver) -> None:
     hostile = 'objective = "\\u001b[2J<script>alert(1)</script>"\n'
@@ -358,7 +371,7 @@ def test_a_critic_elsewhere_by_files(project: Aver, tmp_path: Path) -> None:
     assert project("keys", "trust", "keys.json", AVER_HOME=carol).code == 0
     view = project("protocol", "view", "far", "--ledger", "bundle", "--as", "carol", "--json", AVER_HOME=carol).json
     refs = {"proposal": view["open"]["reviews"][0]}
-    payload = {"verdict": "approved", "rationale": "fine", "risk": None, "conditions": []}
+    payload = {"verdict": "approved", "rationale": "fine"}  # She may leave out what a critic here may leave out.
     document = json.dumps({"payload": payload, "refs": refs})
     say = ("protocol", "say", "bundle", "proposal_reviewed", "-", "--as", "carol", "--out", "r.json")
     assert project(*say, stdin=document, AVER_HOME=carol).code == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,6 +15,9 @@ import pytest
 
 from support.aver_command import Aver
 from support.small_projects import git, make_project, task_text
+
+SLEEPING = "import time\ntime.sleep(600)\n"
+"""A test script that does not come to its end."""
 
 DOUBTING_CRITIC = """if True:
     import json, sys
@@ -158,37 +162,83 @@ def test_a_failed_review_says_which_value_was_expected(project: Aver) -> None:
     assert "expected /secrets == 0; found " in ran.out, ran
 
 
-def test_a_command_that_outlives_its_killed_run_is_named(project: Aver) -> None:
-    """The run is killed with no chance to end its command. The trace says what is known, and no more."""
-    (project.directory / "shop" / "tests.py").write_text("import time\ntime.sleep(600)\n")
-    (project.directory / "task.toml").write_text(task_text())
-    started = project.started("protocol", "run", "task.toml", "--workspace", "shop", "--trace", "night")
-    orphans: list[int] = []
-    while not orphans:  # The start is sealed before the process is there.
-        running = [name for name in os.listdir("/proc") if name.isdecimal()]
-        orphans = [int(name) for name in running if is_running_tests(name, project.directory / "shop")]
-    asleep = 0
-    while asleep < 20:  # It has read its file, which changes below.
-        asleep = asleep + 1 if "\nState:\tS" in Path(f"/proc/{orphans[0]}/status").read_text() else 0
-        time.sleep(0.02)
-    started.kill()
-    started.communicate()
+def test_a_command_that_outlives_its_killed_run_is_ended_before_the_next_attempt(project: Aver) -> None:
+    """The run is killed with no chance to end its command. Who resumes the trace ends it first."""
+    orphan = start_and_kill(project)
+    ran = project("protocol", "resume", "night")
+    assert ran.code == 0, ran
+    assert "Aver's process is gone; the command still ran, and was ended now" in ran.out
+    assert not is_running_tests(str(orphan), project.directory / "shop")
+    assert "still runs a command" not in ran.err
+
+
+def test_a_process_without_the_mark_of_the_call_is_named_and_goes_on(project: Aver) -> None:
+    """It may be a command that has dropped its variables. It may also be somebody else's."""
+    os.kill(start_and_kill(project), signal.SIGKILL)
+    shop = project.directory / "shop"
+    (shop / "tests.py").write_text(SLEEPING)
+    other = subprocess.Popen(["python3", "tests.py"], cwd=shop)
     try:
-        git(project.directory / "shop", "checkout", "-q", ".")
+        while not is_running_tests(str(other.pid), shop):
+            time.sleep(0.02)
+        wait_until_asleep(other.pid)
+        git(shop, "checkout", "-q", ".")
         ran = project("protocol", "resume", "night")
+        assert other.poll() is None
     finally:
-        for pid in orphans:
-            os.kill(pid, signal.SIGKILL)
+        other.kill()
+        other.wait()
     assert ran.code == 0, ran
     assert "Aver's process is gone, and the command may still run" in ran.out
-    assert any(f"process {pid} still runs a command" in ran.err for pid in orphans), ran.err
+    assert f"process {other.pid} still runs a command" in ran.err, ran.err
     assert "python3 tests.py" in ran.err
+
+
+def test_a_run_that_is_told_to_end_ends_its_command_first(project: Aver) -> None:
+    started, command = start_sleeping_run(project)
+    started.terminate()
+    _, errors = started.communicate(timeout=60)
+    assert started.returncode == 3
+    assert "ended by SIGTERM; go on with: aver protocol resume night" in str(errors)
+    assert not is_running_tests(str(command), project.directory / "shop")
+
+
+def start_and_kill(project: Aver) -> int:
+    """Start a run, kill it while its command sleeps, and return the command's process."""
+    started, command = start_sleeping_run(project)
+    started.kill()
+    started.communicate()
+    git(project.directory / "shop", "checkout", "-q", ".")
+    return command
+
+
+def start_sleeping_run(project: Aver) -> tuple[subprocess.Popen[Any], int]:
+    """Start a run whose command sleeps. Returns both processes."""
+    (project.directory / "shop" / "tests.py").write_text(SLEEPING)
+    (project.directory / "task.toml").write_text(task_text())
+    started = project.started("protocol", "run", "task.toml", "--workspace", "shop", "--trace", "night")
+    commands: list[int] = []
+    while not commands:  # The start is sealed before the process is there.
+        running = [name for name in os.listdir("/proc") if name.isdecimal()]
+        commands = [int(name) for name in running if is_running_tests(name, project.directory / "shop")]
+    wait_until_asleep(commands[0])
+    return started, commands[0]
+
+
+def wait_until_asleep(process: int) -> None:
+    """Wait until a process has read its file, which is changed then."""
+    asleep = 0
+    while asleep < 20:
+        asleep = asleep + 1 if "\nState:\tS" in Path(f"/proc/{process}/status").read_text() else 0
+        time.sleep(0.02)
 
 
 def is_running_tests(process: str, directory: Path) -> bool:
     """Whether a process is the command of the run. Aver also starts git there, which ends by itself."""
     try:
         is_tests = b"tests.py" in Path(f"/proc/{process}/cmdline").read_bytes()
-        return is_tests and Path(f"/proc/{process}/cwd").resolve() == directory.resolve()
+        # `python3` may be a script that becomes Python a little later, and sleeps meanwhile.
+        is_python = Path(f"/proc/{process}/exe").readlink().name.startswith("python")
+        return is_tests and is_python and Path(f"/proc/{process}/cwd").resolve() == directory.resolve()
     except OSError:
         return False

@@ -172,7 +172,9 @@ def test_what_a_completed_call_has_left_is_evidence(trace: StoredTrace) -> None:
     start = trace.start(trace.intend(proposal, arguments={"again": True}).id)
     record(trace, b"all tests pass", execution=start.id)
     trace.complete(start)
-    evidence = [{"artifact": Blob(b"all tests pass").digest, "check": {"text": {"contains": "pass"}}}]
+    item = {"artifact": Blob(b"all tests pass").digest, "check": {"text": {"contains": "pass"}}}
+    # It belongs to this call, whether the claim says so or not.
+    evidence = [item, {**item, "execution": start.id}]
     trace.say("agent:executor", "claim_issued", {**CLAIM, "evidence": evidence}, proposal=proposal)
     trace.conclude()
     assert trace.audit().payload["status"] == "pass"

@@ -47,7 +47,7 @@ def test_a_dispute_is_open_or_upheld_never_both(standing: str, words: str) -> No
         (None, "risk low\n"),
         ({"same": True, "exit_code": 0}, "risk low; repeated by the auditor: the same result\n"),
         ({"same": False, "exit_code": 1}, "repeated by the auditor: another result, exit code 1\n"),
-        ({"skipped": "NO_TOOL"}, "not repeated by the auditor: NO_TOOL\n"),
+        ({"skipped": "NO_TOOL"}, "not repeated by the auditor: NO_TOOL, the auditor does not have the tool\n"),
     ],
 )
 def test_an_execution_tells_of_its_rerun(rerun: dict[str, Any] | None, words: str) -> None:

@@ -34,7 +34,7 @@ from aver.protocol.judgement.report import (
     worst_audit_status,
 )
 from aver.protocol.judgement.report_page import render_report_page
-from aver.protocol.judgement.report_text import render_report_text
+from aver.protocol.judgement.report_text import ClaimWords, render_report_text
 from aver.protocol.judgement.trace_judge import TraceJudge
 from aver.protocol.runner import AuditOutcome
 from aver.protocol.statements import REPORT_PURPOSE, SeenHead, TracePlace, find_statements
@@ -57,9 +57,9 @@ class TraceReport:
     """The auditor's signed word about this very report; None where nobody has signed it."""
 
     @property
-    def texts(self) -> dict[str, str]:
+    def texts(self) -> dict[str, ClaimWords]:
         """The words of the claims, by id."""
-        return {claim.id: claim.text for claim in self.trace.claims.values()}
+        return {claim.id: ClaimWords(claim.text, claim.speaker) for claim in self.trace.claims.values()}
 
 
 def audit_trace(session: ProtocolSession, *, rerun: bool = False) -> AuditOutcome:

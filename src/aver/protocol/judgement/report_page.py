@@ -12,7 +12,10 @@ from aver.html import begin_page, escape_text
 from aver.protocol.judgement.report_text import (
     STATUS_WORDS,
     ClaimTexts,
+    ClaimWords,
+    describe_claimants,
     describe_finding,
+    describe_rerun,
     find_root_cause,
     list_advice,
     show_text,
@@ -62,13 +65,15 @@ head <code>{escape_text(content["head"]["hash"])}</code></p>
 def _render_claims(content: Mapping[str, Any], texts: ClaimTexts) -> Iterator[str]:
     yield f"<section><h2>{plural(len(content['claims']), 'claim')}</h2>\n"
     for claim in content["claims"]:
-        yield f'<h3 dir="auto">{escape_text(show_text(texts.get(claim["id"], "")) or claim["id"])}</h3>'
-        yield f'<p class="meta">{escape_text(claim["agent"])} · {escape_text(claim["standing"])} · confidence '
+        words = texts.get(claim["id"], ClaimWords())
+        yield f'<h3 dir="auto">{escape_text(show_text(words.text) or claim["id"])}</h3>'
+        who = describe_claimants(claim, words)
+        yield f'<p class="meta">{escape_text(who)} · {escape_text(claim["standing"])} · confidence '
         yield f"{escape_text(show_value(claim['confidence']))} · <code>{escape_text(claim['id'])}</code></p>\n"
         yield from _render_items("Evidence", claim["evidence"])
         for challenge in claim["challenges"]:
-            words = f"Challenged by {challenge['agent']}: {challenge['standing']}"
-            yield f"<p>{escape_text(words)}</p>\n"
+            told = f"Challenged by {challenge['agent']}: {challenge['standing']}"
+            yield f"<p>{escape_text(told)}</p>\n"
             yield from _render_items("Counter-evidence", challenge["evidence"])
     for proposal in content["proposals"]:
         if proposal["expected"] or proposal["conditions"]:
@@ -133,7 +138,7 @@ def _render_tables(content: Mapping[str, Any]) -> Iterator[str]:
         (
             f"{each['tool']} · {each['id']}",
             each["code"] or "not ended",
-            f"exit code {each['exit_code']}, risk {each['risk']['derived']}, decision {each['decision']}",
+            _describe_execution(each),
         )
         for each in content["executions"]
     ]
@@ -151,6 +156,12 @@ make it again from the records, run <code>aver verify</code> on the ledger or on
 </body>
 </html>
 """
+
+
+def _describe_execution(execution: Mapping[str, Any]) -> str:
+    code = "" if execution["exit_code"] is None else f"exit code {execution['exit_code']}, "
+    rerun = "" if execution["rerun"] is None else f"; {describe_rerun(execution['rerun'])}"
+    return f"{code}risk {execution['risk']['derived']}, decision {execution['decision']}{rerun}"
 
 
 def _place_of(found: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ in them is signed. Texts of agents are made safe to show: one line each, with co
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from aver.protocol.predicates import REASONS
 from aver.protocol.rules.check_words import TEXT_MAX, describe_check, show_value
@@ -24,8 +24,22 @@ from aver.verdict import load_codes
 
 STATUS_WORDS = {"pass": "PASS", "pass-with-warnings": "PASS WITH WARNINGS", "fail": "FAIL"}
 
-ClaimTexts = Mapping[str, str]
+
+class ClaimWords(NamedTuple):
+    """The words of a claim, and the agent that has said them."""
+
+    text: str = ""
+    speaker: str = ""
+
+
+ClaimTexts = Mapping[str, ClaimWords]
 """The words of claims, by the claim's id. A report does not repeat them."""
+
+
+def describe_claimants(claim: Mapping[str, Any], words: ClaimWords) -> str:
+    """Say who has made a claim, and whose words it has now, if another has worded it anew."""
+    agent: str = claim["agent"]
+    return agent if words.speaker in ("", agent) else f"{agent}, worded anew by {words.speaker}"
 
 
 def describe_finding(found: Mapping[str, Any], content: Mapping[str, Any]) -> str:
@@ -142,8 +156,10 @@ def _render_finding(found: Mapping[str, Any], content: Mapping[str, Any]) -> str
 def _render_claims(content: Mapping[str, Any], texts: ClaimTexts) -> Iterator[str]:
     yield from ("", f"Claims ({len(content['claims'])})")
     for claim in content["claims"]:
-        yield f"  {claim['id']} by {claim['agent']}, {claim['standing']}, confidence {show_value(claim['confidence'])}"
-        yield f"    {show_text(texts.get(claim['id'], ''))}"
+        words = texts.get(claim["id"], ClaimWords())
+        who, confidence = describe_claimants(claim, words), show_value(claim["confidence"])
+        yield f"  {claim['id']} by {who}, {claim['standing']}, confidence {confidence}"
+        yield f"    {show_text(words.text)}"
         yield from (f"    {_render_item(item)}" for item in claim["evidence"])
         for challenge in claim["challenges"]:
             yield f"    challenged by {challenge['agent']}: {challenge['standing']}"
@@ -163,25 +179,33 @@ def _render_item(item: Mapping[str, Any]) -> str:
     return f"{mark}: {about} {check}{why}{found}".replace(":  ", ": ")
 
 
-def _describe_rerun(rerun: Mapping[str, Any] | None) -> str:
-    """Say what the auditor's repetition of a call gave; empty where it was not to be repeated."""
-    if rerun is None:
-        return ""
+def describe_rerun(rerun: Mapping[str, Any]) -> str:
+    """Say what the auditor's repetition of a call gave, or why the auditor did not repeat it."""
     if "skipped" in rerun:
-        return f"; not repeated by the auditor: {rerun['skipped']}"
+        why = _SKIPPED_WORDS.get(rerun["skipped"])
+        return f"not repeated by the auditor: {rerun['skipped']}{f', {why}' if why else ''}"
     if rerun.get("same") is True:
-        return "; repeated by the auditor: the same result"
+        return "repeated by the auditor: the same result"
     code = rerun.get("exit_code")
-    return f"; repeated by the auditor: another result{'' if code is None else f', exit code {code}'}"
+    return f"repeated by the auditor: another result{'' if code is None else f', exit code {code}'}"
+
+
+_SKIPPED_WORDS: Mapping[str, str] = {
+    "REFUSED": "the gate did not allow it, or found more than reading, arranging and building",
+    "OTHER_COMMIT": "the workspace is not as it was recorded, and the commit cannot be checked out elsewhere",
+    "ARGUMENTS_MASKED": "its arguments held a secret, which the record does not have",
+    "NO_TOOL": "the auditor does not have the tool",
+}
 
 
 def _render_rest(content: Mapping[str, Any]) -> Iterator[str]:
     yield from ("", f"Executions ({len(content['executions'])})")
     for each in content["executions"]:
         code = "" if each["exit_code"] is None else f", exit code {each['exit_code']}"
+        rerun = "" if each["rerun"] is None else f"; {describe_rerun(each['rerun'])}"
         yield (
             f"  {each['id']} {show_text(each['tool'])}: {each['code'] or 'not ended'}{code}, "
-            f"risk {each['risk']['derived']}{_describe_rerun(each['rerun'])}"
+            f"risk {each['risk']['derived']}{rerun}"
         )
     yield from ("", f"Participants ({len(content['participants'])})")
     for each in content["participants"]:

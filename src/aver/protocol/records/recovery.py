@@ -12,12 +12,16 @@ from aver.protocol.events import OPERATOR, Event, build_event_draft
 from aver.protocol.records.membership import find_operator_signer, is_held_here
 from aver.protocol.records.trace_files import try_exclusive_lock
 from aver.protocol.rules.step import EventRefused
+from aver.protocol.tools.marked_processes import end_marked_processes
 
 if TYPE_CHECKING:
     from aver.protocol.session import ProtocolSession
 
 GIVEN_UP = "it is not known how the call ended: Aver's process is gone, and the command may still run"
 """The words of an `OUTCOME_UNKNOWN`."""
+
+GIVEN_UP_ENDED = "it is not known what the call did: Aver's process is gone; the command still ran, and was ended now"
+"""The words where processes of the call were found, and ended before the call was given up."""
 
 WORDS_MAX = 1000
 """Characters of a finding that `session_failed` keeps."""
@@ -54,9 +58,10 @@ def fail_trace(session: ProtocolSession, error: IntegrityError) -> None:
 
 
 def give_up_lost_calls(session: ProtocolSession) -> None:
-    """Seal `OUTCOME_UNKNOWN` for each call that has started, has no end, and cannot be running any more.
+    """Seal `OUTCOME_UNKNOWN` for each call that has started, has no end, and whose Aver cannot be running any more.
 
-    Those who hold an executor's key give up calls; others leave them.
+    Those who hold an executor's key give up calls; others leave them. The programs of a call of this home are ended
+    first: they would share the workspace with the next attempt.
     """
     fold = session.fold
     executors = [agent for agent, each in fold.participants.items() if each.role == "executor"]
@@ -70,8 +75,9 @@ def give_up_lost_calls(session: ProtocolSession) -> None:
             # Elsewhere, nobody here can tell whether its process lives: then only its time limit counts.
             if not (is_free if is_own else execution.until < clock.now()):
                 continue
+            is_ended = is_own and end_marked_processes(start) > 0
             refs = {"intent": execution.intent, "start": start}
-            payload = {"code": "OUTCOME_UNKNOWN", "words": GIVEN_UP, "output": {}}
+            payload = {"code": "OUTCOME_UNKNOWN", "words": GIVEN_UP_ENDED if is_ended else GIVEN_UP, "output": {}}
             with suppress(EventRefused):  # Another process has given it up, or its runner has ended it after all.
                 speaker = execution.agent if is_own else own[0]
                 session.seal_event(speaker, "tool_execution_failed", payload, refs=refs)

@@ -157,8 +157,10 @@ def _finish_beside(
                 else:
                     trouble = trouble or error
                 show()
-        except (KeyboardInterrupt, SystemExit):
-            # The pool waits for its threads, so the programs must end now. After other errors they end by themselves.
-            stop.set()
+        except BaseException as error:
+            # The pool waits for its threads, so who interrupts must end the programs now. After an error they end by
+            # themselves.
+            if not isinstance(error, Exception):
+                stop.set()
             raise
     return trouble

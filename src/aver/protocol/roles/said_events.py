@@ -3,7 +3,7 @@
     event = say_for(session, "agent:critic", Said(event="proposal_reviewed", payload={...}, refs={...}))
 
 A role may leave out fields that nearly always have one value: `_DEFAULTS`. Runs, `aver protocol say` and the MCP server
-come here.
+come here. `contribute_for` signs the same for the operator of a trace elsewhere.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from aver.protocol.events import Event
     from aver.protocol.handles import ExecutorHandle
     from aver.protocol.session import ProtocolSession
+    from aver.protocol.statements import ContributionFile
 
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "proposal_created": {"assumptions": [], "required_tools": [], "expected_evidence": []},
@@ -56,10 +57,7 @@ def say_for(session: ProtocolSession, agent: str, said: Said, view: View | None 
 
     check_speaker(session.fold, agent, said.event)
     seen = None if view is None else int(view.head.get("count", 0))
-    payload = {**_DEFAULTS.get(said.event, {}), **said.payload}
-    payload.pop("v", None)
-    if said.event == "claim_revised" and payload["retracted"] is True:
-        payload = {"confidence": None, "evidence": [], **payload}
+    payload = _fill_payload(said)
     if said.event == "tool_intent_signed":
         return _intend(ExecutorHandle(session, agent, seen=seen), payload, said.refs)
     if said.event == "final_statement_signed":
@@ -70,6 +68,28 @@ def say_for(session: ProtocolSession, agent: str, said: Said, view: View | None 
         AuditorHandle(session, agent).audit()
         return session.events[-1]
     return session.seal_event(agent, said.event, payload, refs=said.refs, artifacts=said.artifacts, seen=seen)
+
+
+def contribute_for(session: ProtocolSession, agent: str, said: Said) -> ContributionFile:
+    """Sign what a role wants to say, for the operator elsewhere. The role may leave out what it may leave out here.
+
+    A final statement lists the claims as they stand in this copy of the trace, unless it brings a list.
+    """
+    with session.hold_fold() as fold:
+        check_speaker(fold, agent, said.event)
+        payload = _fill_payload(said)
+        if said.event == "final_statement_signed":
+            payload = {"claims": fold.list_claims(), "unmet": [], **payload}
+        return session.contribute(agent, said.event, payload, refs=said.refs, artifacts=said.artifacts)
+
+
+def _fill_payload(said: Said) -> dict[str, Any]:
+    """Return the payload of what was said, with the fields that were left out, and without its version."""
+    payload = {**_DEFAULTS.get(said.event, {}), **said.payload}
+    payload.pop("v", None)
+    if said.event == "claim_revised" and payload["retracted"] is True:
+        payload = {"confidence": None, "evidence": [], **payload}
+    return payload
 
 
 def _intend(executor: ExecutorHandle, payload: Mapping[str, Any], refs: Mapping[str, str]) -> Event:

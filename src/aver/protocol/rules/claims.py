@@ -60,8 +60,9 @@ def check_evidence(trace: ProtocolTrace, evidence: Iterable[Mapping[str, Any]], 
         if not how & _EVIDENCE_BY_ABOUT[about]:
             words = "it is no output of a call of this trace that has completed, and was not recorded in it"
             raise EventRefused("CLAIM_UNPROVEN", words, place=f"{where}.artifact")
-        if execution is not None and digest not in execution.outputs.values():
-            raise EventRefused("CLAIM_UNPROVEN", "it is no output of that call", place=f"{where}.artifact")
+        if execution is not None and digest not in (*execution.outputs.values(), *execution.recorded):
+            words = "it is no output of that call, and was not recorded for it"
+            raise EventRefused("CLAIM_UNPROVEN", words, place=f"{where}.artifact")
         named.add(digest)
     if len(named) < least:
         words = f"a claim names at least {least} artifact(s) of this trace; this one names {len(named)}"
@@ -85,6 +86,7 @@ def judge_claim_issued(trace: ProtocolTrace, event: Event) -> FoldStep:
             confidence=payload["confidence"],
             evidence=tuple(payload["evidence"]),
             worded_by=event.id,
+            speaker=event.agent,
         )
 
     return FoldStep(trace.state, apply)
@@ -130,7 +132,7 @@ def judge_claim_revised(trace: ProtocolTrace, event: Event) -> FoldStep:
     def apply() -> None:
         claim.worded_by = event.id
         if not payload["retracted"]:
-            claim.text, claim.confidence = payload["text"], payload["confidence"]
+            claim.text, claim.confidence, claim.speaker = payload["text"], payload["confidence"], event.agent
             claim.evidence = tuple(payload["evidence"])
             # A ruling was about the old words. An open challenge stays open until its critic withdraws it.
             claim.standing = "disputed" if claim.open_challenges else "issued"
@@ -174,7 +176,7 @@ def _describe_dispute(claim: ClaimStanding, challenge: ChallengeStanding) -> str
     """Tell a person who claims, who challenges, on which evidence, and what an answer means."""
     said = []
     for agent, does, evidence in (
-        (claim.agent, f"claims it with confidence {show_value(claim.confidence)}", claim.evidence),
+        (claim.speaker, f"claims it with confidence {show_value(claim.confidence)}", claim.evidence),
         (challenge.agent, "challenges it", challenge.evidence),
     ):
         items = "; ".join(describe_item(item) for item in evidence[:ITEMS_SHOWN])

@@ -8,7 +8,8 @@
   container or control group could end it. Aver does not wait for such a process.
 * The bytes that are kept of both streams together are bounded. `cut` names a stream whose end is missing. Aver reads
   on and drops the rest, so that a talkative program can finish. A program that floods is ended.
-* The program sees only the variables of `tool_environment`: no tokens, and no setting of Aver.
+* The program sees only the variables that it is given. Those of `tool_environment` have no tokens, and no setting of
+  Aver. The program of a call also has the mark by which it is found if Aver is killed (`marked_processes`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from contextvars import ContextVar
 from typing import IO, Literal
 
 from aver.fast_dataclass import dataclass
+from aver.protocol.tools.marked_processes import build_mark
 from aver.protocol.tools.tool import Limits
 
 CHUNK = 64 * 1024
@@ -106,7 +108,7 @@ def run_process(
         [argv[0], *argv[1:]],
         executable=program,
         cwd=cwd,
-        env=dict(environment),
+        env={**environment, **build_mark()},
         stdin=subprocess.PIPE if given else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

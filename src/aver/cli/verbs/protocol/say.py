@@ -53,8 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.protocol.roles.said_events import say_for
-    from aver.protocol.view import check_speaker
+    from aver.protocol.roles.said_events import contribute_for, say_for
 
     said = _read_said(given)
     agent = read_agent(given.agent)
@@ -62,13 +61,11 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         if given.out is None:
             raise Usage("a bundle cannot be appended to", advice="give --out FILE, and send the file to its operator")
         with open_bundle_session(given.trace, given.tenant) as session:
-            check_speaker(session.fold, agent, said.event)
-            signed = session.contribute(agent, said.event, said.payload, refs=said.refs, artifacts=said.artifacts)
+            signed = contribute_for(session, agent, said)
         return _write_signed(given, signed, screen)
     with open_session(given) as session:
-        check_speaker(session.fold, agent, said.event)
         if given.out is not None:
-            signed = session.contribute(agent, said.event, said.payload, refs=said.refs, artifacts=said.artifacts)
+            signed = contribute_for(session, agent, said)
             return _write_signed(given, signed, screen)
         if said.event == "tool_intent_signed":
             from aver.protocol.tools.standard_tools import protocol_tools

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aver.cli.terminal import Screen, StderrScreen, StyledText, print_json
+from aver.cli.terminal import Screen, StderrScreen, StyledText, Terminated, print_json, raise_on_sigterm
 from aver.cli.verbs.protocol.trace_access import print_event
 from aver.errors import AverError, NotFound
 from aver.text import plural, to_one_line
@@ -116,7 +116,12 @@ def run_and_report(
         for event in session.events:
             print_event(shown, event)
     try:
-        run_session(session, functions, watch=watch, wait=float(given.wait))
+        with raise_on_sigterm():
+            run_session(session, functions, watch=watch, wait=float(given.wait))
+    except Terminated:
+        # The commands of its calls have been ended on the way here.
+        StderrScreen().print_note(f"ended by SIGTERM; go on with: aver protocol resume {session.trace}")
+        return UNFINISHED
     except AverError as error:
         if given.json:
             raise

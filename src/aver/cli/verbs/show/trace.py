@@ -70,27 +70,49 @@ def _print_trace(screen: Screen, chain: str, events: list[Event], made: TraceRep
         screen.print_hanging("task   ", text=str(events[0].payload.get("task", {}).get("objective", "")))
         screen.print_line(f"state  {events[-1].after}, last event {format_time(events[-1].at)} UTC")
     bad = verdict.first_bad
-    words = "" if bad is None else f": {bad.code}, {bad.words}"
-    screen.print_line(*status_parts(screen, verdict), to_one_line(words))
+    cause = "" if bad is None else f": {bad.code}, {bad.words}"
+    screen.print_line(*status_parts(screen, verdict), to_one_line(cause))
     screen.print_line()
     for event in events:
         print_event(screen, event)
     if made is None:
         return
-    texts = made.texts
+    from aver.protocol.judgement.report_text import ClaimWords, describe_claimants, describe_finding
+
     for claim in made.report.content["claims"]:
+        words = made.texts.get(claim["id"], ClaimWords())
         screen.print_line()
-        screen.print_hanging("claim  ", text=texts.get(claim["id"], ""), style="strong")
-        screen.print_line(f"  {claim['standing']}, by {claim['agent']}, confidence {claim['confidence']}")
+        screen.print_hanging("claim  ", text=words.text, style="strong")
+        who = describe_claimants(claim, words)
+        screen.print_line(f"  {claim['standing']}, by {who}, confidence {claim['confidence']}")
         for item in claim["evidence"]:
             mark = screen.status_mark("passed" if item["holds"] else "failed")
             screen.print_hanging("  ", mark, " ", text=_describe_item(item))
+    _print_reruns(screen, events, made)
     for found in made.report.content["findings"]:
         if found["status"] != "note":
-            from aver.protocol.judgement.report_text import describe_finding
-
             mark = screen.status_mark("failed" if found["status"] == "failed" else "warning")
             screen.print_hanging(mark, f" {found['code']}  ", text=describe_finding(found, made.report.content))
+
+
+def _print_reruns(screen: Screen, events: list[Event], made: TraceReport) -> None:
+    """Print each call that the auditor was to repeat, and what that gave."""
+    from aver.protocol.judgement.report_text import describe_rerun
+
+    intents = {event.id: event for event in events if event.name == "tool_intent_signed"}
+    weights = {
+        found["subject"]: found["status"]
+        for found in made.report.content["findings"]
+        if found["code"] == "NOT_REPRODUCED"
+    }
+    for execution in made.report.content["executions"]:
+        if execution["rerun"] is None:
+            continue
+        weight = weights.get(execution["id"], "passed")
+        screen.print_line()
+        screen.print_hanging("call   ", text=describe_event(intents[execution["intent"]]), style="strong")
+        mark = screen.status_mark("not_checked" if weight == "note" else weight)
+        screen.print_hanging("  ", mark, " ", text=describe_rerun(execution["rerun"]))
 
 
 def _describe_item(item: Mapping[str, Any]) -> str:
