@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from aver.agents.registry import client_names, load_client
+from aver.cli.verbs.doctor.client_canaries import try_servers
 from aver.errors import BadInput, Refused
 from aver.files.user_dirs import UserEnvironment
 from aver.install.client import server_places
@@ -93,6 +94,13 @@ def test_what_each_client_needs_is_there(home: Path, tmp_path: Path) -> None:
         == "${workspaceFolder}"
     )
     assert all("password" not in json.dumps(entry) for entry in entries.values())
+
+
+def test_doctor_starts_the_server_of_a_client_with_a_placeholder() -> None:
+    """VS Code puts the open folder in the place of `${workspaceFolder}`. `aver doctor` has no such folder."""
+    install_server(load_client("vscode"), around(Path.home()))
+    [report] = try_servers()
+    assert (report.status, report.words) == ("ok", "vscode: the MCP server starts and answers")
 
 
 def test_a_ledgers_password_is_never_written(home: Path) -> None:

@@ -33,7 +33,6 @@ from typing import Any, Protocol
 from aver.capsule.model import Capsule
 from aver.errors import AverError, Exists, InvalidCapsule, Refused, Unavailable
 from aver.gate.ask import Answer, ask, load_gate
-from aver.gate.effects.effects import CHANGED_TOOL_HINT
 from aver.gate.origins.judgement import ToolMeaning
 from aver.gateway.act_records import (
     ActReport,
@@ -227,10 +226,7 @@ class Gateway:
     def _annotate(self, request: BoundRequest) -> Mapping[str, Any]:
         """Return the annotations of the tool that a request calls, and whether the tool is not as first seen."""
         definition = self._find_definition(request)
-        if definition is None:
-            return {}
-        known = {name: value for name, value in definition.annotations.items() if isinstance(value, bool)}
-        return {**known, CHANGED_TOOL_HINT: True} if definition.is_changed else known
+        return {} if definition is None else definition.hints
 
     def _show(self, request: BoundRequest, action_id: str) -> ShownAct:
         """Return the action that is judged, and the file that it changes as it is now. Raises `Refused`."""
@@ -363,7 +359,7 @@ class Gateway:
         definition = self._find_definition(request)
         gate = load_gate(self.ledger.config, self.workspace, self.ledger)
         document = {} if definition is None else definition.document
-        return find_tool_meaning(request, document, gate, self.settings.tools, self.workspace)
+        return find_tool_meaning(request.inputs, document, gate, self.settings.tools, self.workspace)
 
     def _find_definition(self, request: BoundRequest) -> ToolDefinition | None:
         """Return the definition of the tool that a request calls, as its server gives it."""

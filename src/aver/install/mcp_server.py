@@ -37,13 +37,17 @@ def find_missing_package() -> str:
 
 
 def server_commands(client: Client, around: UserEnvironment) -> list[tuple[list[str], dict[str, str]]]:
-    """Return the commands, with their variables, by which a client starts Aver's server."""
+    """Return the commands, with their variables, by which a client starts Aver's server.
+
+    The user's home stands for the folder that the client would have open.
+    """
     found = []
     for place in server_places(client, around):
         entry = read_entry(_settings_file(place, around), _entry_path(place))
         if _is_ours(entry):
             given = entry.get("env")
             words = [str(entry["command"]), *map(str, entry["args"])]
+            words = [str(around.home) if word and word == place.workspace else word for word in words]
             found.append((words, {str(k): str(v) for k, v in given.items()} if isinstance(given, dict) else {}))
     return found
 

@@ -178,3 +178,11 @@ def test_the_name_says_the_role(name: str, role: str) -> None:
 
 def test_names_of_any_style_are_split() -> None:
     assert split_name("getHTMLPage_by-id2") == ["get", "html", "page", "by", "id2"]
+
+
+@pytest.mark.parametrize(
+    "more", ["Also send it to the owner.", "It will also delete the old one.", "Then, notify them.", "Sends a mail."]
+)
+def test_a_later_sentence_makes_a_read_worse(more: str) -> None:
+    assert classify_tool("get_order", "Look an order up.") == "read"
+    assert classify_tool("get_order", f"Look an order up. {more}") != "read"

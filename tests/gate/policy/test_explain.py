@@ -42,6 +42,20 @@ def test_a_human_turns_a_step_up_and_no_refusal() -> None:
     assert Counterfactual(("it did not have the effect 'secret'",), "step_up") in refusal.turns
 
 
+def test_of_a_call_the_users_words_are_told_and_not_that_it_is_a_call() -> None:
+    meaning = {"class": "send", "asked": False, "origins": ["nowhere"], "doubts": ["NOT_ASKED", "TARGET_UNKNOWN"]}
+    call = PolicyQuestion(
+        agent="a",
+        action="tool_call",
+        targets=(Target("Tool", "mcp__mail__send"),),
+        effects=frozenset({"call"}),
+        meaning=meaning,
+    )
+    found = turns(call)
+    assert ("the user had asked for it and named all that it goes to",) in found
+    assert not any("effect 'call'" in words for change in found for words in change)
+
+
 def test_several_changes_are_told_together_and_none_too_many() -> None:
     question = replace(READ, effects=frozenset({"read", "network", "install"}), labels=frozenset({"other"}))
     found = {turn.changes for turn in explain_answer(STARTER, question).turns}

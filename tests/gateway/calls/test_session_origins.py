@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aver.errors import BadInput
+from aver.errors import BadInput, Refused
 from aver.gateway.calls.session_origins import PROMPT_MAX, prompt_key, seal_turn
 from aver.gateway.calls.upstream import FunctionTools
 from aver.gateway.effect_settings import CommandSettings, EffectSettings
@@ -76,6 +76,24 @@ def test_another_process_knows_the_session_from_its_records(tmp_path: Path) -> N
         second.gateway.connect("desk", desk.tools)
         found = call(second, session, "send_message", recipient="bo@shop.example", text="hi")
         assert found["reason_code"] == "ALLOW"
+
+
+def test_a_call_whose_outcome_nobody_knows_counts_in_other_processes_too(tmp_path: Path) -> None:
+    """Such as the next proxy of a client, after one was killed in a payment."""
+
+    def send_message(recipient: str, text: str) -> None:
+        raise Refused("OUTCOME_UNKNOWN", "the server ended")
+
+    desk = Desk()
+    with open_office(tmp_path / "work") as first:
+        first.gateway.connect("desk", FunctionTools({"send_message": send_message}))
+        session = first.gateway.open_session(f"Send a message to {ANN}.").session
+        lost = call(first, session, "send_message", recipient=ANN, text="hi")
+        assert lost["reason_code"] == "OUTCOME_UNKNOWN"
+    with open_office(tmp_path / "work") as second:
+        second.gateway.connect("desk", desk.tools)
+        again = call(second, session, "send_message", recipient=ANN, text="hi")
+        assert (again["reason_code"], desk.sent) == ("REQUIRE_CONFIRM", [])
 
 
 class Drive:

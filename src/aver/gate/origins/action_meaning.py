@@ -1,4 +1,4 @@
-"""The judgement of an action without a session: for cases of rules, and for `aver policy explain`.
+"""The judgement of an action without a session, for cases of rules.
 
 The gateway judges by what a session has seen (`aver.gateway.calls.call_meaning`). Here the caller gives the user's
 words and the earlier calls.
@@ -27,14 +27,20 @@ class EarlierCall(NamedTuple):
     result: Any
 
 
+def index_calls(earlier: Iterable[EarlierCall]) -> ReadValues:
+    """Return the values that a session with these calls has read."""
+    read = ReadValues()
+    for call in earlier:
+        read.add(SourceCall(call.tool, classify_tool(call.tool), list_texts(call.arguments)), call.result)
+    return read
+
+
 def judge_action(
     action: Action, facts: Facts, turns: Iterable[str], earlier: Iterable[EarlierCall], *, is_trusted: bool = False
 ) -> CallOrigins | None:
     """Judge the action of a call or an answer; None for all other actions."""
     intent = find_intent(action)
-    words, read = UserWords.read(turns), ReadValues()
-    for call in earlier:
-        read.add(SourceCall(call.tool, classify_tool(call.tool), list_texts(call.arguments)), call.result)
+    words, read = UserWords.read(turns), index_calls(earlier)
     if intent is not None and action.tool == "FinalizeOutput":
         return judge_answer(str(action.arguments["text"]), words, read)
     if intent is None or not intent.tool:

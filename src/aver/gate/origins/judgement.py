@@ -36,7 +36,7 @@ from typing import Any, Literal, get_args
 
 from aver.fast_dataclass import dataclass
 from aver.gate.origins.own_places import is_excepted, is_same_site, names_directory_of, names_file, relate_path
-from aver.gate.origins.plain_text import contains_value, find_addresses, is_address, word_set
+from aver.gate.origins.plain_text import contains_value, find_addresses, has_unclear_address, is_address, word_set
 from aver.gate.origins.read_values import ReadRecord, ReadValues, ValuePlace, counts_as_own, list_texts
 from aver.gate.origins.roles import RoledValue, list_values, split_name
 from aver.gate.origins.tool_class import can_mean
@@ -315,6 +315,9 @@ class _Judge:
             self.doubt("WHEN", f"{value.name} {value.value[:SHOWN_MAX]!r} comes from a text that somebody wrote")
 
     def _look_at_content(self, value: RoledValue) -> None:
+        if has_unclear_address(value.value):
+            self._origins.add("nowhere")
+            self.doubt("TARGET_UNKNOWN", f"an address in {value.name} has characters that cannot be told apart")
         for address in dict.fromkeys(find_addresses(value.value)):
             self._look_at_target(address, f"the address in {value.name}")
         for kind in self._read.find_sensitive(value.value):

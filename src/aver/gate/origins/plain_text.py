@@ -116,6 +116,17 @@ def find_addresses(text: str) -> list[str]:
     return [found.rstrip(".,:") for found in _ADDRESS.findall(text[:TEXT_MAX])]
 
 
+def has_unclear_address(text: str) -> bool:
+    """Whether an address or a link in a text holds characters that cannot be compared, such as one without width."""
+    if text.isascii():
+        return False
+    return any(
+        ("@" in found or "://" in found) and not is_plain(found)
+        for found in _TOKEN.findall(text[:TEXT_MAX])
+        if not found.isascii() and len(found) <= VALUE_MAX
+    )
+
+
 def is_address(value: str) -> bool:
     """Whether a value is an address, a link or an account number."""
     return _ADDRESS.fullmatch(value.strip()) is not None or "@" in value or "://" in value

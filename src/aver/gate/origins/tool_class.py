@@ -119,7 +119,10 @@ _BEFORE_VERBS = word_set("tool to this it will can also that which used use for"
 """`Tool to list …`, `This gets …`, `Used to find …`"""
 
 _CONJUNCTIONS = frozenset({"and", "or", "then"})
-_SENTENCE = lazy_pattern(r"(?:^|[.!?:]\s+|\n+\s*[-*]?\s*)(?:[Ii]t\s+)?(?:(?:will|also|then|can)\s+)*([A-Za-z-]{2,20})")
+_SENTENCE = lazy_pattern(
+    r"(?:^|[.!?:]\s+|\n+\s*[-*]?\s*)(?:[Ii]t\s+)?((?:(?:[Ww]ill|[Aa]lso|[Tt]hen|[Cc]an|[Aa]dditionally),?\s+)*)([A-Za-z-]{2,20})"
+)
+"""The words before the verb of a sentence, and the verb."""
 
 
 def find_verb_class(word: str, beside: Iterable[str] = ()) -> CallClass | None:
@@ -265,8 +268,9 @@ def _worsen(found: CallClass, words: list[str], description: str, hints: Mapping
         if before in _CONJUNCTIONS and (second := find_verb_class(word)) is not None:
             classes.append(second)
     if found in ("read", "fetch"):
-        for verb in _SENTENCE.findall(description[:DESCRIPTION_MAX]):
-            second = find_verb_class(verb) if verb.lower().endswith("s") or verb[0].isupper() else None
+        for before, verb in _SENTENCE.findall(description[:DESCRIPTION_MAX]):
+            is_verb = before or verb.lower().endswith("s") or verb[0].isupper()
+            second = find_verb_class(verb) if is_verb else None
             if second is not None and verb.lower() not in _NOUNS:
                 classes.append(second)
         if hints.get("readOnlyHint") is False:

@@ -41,7 +41,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aver.capsule.json_document import check_object, int_field
 from aver.config import read_toml
@@ -53,6 +53,9 @@ from aver.gate.decision import CAUTIONS, Caution, Decision, Thresholds
 from aver.gate.effects.intents import build_intent_action
 from aver.gate.own_tools import ToolDeclaration, check_effects
 from aver.gate.policy.bundle import PolicyBundle
+
+if TYPE_CHECKING:
+    from aver.gate.origins.action_meaning import EarlierCall
 
 CASES_NAME = "cases.toml"
 """The name of the file of cases beside the rules. The starter set has one, too."""
@@ -249,23 +252,30 @@ def _judge_meaning(action: Action, facts: Facts, table: Mapping[str, Any], where
     """Judge what the call or the answer of a case means; empty for a case without `prompt`."""
     if "prompt" not in table:
         return {}
-    from aver.gate.origins.action_meaning import EarlierCall, judge_action
+    from aver.gate.origins.action_meaning import judge_action
 
     prompt = _parse_text(table["prompt"], f"{where}: prompt")
-    listed = table.get("read", [])
-    if not isinstance(listed, list):
-        raise BadInput(f"{where}: read must be a list of tables")
-    earlier = []
-    for number, entry in enumerate(listed, 1):
-        place = f"{where}: read {number}"
-        known = check_object(entry, place, frozenset({"tool", "result"}), frozenset({"arguments"}))
-        arguments = _parse_table(known.get("arguments", {}), f"{place}: arguments")
-        earlier.append(EarlierCall(_parse_text(known["tool"], f"{place}: tool"), arguments, known["result"]))
+    earlier = parse_earlier_calls(table.get("read", []), f"{where}: read")
     is_trusted = str(action.arguments.get("server", "")) in _parse_names(table.get("trusted_servers", []), where)
     found = judge_action(action, facts, [prompt] if prompt else [], earlier, is_trusted=is_trusted)
     if found is None:
         raise BadInput(f"{where}: prompt is for requests of CallTool and FinalizeOutput", advice="leave it out")
     return found.to_dict()
+
+
+def parse_earlier_calls(listed: Any, where: str) -> list[EarlierCall]:
+    """Parse the calls of a session so far: tables of `tool`, `arguments` and `result`. Raises `BadInput`."""
+    from aver.gate.origins.action_meaning import EarlierCall
+
+    if not isinstance(listed, list):
+        raise BadInput(f"{where} must be a list of tables")
+    earlier = []
+    for number, entry in enumerate(listed, 1):
+        place = f"{where} {number}"
+        known = check_object(entry, place, frozenset({"tool", "result"}), frozenset({"arguments"}))
+        arguments = _parse_table(known.get("arguments", {}), f"{place}: arguments")
+        earlier.append(EarlierCall(_parse_text(known["tool"], f"{place}: tool"), arguments, known["result"]))
+    return earlier
 
 
 def _parse_declaration(table: Mapping[str, Any], where: str) -> ToolDeclaration:

@@ -8,7 +8,8 @@ something dangerous passes without a person.
 `explain_answer` says what would have changed an answer. Aver does not analyse the rules. It asks them again about
 changed questions:
 
-1. with one change each: low risk, no unclear parts, without one label, without one effect, without one target;
+1. with one change each: low risk, no unclear parts, without one label, without one effect, without one target, and, of
+   a call of a tool, as if the user had asked for it and named its targets;
 2. if no single change makes the answer milder: with all changes of step 1 together, except those of targets. Aver then
    removes each change that is not needed.
 """
@@ -26,6 +27,9 @@ from aver.gate.effects.findings import EFFECTS
 from aver.gate.effects.known_agents import GUARDED_CLASSES
 from aver.gate.effects.paths import PathZone
 from aver.gate.effects.routine_commands import ROUTINE_EFFECTS
+from aver.gate.origins.answer import ANSWER_CLASS
+from aver.gate.origins.judgement import DOUBTS, ORIGINS, POINTED
+from aver.gate.origins.tool_class import CALL_CLASSES
 from aver.gate.policy.bundle import PolicyBundle
 from aver.gate.policy.query import TARGETS_MAX, PolicyQuestion, Target, ask_policy
 from aver.gate.policy.rules import ParsedRules
@@ -35,11 +39,17 @@ _KNOWN_WORDS: Mapping[tuple[str, str], frozenset[str]] = {
     ("context", "effects"): frozenset((*EFFECTS, *ROUTINE_EFFECTS)),
     ("context", "risk"): frozenset(("low", "unsure", "high")),
     ("context", "caution"): frozenset(CAUTIONS),
+    ("context", "class"): frozenset(("", ANSWER_CLASS, *CALL_CLASSES)),
+    ("context", "origins"): frozenset((*ORIGINS, POINTED)),
+    ("context", "doubts"): frozenset(DOUBTS),
     ("resource", "classes"): frozenset(GUARDED_CLASSES),
     ("resource", "effects"): frozenset((*EFFECTS, *ROUTINE_EFFECTS)),
     ("resource", "place"): frozenset(get_args(PathZone)),
 }
 """The words that these attributes can hold."""
+
+_CALL_EFFECTS = frozenset({"call", "call-read"})
+"""The effects of a call that is judged by its meaning. Such a call has one of them whatever it does."""
 
 _COMPARISONS = ("==", "!=", "contains", "containsAll", "containsAny", "in")
 _ARITHMETIC = ("+", "-", "*", "neg")
@@ -231,7 +241,12 @@ def _possible_changes(question: PolicyQuestion) -> Iterator[_QuestionChange]:
         )
     for label in sorted(question.labels):
         yield f"the session were not marked {label!r}", partial(_drop, "labels", label)
-    for effect in sorted(question.effects):
+    meaning = question.meaning
+    if meaning and (not meaning["asked"] or meaning["doubts"]):
+        meant = {**meaning, "asked": True, "origins": ["named"], "doubts": []}
+        yield "the user had asked for it and named all that it goes to", partial(replace, meaning=meant)
+    # A call that is judged by its meaning cannot be anything but a call.
+    for effect in sorted(question.effects - (_CALL_EFFECTS if meaning else frozenset())):
         yield f"it did not have the effect {effect!r}", partial(_drop, "effects", effect)
 
 

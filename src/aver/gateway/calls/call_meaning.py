@@ -55,14 +55,14 @@ def _read_shown(shown: Any) -> Any:
 
 
 def find_tool_meaning(
-    request: BoundRequest,
+    inputs: Mapping[str, Any],
     definition: Mapping[str, Any],
     gate: Gate,
     settings: Mapping[str, ToolSettings],
     workspace: str,
 ) -> ToolMeaning:
-    """Return what the tool of a request does in a workspace: by the settings, and by its server's definition."""
-    server, tool = request.inputs["server"], request.inputs["tool"]
+    """Return what the tool of a call does in a workspace: by the settings, and by its server's definition."""
+    server, tool = inputs["server"], inputs["tool"]
     own = settings.get(f"{server}.{tool}")
     declared = read_declaration(find_declaration(gate.tools, f"mcp__{server}__{tool}", gate.known))
     schema, hints = definition.get("inputSchema"), definition.get("annotations")
@@ -76,7 +76,7 @@ def find_tool_meaning(
         is_trusted=server in gate.trusted,
     )
     roles = {} if own is None else own.roles
-    elsewhere = _find_elsewhere(request.inputs["arguments"], workspace)
+    elsewhere = _find_elsewhere(inputs["arguments"], workspace)
     return ToolMeaning(tool, call_class, schema if isinstance(schema, Mapping) else None, roles, workspace, elsewhere)
 
 

@@ -30,11 +30,13 @@ from aver.gate.origins.read_values import ReadValues, SourceCall, list_texts
 from aver.gate.origins.tool_class import classify_tool
 from aver.gate.origins.user_words import UserWords, asks_for_something
 from aver.gate.own_records import OwnRecords
-from aver.gateway.act_records import DOMAIN, OUTCOME_KIND, act_chain
+from aver.gateway.act_records import DOMAIN, OUTCOME_KIND, act_chain, read_preview
 from aver.ledger import Ledger
 from aver.log import debug
 
 TURN_KIND = "turn"
+
+UNKNOWN_CODE = "OUTCOME_UNKNOWN"
 
 PROMPT_MAX = 1024 * 1024
 """Longest text of one turn, in characters."""
@@ -143,7 +145,7 @@ class SessionOrigins:
                 if record.kind == TURN_KIND:
                     self._read_turn(ledger, record)
                 elif record.kind == OUTCOME_KIND:
-                    self._read_outcome(ledger, record)
+                    self._read_outcome(ledger, record, own)
             self._count = head.count
 
     def _read_turn(self, ledger: Ledger, record: Sealed) -> None:
@@ -153,11 +155,13 @@ class SessionOrigins:
         if isinstance(result, Mapping) and isinstance(result.get("text"), str):
             self.add_turn(record, result["text"])
 
-    def _read_outcome(self, ledger: Ledger, record: Sealed) -> None:
+    def _read_outcome(self, ledger: Ledger, record: Sealed, own: OwnRecords) -> None:
         content = record.to_dict()
         if str(content["trigger"]["correlation_id"]) in self._own:
             return
         try:
+            if content["outcome"]["result"]["reason_code"] == UNKNOWN_CODE:
+                self._count_unknown(ledger, content, own)
             for call in content["execution"]["tool_calls"]:
                 inputs = restore_large_texts(call["arguments"], ledger.blob)
                 result = restore_large_texts(call["result"], ledger.blob)
@@ -174,6 +178,15 @@ class SessionOrigins:
         except (AverError, AttributeError, KeyError, TypeError, ValueError) as error:
             # Nothing in it has an origin then.
             debug("gateway", "the outcome %s cannot be read for its values: %s", record.id, error)
+
+    def _count_unknown(self, ledger: Ledger, outcome: Mapping[str, Any], own: OwnRecords) -> None:
+        """Count a call that may have happened. The record of its end has no inputs; that of its PREVIEW has them."""
+        mark = own.get(outcome["parent_id"])
+        begun = None if mark is None else own.get(mark.to_dict()["parent_id"])
+        preview = None if begun is None else read_preview(begun, ledger.blob)
+        if preview is not None and preview.intent_id == "CallTool" and preview.inputs is not None:
+            call_class = classify_tool(preview.inputs["tool"], server=preview.inputs["server"])
+            self.read.add(build_source(preview.inputs["tool"], call_class, preview.inputs["arguments"]), None)
 
 
 def build_source(tool: str, call_class: str, arguments: Mapping[str, Any]) -> SourceCall:

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, Protocol
 from aver.capsule.canonical import ascii_json
 from aver.errors import Refused
 from aver.fast_dataclass import dataclass
+from aver.gate.effects.effects import CHANGED_TOOL_HINT
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,12 @@ class ToolDefinition:
     def annotations(self) -> Mapping[str, Any]:
         found = self.document.get("annotations")
         return found if isinstance(found, dict) else {}
+
+    @property
+    def hints(self) -> Mapping[str, Any]:
+        """The annotations that the gate reads, and whether the tool is not as it was first seen."""
+        known = {name: value for name, value in self.annotations.items() if isinstance(value, bool)}
+        return {**known, CHANGED_TOOL_HINT: True} if self.is_changed else known
 
     @property
     def sha256(self) -> str:

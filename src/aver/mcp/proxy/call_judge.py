@@ -195,6 +195,7 @@ class CallJudge:
 
 
 NEXT_STEPS = {
+    REQUIRE_CONFIRM: "Tell the user: once a person can approve calls, make the same call again.",
     "EFFECT_FAILED": "The outcome's record says how. The same call can be made again.",
     "OUTCOME_UNKNOWN": "Look whether it happened before you make the call again: Aver does not try it again.",
     "EXECUTOR_UNAVAILABLE": "If the call was made, aver show says what became of it.",

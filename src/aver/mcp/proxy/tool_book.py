@@ -154,6 +154,17 @@ def list_changed_tools(home: Path, name: str) -> dict[str, tuple[str, str]]:
     return {tool: (str(entry["definition"]), entry["changed"]) for tool, entry in tools.items() if "changed" in entry}
 
 
+def find_kept_definition(home: Path, name: str, tool: str) -> ToolDefinition | None:
+    """Return the definition of a tool that proxies of this home have kept; None where they have seen none.
+
+    Raises `BadInput` where the file of the server is not whole.
+    """
+    entry = _read_file(server_file(home, name), name)["tools"].get(tool)
+    if entry is None:
+        return None
+    return ToolDefinition(read_json(entry.get("changed", entry["definition"]).encode()), "changed" in entry)
+
+
 def trust_changed_tools(home: Path, name: str, shown: Mapping[str, tuple[str, str]]) -> None:
     """Take the present definitions of tools, as they were shown, as the known ones.
 

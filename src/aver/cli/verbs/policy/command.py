@@ -46,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '  aver policy explain --command "npm publish"\n'
         "  aver policy explain --tool Read --arg file_path=.env\n"
         "  aver policy explain --intent ReadWorkspaceFile --arg relpath=src/app.py\n"
+        "  aver policy explain --intent CallTool --args '{…}' --prompt 'Pay the bill.' --read calls.json\n"
         "  git diff | aver policy explain --type code_edit --diff -"
     )
     explain = _add_action_parser(
@@ -54,6 +55,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_action_options(explain)
     explain.add_argument(
         "--intent", metavar="NAME", help="a request of the gateway, such as SendMessage; its inputs are the arguments"
+    )
+    explain.add_argument(
+        "--prompt", metavar="TEXT", help="the user's words, for CallTool and FinalizeOutput (default: the session's)"
+    )
+    explain.add_argument(
+        "--read", metavar="FILE|-", help="the calls so far, as a JSON list of {tool, arguments, result}"
     )
     explain.add_argument(
         "--session-label", action="append", default=[], metavar="LABEL", help="a label of the session, such as secret"

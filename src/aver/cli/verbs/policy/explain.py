@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.action_options import action_from_options, request_from_options
 from aver.cli.terminal import LinePart, Screen, StderrScreen, print_json
+from aver.cli.verbs.policy.described_call import judge_described_call
 from aver.cli.verbs.policy.rules import load_rules, rule_to_dict, source_text
 from aver.cli.verdict_text import decision_label
 from aver.config import Config, load_config
@@ -42,6 +44,9 @@ def explain_decision(given: argparse.Namespace, screen: Screen) -> int:
     gate = replace(usual, bundle=bundle, thresholds=thresholds_for_risk(given.risk, usual.thresholds))
     past = _read_past(action, config)
     past = replace(past, labels=past.labels.union(given.session_label), approved=given.approved)
+    judged = judge_described_call(given, action, gate, config)
+    if judged.meaning:
+        past = replace(past, meaning=judged.meaning, annotations=judged.hints)
     # The same look at the disk as before a real decision, so that both come to the same.
     facts, effects = look_around(past, action, gate, config.home)
     decision = decide(action, facts, gate, effects=effects)
@@ -50,9 +55,9 @@ def explain_decision(given: argparse.Namespace, screen: Screen) -> int:
         question = build_policy_question(action, facts, decision.effects, decision.estimate, gate)
         why = explain_answer(bundle, question)
     if given.json:
-        print_json(_decision_to_dict(directory, bundle, decision, why))
+        print_json({**_decision_to_dict(directory, bundle, decision, why), "meaning": dict(judged.meaning) or None})
     else:
-        _print_decision(screen, directory, bundle, decision, why)
+        _print_decision(screen, directory, bundle, decision, why, judged.meaning)
     return 0 if decision.allows else REFUSED
 
 
@@ -102,7 +107,12 @@ def _decision_to_dict(
 
 
 def _print_decision(
-    screen: Screen, directory: Path | None, bundle: PolicyBundle, decision: Decision, why: Explanation | None
+    screen: Screen,
+    directory: Path | None,
+    bundle: PolicyBundle,
+    decision: Decision,
+    why: Explanation | None,
+    meaning: Mapping[str, Any],
 ) -> None:
     screen.print_line(decision_label(decision.decision))
     for reason in decision.shown_reasons:
@@ -111,6 +121,11 @@ def _print_decision(
         screen.print_hanging("effects  ", text=", ".join(sorted(decision.effects.classes)) or "none")
         for unclear in decision.effects.unclear:
             screen.print_hanging("unclear  ", text=unclear.why)
+    if meaning:
+        asked = "asked for" if meaning["asked"] else "not asked for"
+        screen.print_hanging("class    ", text=f"{meaning['class']}, {asked}")
+        screen.print_hanging("origins  ", text=" ".join(meaning["origins"]) or "no target")
+        screen.print_hanging("doubts   ", text=" ".join(meaning["doubts"]) or "none")
     if decision.interval is not None:
         low, high = decision.interval
         screen.print_line(f"risk     {decision.score:.3f}, between {low:.3f} and {high:.3f}")
