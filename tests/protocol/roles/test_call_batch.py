@@ -487,6 +487,8 @@ def test_an_interruption_ends_the_programs_of_all_threads(tmp_path: Path) -> Non
     """Python interrupts the main thread alone. The programs must not run on for their ten minutes."""
 
     def work() -> None:
+        # A shell starts a command in the background with this signal ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         with open_session(tmp_path, trace=TRACE, task=TASK, tools=SleepRunner(tmp_path)) as session:
             calls = intend(session, reach_executing(session).id, {}, {})
             with pytest.raises(KeyboardInterrupt):
