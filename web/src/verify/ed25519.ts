@@ -9,17 +9,15 @@
  * `checkPlatform` gives known cases to the platform. If one answer is wrong, or it has no Ed25519, noble computes all.
  */
 
-import { ed25519 } from "@noble/curves/ed25519.js";
 import { sha512 } from "@noble/hashes/sha2.js";
 import { fromHex, toHex } from "./digest.ts";
+import { L, P, Point } from "./edwards25519.ts";
 import { encoder } from "./json.ts";
 
 const SIGNATURE = /^[0-9a-f]{128}$/;
 const PUBLIC = /^[0-9a-f]{64}$/;
-const P = 2n ** 255n - 19n;
 /** Digits of a signature. Only these are kept by name: parts of another length could spell the name of another question. */
 const SIGNATURE_DIGITS = 128;
-const L = 2n ** 252n + 27742317777372353535851937790883648493n;
 
 /** The encodings of points of small order, without the bit of the sign. The last two are not canonical. */
 const SMALL_ORDER = new Set([
@@ -66,9 +64,8 @@ function hasGoodForm(publicHex: string, signature: string): boolean {
 /** The equation, computed with noble's points: R = encode([S]B − [k]A). */
 export function holdsByPoints(publicHex: string, message: Uint8Array, signature: string): boolean {
   if (!hasGoodForm(publicHex, signature)) return false;
-  const point = ed25519.Point;
   try {
-    const key = point.fromHex(publicHex, true);
+    const key = Point.fromHex(publicHex, true);
     const first = fromHex(signature.slice(0, 64));
     const hashed = new Uint8Array(64 + message.length);
     hashed.set(first);
@@ -76,8 +73,8 @@ export function holdsByPoints(publicHex: string, message: Uint8Array, signature:
     hashed.set(message, 64);
     const k = readLittleEndian(sha512(hashed)) % L;
     const s = readLittleEndian(fromHex(signature.slice(64)));
-    const left = s === 0n ? point.ZERO : point.BASE.multiplyUnsafe(s);
-    const right = k === 0n ? point.ZERO : key.multiplyUnsafe(k);
+    const left = s === 0n ? Point.ZERO : Point.BASE.multiplyUnsafe(s);
+    const right = k === 0n ? Point.ZERO : key.multiplyUnsafe(k);
     return toHex(left.subtract(right).toBytes()) === signature.slice(0, 64);
   } catch {
     return false; // The key is no point of the curve.
@@ -89,7 +86,7 @@ export function isPrimeOrderPoint(publicHex: string): boolean {
   try {
     const bytes = withoutSign(fromHex(publicHex));
     if (!PUBLIC.test(publicHex) || SMALL_ORDER.has(toHex(bytes)) || readLittleEndian(bytes) >= P) return false;
-    return ed25519.Point.fromHex(publicHex, true).isTorsionFree();
+    return Point.fromHex(publicHex, true).isTorsionFree();
   } catch {
     return false; // No point of the curve has this encoding.
   }
