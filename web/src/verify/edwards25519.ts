@@ -6,7 +6,7 @@
 import { edwards } from "@noble/curves/abstract/edwards.js";
 
 /** The prime of the field. */
-export const P = 2n ** 255n - 19n;
+const P = 2n ** 255n - 19n;
 /** The order of the base point. */
 export const L = 2n ** 252n + 27742317777372353535851937790883648493n;
 

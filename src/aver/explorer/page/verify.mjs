@@ -55,18 +55,8 @@ var JsonNumber = class {
 };
 var INTEGER = /^-?[0-9]+$/;
 var SPACE = /[ \t\r\n]*/y;
-var PLAIN = /[^"\\\u0000-\u001f]*/y;
+var CONTROL = /[\u0000-\u001f]/g;
 var NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?/y;
-var ESCAPES = {
-	"\"": "\"",
-	"\\": "\\",
-	"/": "/",
-	b: "\b",
-	f: "\f",
-	n: "\n",
-	r: "\r",
-	t: "	"
-};
 var decoder = new TextDecoder("utf-8", {
 	fatal: true,
 	ignoreBOM: true
@@ -87,6 +77,17 @@ function readJson(data) {
 /** Parse a text that is known to be within the bounds. */
 function parseBounded(text) {
 	return new Parser(text).document();
+}
+/**
+* Parse one JSON document strictly, and say whether it is written as `canonicalJson` writes its value. The parser sees
+* that on its way, and writes nothing to compare. Raises `Unreadable`.
+*/
+function readWithForm(text, writeNumber) {
+	const parser = new Parser(decodeBounded(text), writeNumber);
+	return {
+		value: parser.document(),
+		isCanonical: parser.isCanonical
+	};
 }
 /** Decode a text and check rules 1, 4 and 5. */
 function decodeBounded(data) {
@@ -151,15 +152,12 @@ function skipSpace(text, at) {
 	return SPACE.lastIndex;
 }
 function findStringEnd(text, at) {
-	let end = at + 1;
-	for (;;) {
-		const quote = text.indexOf("\"", end);
-		if (quote < 0) return null;
-		const escape = text.indexOf("\\", end);
-		if (escape < 0 || escape > quote) return quote + 1;
-		end = escape + 2;
-		if (end > text.length) return null;
+	for (let here = at + 1; here < text.length; here++) {
+		const unit = text.charCodeAt(here);
+		if (unit === 34) return here + 1;
+		if (unit === 92) here++;
 	}
+	return null;
 }
 /** Find the end of the value that begins at `at`; null if the text ends before. Does not check its syntax. */
 function findValueEnd(text, at) {
@@ -190,11 +188,24 @@ function findValueEnd(text, at) {
 	}
 	return null;
 }
+/** The place of the first character from `at` on that no string holds as it is; the end if there is none. */
+function findControl(text, at) {
+	CONTROL.lastIndex = at;
+	return CONTROL.test(text) ? CONTROL.lastIndex - 1 : text.length;
+}
 var Parser = class {
 	text;
 	at = 0;
-	constructor(text) {
+	/** The next backslash and control character that is not behind `at`; the end if there is none. */
+	nextEscape = -1;
+	nextControl = -1;
+	/** How canonical JSON writes a number; null if nobody asks whether the text is canonical. */
+	writeNumber;
+	/** Whether all that was read so far is written as canonical JSON writes it. */
+	isCanonical = true;
+	constructor(text, writeNumber = null) {
 		this.text = text;
+		this.writeNumber = writeNumber;
 	}
 	document() {
 		this.space();
@@ -205,7 +216,10 @@ var Parser = class {
 	}
 	space() {
 		const unit = this.text.charCodeAt(this.at);
-		if (unit === 32 || unit >= 9 && unit <= 13) this.at = skipSpace(this.text, this.at);
+		if (unit === 32 || unit >= 9 && unit <= 13) {
+			this.at = skipSpace(this.text, this.at);
+			this.isCanonical = false;
+		}
 	}
 	error(words) {
 		return new Unreadable(`not valid JSON: ${words} (character ${this.at})`);
@@ -235,37 +249,31 @@ var Parser = class {
 		if (number.isInteger) {
 			if (number.text.length - Number(number.text.startsWith("-")) > INTEGER_DIGITS_MAX) throw this.error("an integer with too many digits");
 		} else if (!Number.isFinite(number.value)) throw new Unreadable(`the number ${number.text.slice(0, 40)} is too large for a float`);
+		if (this.writeNumber !== null && this.isCanonical) this.isCanonical = this.writeNumber(number) === number.text;
 		return number;
 	}
 	string() {
-		const text = this.text;
-		let from = ++this.at;
-		let out = "";
-		for (;;) {
-			PLAIN.lastIndex = this.at;
-			PLAIN.test(text);
-			this.at = PLAIN.lastIndex;
-			const unit = text.charCodeAt(this.at);
-			if (unit === 34) {
-				out = from === this.at && out !== "" ? out : out + text.slice(from, this.at);
-				this.at++;
-				return out;
-			}
-			if (unit !== 92) throw this.error("a string has no end, or holds a control character");
-			out += text.slice(from, this.at);
-			const escape = text[this.at + 1] ?? "";
-			if (escape === "u") {
-				const digits = text.slice(this.at + 2, this.at + 6);
-				if (!/^[0-9a-fA-F]{4}$/.test(digits)) throw this.error("a bad \\u escape");
-				out += String.fromCharCode(Number.parseInt(digits, 16));
-				this.at += 6;
-			} else {
-				const plain = ESCAPES[escape];
-				if (plain === void 0) throw this.error("a bad escape");
-				out += plain;
-				this.at += 2;
-			}
-			from = this.at;
+		const { text, at } = this;
+		const quote = text.indexOf("\"", at + 1);
+		if (this.nextEscape < at) {
+			const escape = text.indexOf("\\", at);
+			this.nextEscape = escape < 0 ? text.length : escape;
+		}
+		if (this.nextControl < at) this.nextControl = findControl(text, at);
+		if (quote >= 0 && quote < this.nextEscape && quote < this.nextControl) {
+			this.at = quote + 1;
+			return text.slice(at + 1, quote);
+		}
+		const end = findStringEnd(text, at);
+		if (end === null) throw this.error("a string has no end, or holds a control character");
+		try {
+			const written = text.slice(at, end);
+			const value = JSON.parse(written);
+			this.at = end;
+			if (this.writeNumber !== null && this.isCanonical) this.isCanonical = value.isWellFormed() && JSON.stringify(value) === written;
+			return value;
+		} catch {
+			throw this.error("a string has a bad escape, or holds a control character");
 		}
 	}
 	array() {
@@ -293,6 +301,7 @@ var Parser = class {
 		const members = /* @__PURE__ */ new Map();
 		let count = 0;
 		let twice = null;
+		let before = null;
 		this.at++;
 		this.space();
 		if (this.text.charCodeAt(this.at) === 125) {
@@ -302,6 +311,8 @@ var Parser = class {
 		for (;;) {
 			if (this.text.charCodeAt(this.at) !== 34) throw this.error("expected a key");
 			const key = this.string();
+			if (this.isCanonical && before !== null) this.isCanonical = compareCodePoints(before, key) < 0;
+			before = key;
 			this.space();
 			if (this.text.charCodeAt(this.at) !== 58) throw this.error("expected a colon");
 			this.at++;
@@ -323,6 +334,18 @@ var Parser = class {
 		}
 	}
 };
+/** Compare two texts by their code points. */
+function compareCodePoints(one, other) {
+	const length = Math.min(one.length, other.length);
+	for (let at = 0; at < length; at++) {
+		const left = one.charCodeAt(at);
+		const right = other.charCodeAt(at);
+		if (left === right) continue;
+		const isLeftHigh = left >= 55296 && left < 57344;
+		return isLeftHigh === (right >= 55296 && right < 57344) ? left - right : isLeftHigh ? 1 : -1;
+	}
+	return one.length - other.length;
+}
 function isObject(value) {
 	return value instanceof Map;
 }
@@ -465,18 +488,6 @@ function asciiString(text) {
 function sortedKeys(value) {
 	const keys = [...value.keys()].sort();
 	return keys.some((key) => /[\ud800-\uffff]/.test(key)) ? keys.sort(compareCodePoints) : keys;
-}
-/** Compare two texts by their code points. */
-function compareCodePoints(one, other) {
-	const length = Math.min(one.length, other.length);
-	for (let at = 0; at < length; at++) {
-		const left = one.charCodeAt(at);
-		const right = other.charCodeAt(at);
-		if (left === right) continue;
-		const isLeftHigh = left >= 55296 && left < 57344;
-		return isLeftHigh === (right >= 55296 && right < 57344) ? left - right : isLeftHigh ? 1 : -1;
-	}
-	return one.length - other.length;
 }
 /** Sort texts as Python does. */
 function sortTexts(texts) {
@@ -4385,6 +4396,8 @@ var SMALL_ORDER = /* @__PURE__ */ new Set([
 	"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
 	"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"
 ]);
+/** The hex of the field's prime, little-endian, after its first byte. */
+var P_AFTER_FIRST = `${"f".repeat(60)}7f`;
 /** Answers that are kept. A slice of a chain has far fewer records. */
 var ANSWERS_KEPT = 2e4;
 /** Imported public keys that are kept. A chain has a handful of signers. */
@@ -4398,18 +4411,26 @@ function readLittleEndian(bytes) {
 	for (let at = bytes.length - 1; at >= 0; at--) value = value << 8n | BigInt(bytes[at]);
 	return value;
 }
-function withoutSign(bytes) {
-	const copy = Uint8Array.from(bytes);
-	copy[31] = copy[31] & 127;
-	return copy;
+/** The hex of an encoded point without the bit of its sign, which is the highest of the last byte. */
+function withoutSign(pointHex) {
+	const high = Number.parseInt(pointHex[62], 16) & 7;
+	return `${pointHex.slice(0, 62)}${high}${pointHex[63]}`;
+}
+/** Whether y, an encoded point without its sign, is below the field's prime, whose bytes are ed ff … ff 7f. */
+function isBelowP(y) {
+	return y.slice(2) !== P_AFTER_FIRST || y.slice(0, 2) < "ed";
+}
+/** Whether the second half of a signature is below L. Its last byte decides in nearly every case. */
+function isBelowL(scalarHex) {
+	const last = scalarHex.slice(62);
+	return last < "10" || last === "10" && readLittleEndian(fromHex(scalarHex)) < L;
 }
 /** Whether the encodings are those that the rule allows; the equation is not checked. */
 function hasGoodForm(publicHex, signature) {
 	if (!PUBLIC.test(publicHex) || !SIGNATURE.test(signature)) return false;
-	const key = withoutSign(fromHex(publicHex));
-	const point = withoutSign(fromHex(signature.slice(0, 64)));
-	if (SMALL_ORDER.has(toHex(key)) || SMALL_ORDER.has(toHex(point))) return false;
-	return readLittleEndian(key) < P && readLittleEndian(fromHex(signature.slice(64))) < L;
+	const key = withoutSign(publicHex);
+	if (SMALL_ORDER.has(key) || SMALL_ORDER.has(withoutSign(signature.slice(0, 64)))) return false;
+	return isBelowP(key) && isBelowL(signature.slice(64));
 }
 /** The equation, computed with noble's points: R = encode([S]B − [k]A). */
 function holdsByPoints(publicHex, message, signature) {
@@ -4683,12 +4704,22 @@ function findSelectionProblem(reasoning) {
 	}
 	return null;
 }
-function hasExactly$2(part, rules) {
-	const names = Object.keys(rules);
-	return part.size === names.length && names.every((name) => part.has(name));
-}
+/** The rules as a list. Every record is held to them, and making the list anew would take longer than they do. */
+var LISTED$1 = new Map([
+	TOP_LEVEL,
+	OPTION,
+	TOOL_CALL,
+	...Object.values(SECTION_RULES)
+].map((rules) => [rules, Object.entries(rules)]));
+/** Whether a part has exactly the keys of the rules, with values that they allow. */
 function followsRules(part, rules) {
-	return hasExactly$2(part, rules) && Object.entries(rules).every(([name, rule]) => rule(part.get(name)) === null);
+	const listed = LISTED$1.get(rules);
+	if (part.size !== listed.length) return false;
+	for (const [name, rule] of listed) {
+		const value = part.get(name);
+		if (value === void 0 || rule(value) !== null) return false;
+	}
+	return true;
 }
 function isPlainScore(value) {
 	return isFloat(value) && (value.value >= SCORE_MIN && value.value <= 1 || value.value === 0);
@@ -4736,13 +4767,7 @@ var SCALARS = [
 /** Read a record. Raises `Unreadable` if its text is not a capsule. */
 function readRecord(sealed) {
 	const content = sealed.value;
-	let isCanonical;
-	try {
-		isCanonical = canonicalJson(content) === sealed.canonical;
-	} catch (error) {
-		if (!(error instanceof NotCanonical)) throw error;
-		isCanonical = false;
-	}
+	const { isCanonical } = sealed;
 	if (isPlainlyValid(content) && isPlace(content.get("sequence"))) return {
 		content,
 		isCanonical,
@@ -7805,6 +7830,7 @@ var Sealed = class {
 	/** The chain that it was read from. */
 	chain = null;
 	parsed = void 0;
+	hasCanonicalForm = false;
 	digest = void 0;
 	constructor(canonical, seal, chain = null) {
 		this.canonical = canonical;
@@ -7828,9 +7854,16 @@ var Sealed = class {
 	get value() {
 		if (this.parsed === void 0) {
 			if (!this.canonical.isWellFormed()) throw new Unreadable("not UTF-8");
-			this.parsed = readJson(this.canonical);
+			const { value, isCanonical } = readWithForm(this.canonical, canonicalNumber);
+			this.parsed = value;
+			this.hasCanonicalForm = isCanonical;
 		}
 		return this.parsed;
+	}
+	/** Whether the text is the canonical form of its value. Raises `Unreadable`. */
+	get isCanonical() {
+		this.value;
+		return this.hasCanonicalForm;
 	}
 	/** The content. Raises `BadInput` if it is not a JSON object. */
 	get content() {
@@ -7879,7 +7912,10 @@ function readSeal(entry, wrongType) {
 }
 /** Return the record. Raises `Unreadable` if a field of its seal is far too long or not printable. */
 function checkSealFields(sealed) {
-	for (const key of SEAL_KEYS) if (codePoints(sealed[key]) > SEAL_TEXT_MAX || !isPrintable(sealed[key])) throw new Unreadable(`its ${key} cannot be part of a seal`);
+	for (const key of SEAL_KEYS) {
+		const { length } = sealed[key];
+		if (length > SEAL_TEXT_MAX && codePoints(sealed[key]) > SEAL_TEXT_MAX || !isPrintable(sealed[key])) throw new Unreadable(`its ${key} cannot be part of a seal`);
+	}
 	return sealed;
 }
 // src/verify/bytes.ts
@@ -9991,7 +10027,8 @@ var BundleJudge = class {
 				if (item instanceof Sealed) this.options.witness?.(chain, seen.facts.count - 1, item.hash);
 				if (content !== null && item instanceof Sealed) {
 					bytes += item.canonical.length;
-					await this.noteRecord(item, content, chain, seen.facts.count - 1, judge.tally);
+					this.noteRecord(item, content, chain);
+					if (item.canonical.includes("\"blob\":{")) await this.blobs.check(content, chain, seen.facts.count - 1, judge.tally);
 				}
 			}
 			judged += bytes;
@@ -10011,11 +10048,10 @@ var BundleJudge = class {
 			tenant: clean(claimed("tenant", this.owner.tenant))
 		});
 	}
-	/** Note the signer of a record and the heads in the meta chain's records, and check the record's blobs. */
-	async noteRecord(record, content, chain, sequence, tally) {
+	/** Note the signer of a record, and the heads in the meta chain's records. */
+	noteRecord(record, content, chain) {
 		if (this.signers.size < SIGNERS_KEPT) this.signers.add(record.signed_by);
 		if (chain === "meta") this.meta.take(record, content, this.owner, this.rules);
-		if (record.canonical.includes("\"blob\":{")) await this.blobs.check(content, chain, sequence, tally);
 	}
 	/**
 	* The judge of a chain whose first record says this about it.

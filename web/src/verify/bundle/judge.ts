@@ -266,7 +266,8 @@ class BundleJudge {
         if (item instanceof Sealed) this.options.witness?.(chain, seen.facts.count - 1, item.hash);
         if (content !== null && item instanceof Sealed) {
           bytes += item.canonical.length;
-          await this.noteRecord(item, content, chain, seen.facts.count - 1, judge.tally);
+          this.noteRecord(item, content, chain);
+          if (item.canonical.includes(BLOB_REFERENCE)) await this.blobs.check(content, chain, seen.facts.count - 1, judge.tally);
         }
       }
       judged += bytes;
@@ -290,11 +291,10 @@ class BundleJudge {
     });
   }
 
-  /** Note the signer of a record and the heads in the meta chain's records, and check the record's blobs. */
-  private async noteRecord(record: Sealed, content: JsonObject, chain: string, sequence: number, tally: Tally): Promise<void> {
+  /** Note the signer of a record, and the heads in the meta chain's records. */
+  private noteRecord(record: Sealed, content: JsonObject, chain: string): void {
     if (this.signers.size < SIGNERS_KEPT) this.signers.add(record.signed_by);
     if (chain === META_CHAIN) this.meta.take(record, content, this.owner, this.rules);
-    if (record.canonical.includes(BLOB_REFERENCE)) await this.blobs.check(content, chain, sequence, tally);
   }
 
   /**

@@ -2006,11 +2006,8 @@ return Number(this.text);
 };
 var INTEGER = /^-?[0-9]+$/;
 var SPACE = /[ \t\r\n]*/y;
-var PLAIN = /[^"\\\u0000-\u001f]*/y;
+var CONTROL = /[\u0000-\u001f]/g;
 var NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?/y;
-var ESCAPES = {
-"\"": "\"", "\\": "\\", "/": "/", b: "\b", f: "\f", n: "\n", r: "\r", t: "	"
-};
 var decoder = new TextDecoder("utf-8", {
 fatal: true, ignoreBOM: true
 });
@@ -2027,6 +2024,12 @@ return new Parser(decodeBounded(data)).document();
 }
 function parseBounded(text) {
 return new Parser(text).document();
+}
+function readWithForm(text, writeNumber) {
+const parser = new Parser(decodeBounded(text), writeNumber);
+return {
+value: parser.document(), isCanonical: parser.isCanonical
+};
 }
 function decodeBounded(data) {
 if (isTooLarge(data)) throw new Unreadable(`larger than ${ELEMENT_MAX} bytes`);
@@ -2086,15 +2089,12 @@ SPACE.test(text);
 return SPACE.lastIndex;
 }
 function findStringEnd(text, at) {
-let end = at + 1;
-for (;;) {
-const quote = text.indexOf("\"", end);
-if (quote < 0) return null;
-const escape = text.indexOf("\\", end);
-if (escape < 0 || escape > quote) return quote + 1;
-end = escape + 2;
-if (end > text.length) return null;
+for (let here = at + 1; here < text.length; here++) {
+const unit = text.charCodeAt(here);
+if (unit === 34) return here + 1;
+if (unit === 92) here++;
 }
+return null;
 }
 function findValueEnd(text, at) {
 const first = text.charCodeAt(at);
@@ -2124,11 +2124,20 @@ if (depth === 0) return here + 1;
 }
 return null;
 }
+function findControl(text, at) {
+CONTROL.lastIndex = at;
+return CONTROL.test(text) ? CONTROL.lastIndex - 1 : text.length;
+}
 var Parser = class {
 text;
 at = 0;
-constructor(text) {
+nextEscape = -1;
+nextControl = -1;
+writeNumber;
+isCanonical = true;
+constructor(text, writeNumber = null) {
 this.text = text;
+this.writeNumber = writeNumber;
 }
 document() {
 this.space();
@@ -2139,7 +2148,10 @@ return value;
 }
 space() {
 const unit = this.text.charCodeAt(this.at);
-if (unit === 32 || unit >= 9 && unit <= 13) this.at = skipSpace(this.text, this.at);
+if (unit === 32 || unit >= 9 && unit <= 13) {
+this.at = skipSpace(this.text, this.at);
+this.isCanonical = false;
+}
 }
 error(words) {
 return new Unreadable(`not valid JSON: ${words} (character ${this.at})`);
@@ -2169,37 +2181,31 @@ const number = new JsonNumber(match[0]);
 if (number.isInteger) {
 if (number.text.length - Number(number.text.startsWith("-")) > INTEGER_DIGITS_MAX) throw this.error("an integer with too many digits");
 } else if (!Number.isFinite(number.value)) throw new Unreadable(`the number ${number.text.slice(0, 40)} is too large for a float`);
+if (this.writeNumber !== null && this.isCanonical) this.isCanonical = this.writeNumber(number) === number.text;
 return number;
 }
 string() {
-const text = this.text;
-let from = ++this.at;
-let out = "";
-for (;;) {
-PLAIN.lastIndex = this.at;
-PLAIN.test(text);
-this.at = PLAIN.lastIndex;
-const unit = text.charCodeAt(this.at);
-if (unit === 34) {
-out = from === this.at && out !== "" ? out : out + text.slice(from, this.at);
-this.at++;
-return out;
+const { text, at } = this;
+const quote = text.indexOf("\"", at + 1);
+if (this.nextEscape < at) {
+const escape = text.indexOf("\\", at);
+this.nextEscape = escape < 0 ? text.length : escape;
 }
-if (unit !== 92) throw this.error("a string has no end, or holds a control character");
-out += text.slice(from, this.at);
-const escape = text[this.at + 1] ?? "";
-if (escape === "u") {
-const digits = text.slice(this.at + 2, this.at + 6);
-if (!/^[0-9a-fA-F]{4}$/.test(digits)) throw this.error("a bad \\u escape");
-out += String.fromCharCode(Number.parseInt(digits, 16));
-this.at += 6;
-} else {
-const plain = ESCAPES[escape];
-if (plain === void 0) throw this.error("a bad escape");
-out += plain;
-this.at += 2;
+if (this.nextControl < at) this.nextControl = findControl(text, at);
+if (quote >= 0 && quote < this.nextEscape && quote < this.nextControl) {
+this.at = quote + 1;
+return text.slice(at + 1, quote);
 }
-from = this.at;
+const end = findStringEnd(text, at);
+if (end === null) throw this.error("a string has no end, or holds a control character");
+try {
+const written = text.slice(at, end);
+const value = JSON.parse(written);
+this.at = end;
+if (this.writeNumber !== null && this.isCanonical) this.isCanonical = value.isWellFormed() && JSON.stringify(value) === written;
+return value;
+} catch {
+throw this.error("a string has a bad escape, or holds a control character");
 }
 }
 array() {
@@ -2227,6 +2233,7 @@ object() {
 const members = new Map();
 let count = 0;
 let twice = null;
+let before = null;
 this.at++;
 this.space();
 if (this.text.charCodeAt(this.at) === 125) {
@@ -2236,6 +2243,8 @@ return members;
 for (;;) {
 if (this.text.charCodeAt(this.at) !== 34) throw this.error("expected a key");
 const key = this.string();
+if (this.isCanonical && before !== null) this.isCanonical = compareCodePoints(before, key) < 0;
+before = key;
 this.space();
 if (this.text.charCodeAt(this.at) !== 58) throw this.error("expected a colon");
 this.at++;
@@ -2257,6 +2266,17 @@ this.space();
 }
 }
 };
+function compareCodePoints(one, other) {
+const length = Math.min(one.length, other.length);
+for (let at = 0; at < length; at++) {
+const left = one.charCodeAt(at);
+const right = other.charCodeAt(at);
+if (left === right) continue;
+const isLeftHigh = left >= 55296 && left < 57344;
+return isLeftHigh === (right >= 55296 && right < 57344) ? left - right : isLeftHigh ? 1 : -1;
+}
+return one.length - other.length;
+}
 function isObject(value) {
 return value instanceof Map;
 }
@@ -3328,6 +3348,7 @@ var SIGNATURE$1 = /^[0-9a-f]{128}$/;
 var PUBLIC$1 = /^[0-9a-f]{64}$/;
 var SIGNATURE_DIGITS = 128;
 var SMALL_ORDER = new Set(["0000000000000000000000000000000000000000000000000000000000000000", "0100000000000000000000000000000000000000000000000000000000000000", "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05", "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a", "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"]);
+var P_AFTER_FIRST = `${"f".repeat(60)}7f`;
 var ANSWERS_KEPT = 2e4;
 var KEYS_KEPT = 64;
 function isSignatureHex(signature) {
@@ -3338,17 +3359,22 @@ let value = 0n;
 for (let at = bytes.length - 1; at >= 0; at--) value = value << 8n | BigInt(bytes[at]);
 return value;
 }
-function withoutSign(bytes) {
-const copy = Uint8Array.from(bytes);
-copy[31] = copy[31] & 127;
-return copy;
+function withoutSign(pointHex) {
+const high = Number.parseInt(pointHex[62], 16) & 7;
+return `${pointHex.slice(0, 62)}${high}${pointHex[63]}`;
+}
+function isBelowP(y) {
+return y.slice(2) !== P_AFTER_FIRST || y.slice(0, 2) < "ed";
+}
+function isBelowL(scalarHex) {
+const last = scalarHex.slice(62);
+return last < "10" || last === "10" && readLittleEndian(fromHex(scalarHex)) < L;
 }
 function hasGoodForm(publicHex, signature) {
 if (!PUBLIC$1.test(publicHex) || !SIGNATURE$1.test(signature)) return false;
-const key = withoutSign(fromHex(publicHex));
-const point = withoutSign(fromHex(signature.slice(0, 64)));
-if (SMALL_ORDER.has(toHex$1(key)) || SMALL_ORDER.has(toHex$1(point))) return false;
-return readLittleEndian(key) < P && readLittleEndian(fromHex(signature.slice(64))) < L;
+const key = withoutSign(publicHex);
+if (SMALL_ORDER.has(key) || SMALL_ORDER.has(withoutSign(signature.slice(0, 64)))) return false;
+return isBelowP(key) && isBelowL(signature.slice(64));
 }
 function holdsByPoints(publicHex, message, signature) {
 if (!hasGoodForm(publicHex, signature)) return false;
@@ -3370,9 +3396,9 @@ return false;
 }
 function isPrimeOrderPoint(publicHex) {
 try {
-const bytes = withoutSign(fromHex(publicHex));
-if (!PUBLIC$1.test(publicHex) || SMALL_ORDER.has(toHex$1(bytes)) || readLittleEndian(bytes) >= P) return false;
-return Point.fromHex(publicHex, true).isTorsionFree();
+if (!PUBLIC$1.test(publicHex)) return false;
+const y = withoutSign(publicHex);
+return !SMALL_ORDER.has(y) && isBelowP(y) && Point.fromHex(publicHex, true).isTorsionFree();
 } catch {
 return false;
 }
@@ -3491,17 +3517,6 @@ return JSON.stringify(text).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.cha
 function sortedKeys(value) {
 const keys = [...value.keys()].sort();
 return keys.some((key) => /[\ud800-\uffff]/.test(key)) ? keys.sort(compareCodePoints) : keys;
-}
-function compareCodePoints(one, other) {
-const length = Math.min(one.length, other.length);
-for (let at = 0; at < length; at++) {
-const left = one.charCodeAt(at);
-const right = other.charCodeAt(at);
-if (left === right) continue;
-const isLeftHigh = left >= 55296 && left < 57344;
-return isLeftHigh === (right >= 55296 && right < 57344) ? left - right : isLeftHigh ? 1 : -1;
-}
-return one.length - other.length;
 }
 function sortTexts(texts) {
 return [...texts].sort(compareCodePoints);
@@ -4926,6 +4941,11 @@ worker.postMessage({
 });
 });
 }
+rest() {
+if (this.waiting.size) this.worker?.postMessage({
+id: 0, type: "rest"
+});
+}
 stop(words = "stopped") {
 for (const worker of [...this.worker ? [this.worker] : [], ...this.crew]) worker.terminate();
 this.worker = null;
@@ -5058,6 +5078,7 @@ var judgement = y$1({ state: "none" });
 var chainJudgements = y$1(new Map());
 var opening = y$1("");
 var problem = y$1("");
+var retryOpening = y$1(null);
 var changed = y$1("");
 var copyHeads = [];
 var spoken = y$1("");
@@ -5106,6 +5127,7 @@ judgement.value = { state: "none" };
 chainJudgements.value = new Map();
 unjudged.value = 0;
 problem.value = "";
+retryOpening.value = null;
 opening.value = `Reading ${found.name}`;
 try {
 const listed = await connection.ask({
@@ -5120,6 +5142,7 @@ if (totalRecords.value <= 2e4 || !found.live) await verifyThing();
 opening.value = "";
 thing.value = null;
 problem.value = error.message;
+if (found === home$1.value) retryOpening.value = () => void openThing(found, change, beforeJudging);
 }
 }
 async function verifyThing() {
@@ -5186,6 +5209,14 @@ return status !== "failed" && checks.some((check) => check.name === "signature" 
 }
 function stopVerifying() {
 judges.stop("you stopped it");
+}
+var REST_EVERY = 50;
+var restAsked = 0;
+function yieldToScrolling() {
+const now = performance.now();
+if (now - restAsked < REST_EVERY) return;
+restAsked = now;
+judges.rest();
 }
 async function refreshContents() {
 const before = contents.value;
@@ -5699,7 +5730,7 @@ state: "loading", value: null, words: ""
 const [tried, setTried] = d$2(0);
 A$1(() => {
 let isCurrent = true;
-ask().then((value) => {
+ask(() => isCurrent).then((value) => {
 if (isCurrent) setAnswer({
 state: "done", value, words: ""
 });
@@ -5918,12 +5949,15 @@ if (chosen.length && !named.includes(chosen[0])) return "reasoning.selected_opti
 }
 return null;
 }
-function hasExactly$2(part, rules) {
-const names = Object.keys(rules);
-return part.size === names.length && names.every((name) => part.has(name));
-}
+var LISTED$4 = new Map([TOP_LEVEL, OPTION, TOOL_CALL, ...Object.values(SECTION_RULES)].map((rules) => [rules, Object.entries(rules)]));
 function followsRules(part, rules) {
-return hasExactly$2(part, rules) && Object.entries(rules).every(([name, rule]) => rule(part.get(name)) === null);
+const listed = LISTED$4.get(rules);
+if (part.size !== listed.length) return false;
+for (const [name, rule] of listed) {
+const value = part.get(name);
+if (value === void 0 || rule(value) !== null) return false;
+}
+return true;
 }
 function isPlainScore(value) {
 return isFloat(value) && (value.value >= SCORE_MIN && value.value <= 1 || value.value === 0);
@@ -5961,13 +5995,7 @@ return chosen <= 1 && isNamed;
 var SCALARS = ["id", "type", "domain", "sequence", "previous_hash", "parent_id"];
 function readRecord(sealed) {
 const content = sealed.value;
-let isCanonical;
-try {
-isCanonical = canonicalJson(content) === sealed.canonical;
-} catch (error) {
-if (!(error instanceof NotCanonical)) throw error;
-isCanonical = false;
-}
+const { isCanonical } = sealed;
 if (isPlainlyValid(content) && isPlace(content.get("sequence"))) return {
 content, isCanonical, isValid: true
 };
@@ -6963,6 +6991,7 @@ signed_at;
 signed_by;
 chain = null;
 parsed = void 0;
+hasCanonicalForm = false;
 digest = void 0;
 constructor(canonical, seal, chain = null) {
 this.canonical = canonical;
@@ -6983,9 +7012,15 @@ return this.digest;
 get value() {
 if (this.parsed === void 0) {
 if (!this.canonical.isWellFormed()) throw new Unreadable("not UTF-8");
-this.parsed = readJson(this.canonical);
+const { value, isCanonical } = readWithForm(this.canonical, canonicalNumber);
+this.parsed = value;
+this.hasCanonicalForm = isCanonical;
 }
 return this.parsed;
+}
+get isCanonical() {
+this.value;
+return this.hasCanonicalForm;
 }
 get content() {
 const value = this.value;
@@ -7025,7 +7060,10 @@ seal[key] = value;
 return seal;
 }
 function checkSealFields(sealed) {
-for (const key of SEAL_KEYS) if (codePoints(sealed[key]) > SEAL_TEXT_MAX || !isPrintable(sealed[key])) throw new Unreadable(`its ${key} cannot be part of a seal`);
+for (const key of SEAL_KEYS) {
+const { length } = sealed[key];
+if (length > SEAL_TEXT_MAX && codePoints(sealed[key]) > SEAL_TEXT_MAX || !isPrintable(sealed[key])) throw new Unreadable(`its ${key} cannot be part of a seal`);
+}
 return sealed;
 }
 // src/records.ts
@@ -7198,29 +7236,16 @@ known.set(open, reading);
 return reading;
 }
 function Statements({ values }) {
-const [checked, setChecked] = d$2(null);
-const [words, setWords] = d$2("");
-A$1(() => {
-let isCurrent = true;
+const { value: checked, words, retry } = useAnswer(async () => {
 const open = contents.value;
-const check = async () => {
 const second = new Map(open?.pqKeys ?? []);
 const along = (open === null ? [] : [...open.keys, ...await collectKeys(open)]).map(([fingerprint, key]) => [key, second.get(fingerprint) ?? ""]);
 return connection.ask({
 type: "statements", text: canonicalJson(values), keys: pinnedKeys(), along
 });
-};
-check().then((found) => {
-if (isCurrent) setChecked(found);
-}, (error) => {
-if (isCurrent) setWords(error.message);
-});
-return () => {
-isCurrent = false;
-};
 }, [values, pins.value]);
-if (words) return a("p", {
-class: "finding failed", role: "alert", children: a(Text, { children: words })
+if (words) return a(Problem, {
+words, retry
 });
 if (checked === null) return a("p", {
 class: "beside", role: "status", children: ["Checking ", plural$1(values.length, "statement"), " …"]
@@ -8953,10 +8978,11 @@ const all = cases.value;
 if (id) {
 const one = all?.find((found) => found.id === id);
 if (one) return a(Case, { one });
-return all === null ? a(Loading, {
+if (all === null && !casesProblem.value) return a(Loading, {
 rows: 6, words: "Reading the request"
-}) : a(Problem, {
-words: `There is no request ${id} here.`, retry: readCases
+});
+return a(Problem, {
+words: casesProblem.value || `There is no request ${id} here.`, retry: readCases
 });
 }
 return a($, { children: [a("h1", { children: "Approvals" }), casesProblem.value ? a(Problem, {
@@ -8991,9 +9017,7 @@ tryChange(chain, place, change, `record ${sequence} of ${chain}: ${did}`).catch(
 }), a("span", {
 class: "beside", children: hope
 })] }, change))
-}), words ? a("div", {
-class: "finding failed", role: "alert", children: a("p", { children: a(Text, { children: words }) })
-}) : null]
+}), words ? a(Problem, { words }) : null]
 });
 }
 // src/views/capsule/related.ts
@@ -9389,11 +9413,9 @@ location.hash = link("s", chain, `at-${detail?.row.sequence ?? ""}`);
 });
 if (words) return a($, { children: [a("p", { children: a("a", {
 href: link("s", chain), children: "Back to the chain"
-}) }), a("div", {
-class: "finding failed", role: "alert", children: a("p", { children: a(Text, { children: words }) })
-}), a("p", { children: a("button", {
-type: "button", onClick: () => setTurn(turn + 1), children: "Try again"
-}) })] });
+}) }), a(Problem, {
+words, retry: () => setTurn(turn + 1)
+})] });
 if (detail === null) return a("div", {
 "aria-busy": "true", children: [a("h1", { children: "Record" }), a("p", {
 class: "beside", role: "status", children: "Reading the record …"
@@ -9518,28 +9540,14 @@ href: link("keys"), children: "Keys"
 });
 }
 function Related({ chain, place, content }) {
-const [found, setFound] = d$2(null);
-const [words, setWords] = d$2("");
 const { names, isWhole, isQuick } = w$2(() => relatedChains(chain, asText(at(content, "context", "session_id"))), [chain, content, contents.value]);
 const [isAsked, setAsked] = d$2(false);
 const [isWholeList, setWholeList] = d$2(false);
 const isSearched = isQuick || isAsked;
-A$1(() => {
-let isCurrent = true;
-setFound(null);
-if (!isSearched) return;
-findRelated(chain, place, content, names, () => isCurrent).then((result) => {
-if (isCurrent) setFound(result);
-}, (error) => {
-if (isCurrent) setWords(error.message);
-});
-return () => {
-isCurrent = false;
-};
-}, [chain, place, content, names, isSearched]);
+const { value: found, words, retry } = useAnswer(async (isCurrent) => isSearched ? findRelated(chain, place, content, names, isCurrent) : null, [chain, place, content, names, isSearched]);
 return a("section", {
-class: "section", id: "section-related", children: [a("h2", { children: "Records that belong to it" }), words ? a("p", {
-class: "finding failed", role: "alert", children: a(Text, { children: words })
+class: "section", id: "section-related", children: [a("h2", { children: "Records that belong to it" }), words ? a(Problem, {
+words, retry
 }) : null, isSearched ? null : a("p", { children: a("button", {
 type: "button", onClick: () => setAsked(true), children: ["Look through ", plural$1(names.length, "chain")]
 }) }), isSearched && found === null && !words ? a("p", {
@@ -9621,16 +9629,21 @@ chain, place, code: finding.code
 // src/parts/virtual_rows.ts
 var OVERSCAN = 12;
 function useVirtualRows(heights, box) {
+const tops = w$2(() => sumUp(heights), [heights]);
+const known = T(tops);
+known.current = tops;
 const [{ top, height }, setWindow] = d$2({
 top: 0, height: 800
 });
-const tops = w$2(() => sumUp(heights), [heights]);
 F$2(() => {
 const element = box();
 if (element === null) return;
-const update = () => setWindow({
+const update = () => {
+const next = {
 top: element.scrollTop, height: element.clientHeight
-});
+};
+setWindow((before) => isSameRange(visibleRange(known.current, before.top, before.height), visibleRange(known.current, next.top, next.height)) ? before : next);
+};
 const observer = new ResizeObserver(update);
 observer.observe(element);
 element.addEventListener("scroll", update, { passive: true });
@@ -9654,6 +9667,9 @@ else if (start + 2 * size > element.scrollTop + element.clientHeight) element.sc
 return {
 rows, total: tops[heights.length] ?? 0, reveal
 };
+}
+function isSameRange(one, other) {
+return one[0] === other[0] && one[1] === other[1];
 }
 function sumUp(heights) {
 const tops = new Float64Array(heights.length + 1);
@@ -9679,18 +9695,26 @@ return [from, Math.min(count, end + OVERSCAN, from + 120)];
 function VirtualRows({ heights, row, label, handle, onRange, isBusy = false, onKeyDown }) {
 const box = T(null);
 const { rows, total, reveal } = useVirtualRows(heights, () => box.current);
-const [start, stop] = [rows[0]?.index ?? 0, (rows.at(-1)?.index ?? -1) + 1];
-F$2(() => onRange?.(start, stop), [start, stop, heights]);
-F$2(() => handle?.({ scrollTo: reveal }));
-return a("div", {
-ref: box, class: "virtual", role: "grid", "aria-label": label, "aria-rowcount": heights.length, "aria-busy": isBusy, tabIndex: 0, onKeyDown, children: a("div", {
-class: "space", role: "rowgroup", style: { height: `${total}px` }, children: rows.map((one) => a("div", {
+const drawn = T({
+row, heights, entries: new Map()
+});
+const before = drawn.current.row === row && drawn.current.heights === heights ? drawn.current.entries : new Map();
+const entries = new Map(rows.map((one) => [one.index, before.get(one.index) ?? a("div", {
 class: "entry", role: "row", "aria-rowindex": one.index + 1, style: {
 top: `${one.start}px`, height: `${one.size}px`
 }, children: a("div", {
 role: "gridcell", children: row(one.index)
 })
-}, one.index))
+}, one.index)]));
+drawn.current = {
+row, heights, entries
+};
+const [start, stop] = [rows[0]?.index ?? 0, (rows.at(-1)?.index ?? -1) + 1];
+F$2(() => onRange?.(start, stop), [start, stop, heights]);
+F$2(() => handle?.({ scrollTo: reveal }));
+return a("div", {
+ref: box, class: "virtual", role: "grid", "aria-label": label, "aria-rowcount": heights.length, "aria-busy": isBusy, tabIndex: 0, onKeyDown, children: a("div", {
+class: "space", role: "rowgroup", style: { height: `${total}px` }, children: [...entries.values()]
 })
 });
 }
@@ -10675,20 +10699,7 @@ href: link("chain", row.chain), children: "The chain as it is stored"
 }
 function StepDetail({ row }) {
 const { entry } = row;
-const [whole, setWhole] = d$2(null);
-const [words, setWords] = d$2("");
-A$1(() => {
-let isCurrent = true;
-setWords("");
-if (entry?.step) readWholeStep(entry).then((found) => {
-if (isCurrent) setWhole(found);
-}, (error) => {
-if (isCurrent) setWords(error.message);
-});
-return () => {
-isCurrent = false;
-};
-}, [entry]);
+const { value: whole, words, retry } = useAnswer(async () => entry?.step ? readWholeStep(entry) : null, [entry]);
 if (row.finding !== null) return a(BreakDetail, {
 row, finding: row.finding
 });
@@ -10711,8 +10722,8 @@ class: "button small", href: recordAddress(entry), children: "Open the record"
 }), a(Copy, {
 text: `capsule://${entry.chain}/${step.sequence ?? entry.place}`, label: "Copy its address"
 })]
-})] }), words ? a("div", {
-class: "finding failed", role: "alert", children: a("p", { children: a(Text, { children: words }) })
+})] }), words ? a(Problem, {
+words, retry
 }) : null, isCurrent ? a(StepBody, { step }) : a("div", { class: "placeholder tall" }), entry.decision === null ? null : a("section", { children: [a("h3", { children: "The gate" }), a(DecisionCard, { decision: entry.decision })] }), isCurrent && whole.additions.length ? a(Additions, {
 steps: whole.additions, chain: entry.chain, places: entry.additions
 }) : null]
@@ -11143,27 +11154,16 @@ type: "button", onClick: () => setShown(shown + EDITS_SHOWN), children: ["Show "
 });
 }
 function FileChange({ entry, path }) {
-const [step, setStep] = d$2(null);
-const [words, setWords] = d$2("");
-A$1(() => {
-let isCurrent = true;
-readWholeStep(entry).then((found) => {
-if (isCurrent) setStep(found.step);
-}, (error) => {
-if (isCurrent) setWords(error.message);
-});
-return () => {
-isCurrent = false;
-};
-}, [entry]);
+const { value, words, retry } = useAnswer(() => readWholeStep(entry), [entry]);
+const step = value?.step ?? null;
 const title = entry.step === null ? "" : stepSummary(entry.step);
 return a("section", {
 class: "file-change", children: [a("h3", { children: [entry.step?.at ? a(Time, {
 short: true, children: entry.step.at
 }) : null, " ", a("a", {
 href: recordAddress(entry), children: a(Text, { children: title })
-})] }), words ? a("p", {
-class: "finding failed", role: "alert", children: a(Text, { children: words })
+})] }), words ? a(Problem, {
+words, retry
 }) : null, step === null && !words ? a("div", {
 class: "placeholder tall", "aria-busy": "true"
 }) : null, step === null ? null : typeof step.diff === "string" ? a(DiffView, {
@@ -11532,7 +11532,9 @@ folder.current = element;
 }), opening.value ? a("p", {
 class: "strip", role: "status", children: [a(Text, { children: opening.value }), " …"]
 }) : null, problem.value ? a("div", {
-class: "finding failed", role: "alert", children: a("p", { children: [a("strong", { children: "Not judged." }), " ", a(Text, { children: problem.value })] })
+class: "finding failed", role: "alert", children: [a("p", { children: [a("strong", { children: "Not judged." }), " ", a(Text, { children: problem.value })] }), retryOpening.value ? a("p", { children: a("button", {
+type: "button", class: "small", onClick: retryOpening.value, children: "Try again"
+}) }) : null]
 }) : null, a("h2", { children: "What it judges" }), a("table", {
 class: "plain", children: a("tbody", { children: [a("tr", { children: [a("th", {
 scope: "row", children: "a bundle's folder"
@@ -12203,7 +12205,9 @@ if (target !== null) location.hash = target;
 if (whole === null) return a("p", {
 class: "strip", children: "Nothing is open."
 });
-if (cases.value === null && !casesProblem.value) return a($, { children: [a("h1", { children: a(Text, { children: whole.name }) }), a("div", { class: "band placeholder tall" })] });
+if (cases.value === null && !casesProblem.value) return a("div", {
+"aria-busy": "true", children: [a("h1", { children: a(Text, { children: whole.name }) }), a("div", { class: "band placeholder tall" })]
+});
 const rows = latestSessions();
 const counted = activity.value;
 const refusals = counted ? {
@@ -12211,7 +12215,9 @@ count: counted.days.reduce((sum, day) => sum + day.blocked, 0), last: counted.de
 } : activity.state === "loading" ? "loading" : "not counted";
 return a($, { children: [a("h1", { children: a(Text, { children: whole.name }) }), a(Glance, {
 latest: rows[0], isCounted: sessionRows.value !== null, refusals, audits: counted?.audits ?? []
-}), a(Waiting, {}), a(VerdictBand, {}), a("section", { children: [a("h2", { children: "Latest sessions" }), sessionRows.value === null ? a(Loading, {
+}), a(Waiting, {}), a(VerdictBand, {}), a("section", { children: [a("h2", { children: "Latest sessions" }), sessionsProblem.value ? a(Problem, {
+words: sessionsProblem.value, retry: readSessionsAgain
+}) : null, sessionRows.value === null && !sessionsProblem.value ? a(Loading, {
 rows: LATEST, words: "Reading the sessions"
 }) : null, rows.length ? a(SessionTable, { rows }) : null, sessionRows.value !== null && !rows.length ? a(Empty, {
 command: "aver ingest --all", children: totalRecords.value ? a($, { children: ["No session of a coding agent is in it. ", a("a", {
@@ -13384,6 +13390,8 @@ var REST = 5;
 async function openDoor() {
 const door = document.documentElement.dataset["door"];
 const isLive = door === "live" || secrets.token !== "";
+problem.value = "";
+retryOpening.value = null;
 if (door === "site") opening.value = "Reading this site";
 else if (isLive) opening.value = "Asking the server";
 await enterScope(FILES_SCOPE);
@@ -13397,6 +13405,7 @@ await openThing(home$1.value);
 } catch (error) {
 opening.value = "";
 problem.value = error.message;
+retryOpening.value = () => void openDoor();
 }
 }
 async function openLive() {
@@ -13522,6 +13531,9 @@ const view = findView(route.value[0] ?? "");
 document.title = contents.value === null ? "Aver Explorer" : `${view.title} · ${contents.value.name} · Aver Explorer`;
 });
 for (const name of ["dragover", "drop"]) addEventListener(name, (event) => event.preventDefault());
+addEventListener("scroll", yieldToScrolling, {
+capture: true, passive: true
+});
 listenToKeys((letter) => {
 const view = VIEWS.find((one) => one.letter === letter);
 if (view !== void 0) location.hash = link(...view.route ? [view.route] : []);
@@ -16637,7 +16649,8 @@ const content = seen.take(item, judge);
 if (item instanceof Sealed) this.options.witness?.(chain, seen.facts.count - 1, item.hash);
 if (content !== null && item instanceof Sealed) {
 bytes += item.canonical.length;
-await this.noteRecord(item, content, chain, seen.facts.count - 1, judge.tally);
+this.noteRecord(item, content, chain);
+if (item.canonical.includes("\"blob\":{")) await this.blobs.check(content, chain, seen.facts.count - 1, judge.tally);
 }
 }
 judged += bytes;
@@ -16654,10 +16667,9 @@ this.origins.set(chain, {
 origin, ledger: clean(claimed("ledger", this.owner.ledger)), tenant: clean(claimed("tenant", this.owner.tenant))
 });
 }
-async noteRecord(record, content, chain, sequence, tally) {
+noteRecord(record, content, chain) {
 if (this.signers.size < SIGNERS_KEPT) this.signers.add(record.signed_by);
 if (chain === "meta") this.meta.take(record, content, this.owner, this.rules);
-if (record.canonical.includes("\"blob\":{")) await this.blobs.check(content, chain, sequence, tally);
 }
 buildJudge(claim, named) {
 const { ledger, tenant } = this.owner;
@@ -18476,17 +18488,25 @@ id, hashes, answers
 });
 };
 }
+var REST_MS = 150;
+var REST_MAX = 1e3;
+var REST_LOOK = 50;
 var WorkerCrew = class {
 size;
 ports;
 waiting = new Map();
 nextId = 0;
+restUntil = 0;
 constructor(ports) {
 this.ports = ports;
 this.size = ports.length;
 for (const port of ports) port.onmessage = (event) => this.take(event.data);
 }
-work(texts, questions) {
+rest() {
+this.restUntil = performance.now() + REST_MS;
+}
+async work(texts, questions) {
+for (let waited = 0; performance.now() < this.restUntil && waited < REST_MAX; waited += REST_LOOK) await new Promise((resolve) => setTimeout(resolve, REST_LOOK));
 const id = this.nextId++;
 const port = this.ports[id % this.size];
 return new Promise((resolve, reject) => {
@@ -19429,7 +19449,8 @@ setInterval(() => send({
 id: 0, type: "alive"
 }), ALIVE_EVERY);
 self.addEventListener("message", (event) => {
-queue = queue.then(() => answer(opening, event.data));
+if (event.data.type === "rest") opening.then((library) => library.crew?.rest());
+else queue = queue.then(() => answer(opening, event.data));
 });
 }
 // src/entry.ts
