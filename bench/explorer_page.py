@@ -55,6 +55,8 @@ SWITCHES = [
     *("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--enable-blink-features=ForceEagerMeasureMemory"),
 ]
+FRAMES, SCROLL_STEP = 120, 280
+"""Frames of a scroll, and pixels in each. Together they stay within a list of `MIDDLE` rows."""
 STALL = 60
 """Seconds in which the page must change something. Only a page that hangs takes so long, on a busy machine, too."""
 
@@ -123,9 +125,8 @@ RUN_BARE = """async ({ key, source, count }) => {
 
 MEMORY = "async () => (await performance.measureUserAgentSpecificMemory()).bytes"
 
-SCROLL = """async (frames) => {
+SCROLL = """async ([frames, step]) => {
   const box = document.querySelector(".virtual");
-  const step = Math.max(60, Math.min(600, (box.scrollHeight - box.clientHeight) / frames));
   const times = [];
   let rows = 0;
   for (let at = 0; at < frames; at++) {
@@ -137,7 +138,10 @@ SCROLL = """async (frames) => {
   const usual = [...gaps].sort((one, other) => one - other)[Math.floor(gaps.length / 4)];
   return { dropped: gaps.reduce((sum, gap) => sum + Math.max(0, Math.round(gap / usual) - 1), 0), rows };
 }"""
-"""Scroll a little in every frame. Returns the frames that were dropped, and the most rows that were in the page."""
+"""Scroll by the same distance in every frame, in a short list as in a long one.
+
+Returns the frames that were dropped, and the most rows that were in the page.
+"""
 
 
 class SiteHandler(SimpleHTTPRequestHandler):
@@ -360,7 +364,7 @@ def bench_rows(browser: Any, directory: Path, records: int, rounds: int) -> list
             wait_for(page, ".row:not(.loading)", f"the first row of {chain}")
             took = float(page.evaluate("benchTimes.rows - benchStart")) / 1000
             if chain in scrolled:
-                scrolled[chain].append(run(page, SCROLL, 120))
+                scrolled[chain].append(run(page, SCROLL, [FRAMES, SCROLL_STEP]))
             note(f"first row of {chain} after {took * 1e3:.0f} ms; scrolling: {scrolled.get(chain, [None])[-1]}")
             return took
 
@@ -384,7 +388,7 @@ def bench_rows(browser: Any, directory: Path, records: int, rounds: int) -> list
         ),
         Line("  rows in the page at most, while it scrolls", "", str(rows), "", "", "≤ 120"),
         Line(
-            f"  frames of 120 that scrolling drops, {records:,} / {MIDDLE:,}",
+            f"  frames of {FRAMES} that scrolling drops, {records:,} / {MIDDLE:,}",
             f"{dropped['bench.middle']:.0f}",
             f"{dropped['bench.long']:.0f}",
             "",

@@ -11,7 +11,7 @@ import { listenToKeys, useKeys } from "./parts/keyboard.ts";
 import { applyPreferences } from "./preferences.ts";
 import { link, returnFocus, route } from "./route.ts";
 import { openDoor } from "./door.ts";
-import { changed, contents, opening, spoken, verifyThing } from "./state.ts";
+import { changed, contents, opening, spoken, verifyThing, yieldToScrolling } from "./state.ts";
 import { watchApprovals } from "./views/approvals/cases.ts";
 import { OpenView } from "./views/open/open.tsx";
 import { VIEWS, findView } from "./views/registry.ts";
@@ -81,6 +81,9 @@ export function startPage(): void {
 
   // A file that is dropped beside the field must not replace the page.
   for (const name of ["dragover", "drop"]) addEventListener(name, (event) => event.preventDefault());
+
+  // Lists scroll inside the page, and their events do not bubble.
+  addEventListener("scroll", yieldToScrolling, { capture: true, passive: true });
 
   listenToKeys((letter) => {
     const view = VIEWS.find((one) => one.letter === letter);

@@ -16,6 +16,7 @@ import {
   opening,
   problem,
   refreshContents,
+  retryOpening,
   setReconnect,
   thing,
   totalRecords,
@@ -35,6 +36,8 @@ const REST = 5;
 export async function openDoor(): Promise<void> {
   const door = document.documentElement.dataset["door"];
   const isLive = door === "live" || secrets.token !== "";
+  problem.value = "";
+  retryOpening.value = null;
   // Said before the first wait: a key that the reader pinned meanwhile would be pinned for no ledger.
   if (door === "site") opening.value = "Reading this site";
   else if (isLive) opening.value = "Asking the server";
@@ -49,6 +52,7 @@ export async function openDoor(): Promise<void> {
   } catch (error) {
     opening.value = "";
     problem.value = (error as Error).message;
+    retryOpening.value = () => void openDoor();
   }
 }
 

@@ -34,6 +34,8 @@ export const judgement = signal<Judgement>({ state: "none" });
 export const chainJudgements = signal<ReadonlyMap<string, Judgement>>(new Map());
 export const opening = signal<string>("");
 export const problem = signal<string>("");
+/** Opens again what this page came with, after it could not be opened; null where that has not happened. */
+export const retryOpening = signal<(() => void) | null>(null);
 /** What was changed in the copy that is open; empty for the thing itself. */
 export const changed = signal("");
 /** Heads that the reader's copy was at, which a copy that was rolled back is compared with. */
@@ -98,6 +100,7 @@ export async function openThing(found: OpenedThing, change = "", beforeJudging: 
   chainJudgements.value = new Map();
   unjudged.value = 0;
   problem.value = "";
+  retryOpening.value = null;
   opening.value = `Reading ${found.name}`;
   try {
     const listed = await connection.ask({ type: "open", thing: found });
@@ -110,6 +113,7 @@ export async function openThing(found: OpenedThing, change = "", beforeJudging: 
     opening.value = "";
     thing.value = null;
     problem.value = (error as Error).message;
+    if (found === home.value) retryOpening.value = () => void openThing(found, change, beforeJudging);
   }
 }
 
@@ -173,6 +177,18 @@ function isSignedByPins({ status, checks }: Verdict): boolean {
 /** Stop the verification. The workers that judge are ended; views go on. */
 export function stopVerifying(): void {
   judges.stop("you stopped it");
+}
+
+/** Milliseconds between two requests for rest. */
+const REST_EVERY = 50;
+let restAsked = 0;
+
+/** Let a verification wait while the reader scrolls: on a machine with few cores it would take frames away. */
+export function yieldToScrolling(): void {
+  const now = performance.now();
+  if (now - restAsked < REST_EVERY) return;
+  restAsked = now;
+  judges.rest();
 }
 
 /** Look again at a ledger. Returns whether it has changed; if not, everything stays as it is. */

@@ -12,14 +12,14 @@ export type Answered<Result> =
 
 /**
  * Ask for something, and ask again when `reasons` change. An answer that is already here stays while the next one comes,
- * so that nothing jumps. `retry` asks again.
+ * so that nothing jumps. `retry` asks again. `ask` is told whether its answer is still wanted.
  */
-export function useAnswer<Result>(ask: () => Promise<Result>, reasons: readonly unknown[]): Answered<Result> & { retry: () => void } {
+export function useAnswer<Result>(ask: (isCurrent: () => boolean) => Promise<Result>, reasons: readonly unknown[]): Answered<Result> & { retry: () => void } {
   const [answer, setAnswer] = useState<Answered<Result>>({ state: "loading", value: null, words: "" });
   const [tried, setTried] = useState(0);
   useEffect(() => {
     let isCurrent = true;
-    ask().then(
+    ask(() => isCurrent).then(
       (value) => { if (isCurrent) setAnswer({ state: "done", value, words: "" }); },
       (error: Error) => { if (isCurrent) setAnswer((before) => ({ state: "failed", value: before.value, words: error.message })); },
     );

@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { changed, contents, tryChange, undoChange } from "../state.ts";
 import type { Change } from "../worker/protocol.ts";
+import { Problem } from "./states.tsx";
 import { Text } from "./text.tsx";
 
 /** Each change: its button, what it did, and what an attacker would hope for. */
@@ -50,7 +51,7 @@ export function TryToChange({ chain, place, sequence, title = "Try to change it"
           </div>
         ))}
       </div>
-      {words ? <div class="finding failed" role="alert"><p><Text>{words}</Text></p></div> : null}
+      {words ? <Problem words={words} /> : null}
     </section>
   );
 }

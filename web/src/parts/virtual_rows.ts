@@ -5,7 +5,7 @@
  * lists that must be measured would be a twentieth of the page's size.
  */
 
-import { useLayoutEffect, useMemo, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 /** Rows beyond the window that stay in the page, so that scrolling shows no blank. */
 const OVERSCAN = 12;
@@ -27,12 +27,18 @@ export interface VirtualRows {
 
 /** `heights` has the height of each row; `box` returns the element that scrolls. */
 export function useVirtualRows(heights: readonly number[], box: () => HTMLElement | null): VirtualRows {
-  const [{ top, height }, setWindow] = useState({ top: 0, height: 800 });
   const tops = useMemo(() => sumUp(heights), [heights]);
+  const known = useRef(tops);
+  known.current = tops;
+  const [{ top, height }, setWindow] = useState({ top: 0, height: 800 });
   useLayoutEffect(() => {
     const element = box();
     if (element === null) return;
-    const update = () => setWindow({ top: element.scrollTop, height: element.clientHeight });
+    const update = () => {
+      const next = { top: element.scrollTop, height: element.clientHeight };
+      // Nothing is drawn anew while the same rows are near the window.
+      setWindow((before) => (isSameRange(visibleRange(known.current, before.top, before.height), visibleRange(known.current, next.top, next.height)) ? before : next));
+    };
     const observer = new ResizeObserver(update);
     observer.observe(element);
     element.addEventListener("scroll", update, { passive: true });
@@ -52,6 +58,10 @@ export function useVirtualRows(heights: readonly number[], box: () => HTMLElemen
     else if (start + 2 * size > element.scrollTop + element.clientHeight) element.scrollTop = start + 2 * size - element.clientHeight;
   };
   return { rows, total: tops[heights.length] ?? 0, reveal };
+}
+
+function isSameRange(one: [number, number], other: [number, number]): boolean {
+  return one[0] === other[0] && one[1] === other[1];
 }
 
 /** The place where each row begins; the last is the height of all. */

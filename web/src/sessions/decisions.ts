@@ -10,9 +10,9 @@
 
 import { at, readBlock, readKind } from "../verify/block.ts";
 import { blobReferences } from "../verify/blobs.ts";
-import { asciiJson, compareCodePoints } from "../verify/canonical.ts";
+import { asciiJson } from "../verify/canonical.ts";
 import { sha256Hex } from "../verify/digest.ts";
-import { BadInput, type Json, JsonNumber, type JsonObject, byteLength, isObject, readJson } from "../verify/json.ts";
+import { BadInput, type Json, JsonNumber, type JsonObject, byteLength, compareCodePoints, isObject, readJson } from "../verify/json.ts";
 import type { Sealed } from "../verify/sealed.ts";
 import { takesCommand, takesPatch } from "./known_tools.ts";
 import { type Step, isBlobReference } from "./step.ts";

@@ -11,8 +11,7 @@
  */
 
 import type { Sealed } from "../verify/sealed.ts";
-import { compareCodePoints } from "../verify/canonical.ts";
-import { BadInput } from "../verify/json.ts";
+import { BadInput, compareCodePoints } from "../verify/json.ts";
 import type { SessionChains } from "./chains.ts";
 import { DecisionMatcher, type ReadBlob, type RecordedDecision, readDecision } from "./decisions.ts";
 import { stepSummary } from "./labels.ts";

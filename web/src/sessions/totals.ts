@@ -1,6 +1,6 @@
 /** The figures of a session. The twin of the second half of `aver.sessions.sessions`: a call counts once. */
 
-import { compareCodePoints } from "../verify/canonical.ts";
+import { compareCodePoints } from "../verify/json.ts";
 import { cutText, strip } from "../verify/text.ts";
 import { type SessionChains, chainNames } from "./chains.ts";
 import { type RecordedDecision, isObserved, refuses } from "./decisions.ts";

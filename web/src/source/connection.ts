@@ -72,6 +72,11 @@ export class Connection {
     });
   }
 
+  /** Let the crew begin nothing for a moment, if it is at work. */
+  rest(): void {
+    if (this.waiting.size) this.worker?.postMessage({ id: 0, type: "rest" } satisfies Request);
+  }
+
   /** End the workers and all that they do. The next request starts new ones. */
   stop(words = "stopped"): void {
     for (const worker of [...(this.worker ? [this.worker] : []), ...this.crew]) worker.terminate();

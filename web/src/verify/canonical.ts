@@ -14,6 +14,7 @@ import {
   type JsonObject,
   NotCanonical,
   Unreadable,
+  compareCodePoints,
   decodeBounded,
   decodeUtf8,
   isInteger,
@@ -107,21 +108,6 @@ export function asciiString(text: string): string {
 export function sortedKeys(value: JsonObject): string[] {
   const keys = [...value.keys()].sort();
   return keys.some((key) => /[\ud800-\uffff]/.test(key)) ? keys.sort(compareCodePoints) : keys;
-}
-
-/** Compare two texts by their code points. */
-export function compareCodePoints(one: string, other: string): number {
-  const length = Math.min(one.length, other.length);
-  for (let at = 0; at < length; at++) {
-    const left = one.charCodeAt(at);
-    const right = other.charCodeAt(at);
-    if (left === right) continue;
-    // A surrogate stands for a code point above all others of one unit.
-    const isLeftHigh = left >= 0xd800 && left < 0xe000;
-    const isRightHigh = right >= 0xd800 && right < 0xe000;
-    return isLeftHigh === isRightHigh ? left - right : isLeftHigh ? 1 : -1;
-  }
-  return one.length - other.length;
 }
 
 /** Sort texts as Python does. */

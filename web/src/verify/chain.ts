@@ -174,11 +174,6 @@ export class ChainJudge {
     return this.verified;
   }
 
-  /** How many records could not be read, or have not their hash. */
-  get unreadableRecords(): number {
-    return this.unreadableCount;
-  }
-
   /** Report that the next record is there and cannot be read. */
   unreadable(error: BadInput, where = ""): void {
     this.tally.records++;

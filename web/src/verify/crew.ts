@@ -17,4 +17,6 @@ export interface Crew {
   readonly size: number;
   /** Raises `NotJudged` if one of the crew is lost. */
   work(texts: string[], questions: SignatureQuestion[]): Promise<CrewAnswers>;
+  /** Begin nothing for a moment. */
+  rest(): void;
 }

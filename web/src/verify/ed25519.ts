@@ -9,17 +9,15 @@
  * `checkPlatform` gives known cases to the platform. If one answer is wrong, or it has no Ed25519, noble computes all.
  */
 
-import { ed25519 } from "@noble/curves/ed25519.js";
 import { sha512 } from "@noble/hashes/sha2.js";
 import { fromHex, toHex } from "./digest.ts";
+import { L, Point } from "./edwards25519.ts";
 import { encoder } from "./json.ts";
 
 const SIGNATURE = /^[0-9a-f]{128}$/;
 const PUBLIC = /^[0-9a-f]{64}$/;
-const P = 2n ** 255n - 19n;
 /** Digits of a signature. Only these are kept by name: parts of another length could spell the name of another question. */
 const SIGNATURE_DIGITS = 128;
-const L = 2n ** 252n + 27742317777372353535851937790883648493n;
 
 /** The encodings of points of small order, without the bit of the sign. The last two are not canonical. */
 const SMALL_ORDER = new Set([
@@ -31,6 +29,9 @@ const SMALL_ORDER = new Set([
   "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
   "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
 ]);
+
+/** The hex of the field's prime, little-endian, after its first byte. */
+const P_AFTER_FIRST = `${"f".repeat(60)}7f`;
 
 /** Answers that are kept. A slice of a chain has far fewer records. */
 const ANSWERS_KEPT = 20_000;
@@ -48,27 +49,36 @@ function readLittleEndian(bytes: Uint8Array): bigint {
   return value;
 }
 
-function withoutSign(bytes: Uint8Array): Uint8Array {
-  const copy = Uint8Array.from(bytes);
-  copy[31] = (copy[31] as number) & 0x7f;
-  return copy;
+/** The hex of an encoded point without the bit of its sign, which is the highest of the last byte. */
+function withoutSign(pointHex: string): string {
+  const high = Number.parseInt(pointHex[62] as string, 16) & 7;
+  return `${pointHex.slice(0, 62)}${high}${pointHex[63]}`;
+}
+
+/** Whether y, an encoded point without its sign, is below the field's prime, whose bytes are ed ff … ff 7f. */
+function isBelowP(y: string): boolean {
+  return y.slice(2) !== P_AFTER_FIRST || y.slice(0, 2) < "ed";
+}
+
+/** Whether the second half of a signature is below L. Its last byte decides in nearly every case. */
+function isBelowL(scalarHex: string): boolean {
+  const last = scalarHex.slice(62);
+  return last < "10" || (last === "10" && readLittleEndian(fromHex(scalarHex)) < L);
 }
 
 /** Whether the encodings are those that the rule allows; the equation is not checked. */
 function hasGoodForm(publicHex: string, signature: string): boolean {
   if (!PUBLIC.test(publicHex) || !SIGNATURE.test(signature)) return false;
-  const key = withoutSign(fromHex(publicHex));
-  const point = withoutSign(fromHex(signature.slice(0, 64)));
-  if (SMALL_ORDER.has(toHex(key)) || SMALL_ORDER.has(toHex(point))) return false;
-  return readLittleEndian(key) < P && readLittleEndian(fromHex(signature.slice(64))) < L;
+  const key = withoutSign(publicHex);
+  if (SMALL_ORDER.has(key) || SMALL_ORDER.has(withoutSign(signature.slice(0, 64)))) return false;
+  return isBelowP(key) && isBelowL(signature.slice(64));
 }
 
 /** The equation, computed with noble's points: R = encode([S]B − [k]A). */
 export function holdsByPoints(publicHex: string, message: Uint8Array, signature: string): boolean {
   if (!hasGoodForm(publicHex, signature)) return false;
-  const point = ed25519.Point;
   try {
-    const key = point.fromHex(publicHex, true);
+    const key = Point.fromHex(publicHex, true);
     const first = fromHex(signature.slice(0, 64));
     const hashed = new Uint8Array(64 + message.length);
     hashed.set(first);
@@ -76,8 +86,8 @@ export function holdsByPoints(publicHex: string, message: Uint8Array, signature:
     hashed.set(message, 64);
     const k = readLittleEndian(sha512(hashed)) % L;
     const s = readLittleEndian(fromHex(signature.slice(64)));
-    const left = s === 0n ? point.ZERO : point.BASE.multiplyUnsafe(s);
-    const right = k === 0n ? point.ZERO : key.multiplyUnsafe(k);
+    const left = s === 0n ? Point.ZERO : Point.BASE.multiplyUnsafe(s);
+    const right = k === 0n ? Point.ZERO : key.multiplyUnsafe(k);
     return toHex(left.subtract(right).toBytes()) === signature.slice(0, 64);
   } catch {
     return false; // The key is no point of the curve.
@@ -87,9 +97,9 @@ export function holdsByPoints(publicHex: string, message: Uint8Array, signature:
 /** Whether the bytes encode a point of prime order, canonically: the only ones that a key pair can have. */
 export function isPrimeOrderPoint(publicHex: string): boolean {
   try {
-    const bytes = withoutSign(fromHex(publicHex));
-    if (!PUBLIC.test(publicHex) || SMALL_ORDER.has(toHex(bytes)) || readLittleEndian(bytes) >= P) return false;
-    return ed25519.Point.fromHex(publicHex, true).isTorsionFree();
+    if (!PUBLIC.test(publicHex)) return false;
+    const y = withoutSign(publicHex);
+    return !SMALL_ORDER.has(y) && isBelowP(y) && Point.fromHex(publicHex, true).isTorsionFree();
   } catch {
     return false; // No point of the curve has this encoding.
   }

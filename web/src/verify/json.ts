@@ -64,19 +64,8 @@ export type JsonObject = Map<string, Json>;
 
 const INTEGER = /^-?[0-9]+$/;
 const SPACE = /[ \t\r\n]*/y;
-const PLAIN = /[^"\\\u0000-\u001f]*/y;
+const CONTROL = /[\u0000-\u001f]/g;
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?/y;
-const ESCAPES: Record<string, string> = {
-  '"': '"',
-  "\\": "\\",
-  "/": "/",
-  b: "\b",
-  f: "\f",
-  n: "\n",
-  r: "\r",
-  t: "\t",
-};
-
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 export const encoder = new TextEncoder();
 
@@ -97,6 +86,16 @@ export function readJson(data: Uint8Array | string): Json {
 /** Parse a text that is known to be within the bounds. */
 export function parseBounded(text: string): Json {
   return new Parser(text).document();
+}
+
+/**
+ * Parse one JSON document strictly, and say whether it is written as `canonicalJson` writes its value. The parser sees
+ * that on its way, and writes nothing to compare. Raises `Unreadable`.
+ */
+export function readWithForm(text: string, writeNumber: (number: JsonNumber) => string): { value: Json; isCanonical: boolean } {
+  const parser = new Parser(decodeBounded(text), writeNumber);
+  const value = parser.document();
+  return { value, isCanonical: parser.isCanonical };
 }
 
 /** Decode a text and check rules 1, 4 and 5. */
@@ -171,15 +170,13 @@ export function skipSpace(text: string, at: number): number {
 }
 
 function findStringEnd(text: string, at: number): number | null {
-  let end = at + 1;
-  for (;;) {
-    const quote = text.indexOf('"', end);
-    if (quote < 0) return null;
-    const escape = text.indexOf("\\", end);
-    if (escape < 0 || escape > quote) return quote + 1;
-    end = escape + 2;
-    if (end > text.length) return null;
+  // By characters: the text of a record inside another has a backslash before each of its quotes.
+  for (let here = at + 1; here < text.length; here++) {
+    const unit = text.charCodeAt(here);
+    if (unit === 0x22) return here + 1;
+    if (unit === 0x5c) here++;
   }
+  return null;
 }
 
 /** Find the end of the value that begins at `at`; null if the text ends before. Does not check its syntax. */
@@ -212,12 +209,26 @@ export function findValueEnd(text: string, at: number): number | null {
   return null;
 }
 
+/** The place of the first character from `at` on that no string holds as it is; the end if there is none. */
+function findControl(text: string, at: number): number {
+  CONTROL.lastIndex = at;
+  return CONTROL.test(text) ? CONTROL.lastIndex - 1 : text.length;
+}
+
 class Parser {
   private readonly text: string;
   private at = 0;
+  /** The next backslash and control character that is not behind `at`; the end if there is none. */
+  private nextEscape = -1;
+  private nextControl = -1;
+  /** How canonical JSON writes a number; null if nobody asks whether the text is canonical. */
+  private readonly writeNumber: ((number: JsonNumber) => string) | null;
+  /** Whether all that was read so far is written as canonical JSON writes it. */
+  isCanonical = true;
 
-  constructor(text: string) {
+  constructor(text: string, writeNumber: ((number: JsonNumber) => string) | null = null) {
     this.text = text;
+    this.writeNumber = writeNumber;
   }
 
   document(): Json {
@@ -230,7 +241,10 @@ class Parser {
 
   private space(): void {
     const unit = this.text.charCodeAt(this.at);
-    if (unit === 0x20 || (unit >= 9 && unit <= 13)) this.at = skipSpace(this.text, this.at);
+    if (unit === 0x20 || (unit >= 9 && unit <= 13)) {
+      this.at = skipSpace(this.text, this.at);
+      this.isCanonical = false;
+    }
   }
 
   private error(words: string): Unreadable {
@@ -276,38 +290,33 @@ class Parser {
     } else if (!Number.isFinite(number.value)) {
       throw new Unreadable(`the number ${number.text.slice(0, 40)} is too large for a float`);
     }
+    if (this.writeNumber !== null && this.isCanonical) this.isCanonical = this.writeNumber(number) === number.text;
     return number;
   }
 
   private string(): string {
-    const text = this.text;
-    let from = ++this.at;
-    let out = "";
-    for (;;) {
-      PLAIN.lastIndex = this.at;
-      PLAIN.test(text);
-      this.at = PLAIN.lastIndex;
-      const unit = text.charCodeAt(this.at);
-      if (unit === 0x22) {
-        out = from === this.at && out !== "" ? out : out + text.slice(from, this.at);
-        this.at++;
-        return out;
-      }
-      if (unit !== 0x5c) throw this.error("a string has no end, or holds a control character");
-      out += text.slice(from, this.at);
-      const escape = text[this.at + 1] ?? "";
-      if (escape === "u") {
-        const digits = text.slice(this.at + 2, this.at + 6);
-        if (!/^[0-9a-fA-F]{4}$/.test(digits)) throw this.error("a bad \\u escape");
-        out += String.fromCharCode(Number.parseInt(digits, 16));
-        this.at += 6;
-      } else {
-        const plain = ESCAPES[escape];
-        if (plain === undefined) throw this.error("a bad escape");
-        out += plain;
-        this.at += 2;
-      }
-      from = this.at;
+    const { text, at } = this;
+    const quote = text.indexOf('"', at + 1);
+    if (this.nextEscape < at) {
+      const escape = text.indexOf("\\", at);
+      this.nextEscape = escape < 0 ? text.length : escape;
+    }
+    if (this.nextControl < at) this.nextControl = findControl(text, at);
+    // Most strings have neither: then their text is their value.
+    if (quote >= 0 && quote < this.nextEscape && quote < this.nextControl) {
+      this.at = quote + 1;
+      return text.slice(at + 1, quote);
+    }
+    const end = findStringEnd(text, at);
+    if (end === null) throw this.error("a string has no end, or holds a control character");
+    try {
+      const written = text.slice(at, end);
+      const value = JSON.parse(written) as string;
+      this.at = end;
+      if (this.writeNumber !== null && this.isCanonical) this.isCanonical = value.isWellFormed() && JSON.stringify(value) === written;
+      return value;
+    } catch {
+      throw this.error("a string has a bad escape, or holds a control character");
     }
   }
 
@@ -337,6 +346,7 @@ class Parser {
     const members: JsonObject = new Map();
     let count = 0;
     let twice: string | null = null;
+    let before: string | null = null;
     this.at++;
     this.space();
     if (this.text.charCodeAt(this.at) === 0x7d) {
@@ -346,6 +356,8 @@ class Parser {
     for (;;) {
       if (this.text.charCodeAt(this.at) !== 0x22) throw this.error("expected a key");
       const key = this.string();
+      if (this.isCanonical && before !== null) this.isCanonical = compareCodePoints(before, key) < 0;
+      before = key;
       this.space();
       if (this.text.charCodeAt(this.at) !== 0x3a) throw this.error("expected a colon");
       this.at++;
@@ -370,6 +382,21 @@ class Parser {
 }
 
 // --- looking at values
+
+/** Compare two texts by their code points. */
+export function compareCodePoints(one: string, other: string): number {
+  const length = Math.min(one.length, other.length);
+  for (let at = 0; at < length; at++) {
+    const left = one.charCodeAt(at);
+    const right = other.charCodeAt(at);
+    if (left === right) continue;
+    // A surrogate stands for a code point above all others of one unit.
+    const isLeftHigh = left >= 0xd800 && left < 0xe000;
+    const isRightHigh = right >= 0xd800 && right < 0xe000;
+    return isLeftHigh === isRightHigh ? left - right : isLeftHigh ? 1 : -1;
+  }
+  return one.length - other.length;
+}
 
 export function isObject(value: Json | undefined): value is JsonObject {
   return value instanceof Map;

@@ -1,7 +1,6 @@
 /** Read the signed text of one record: whether it is a capsule, whether it is canonical, and its profile. */
 
-import { canonicalJson } from "./canonical.ts";
-import { type Json, type JsonObject, NotCanonical, Unreadable, isInteger, isObject, isPlace } from "./json.ts";
+import { type Json, type JsonObject, Unreadable, isInteger, isObject, isPlace } from "./json.ts";
 import type { Sealed } from "./sealed.ts";
 import { CPS_KEYS, SECTIONS, SPEC_VERSION, findCpsProblem, isPlainlyValid } from "./validate.ts";
 
@@ -17,13 +16,7 @@ const SCALARS = ["id", "type", "domain", "sequence", "previous_hash", "parent_id
 /** Read a record. Raises `Unreadable` if its text is not a capsule. */
 export function readRecord(sealed: Sealed): RecordReading {
   const content = sealed.value;
-  let isCanonical: boolean;
-  try {
-    isCanonical = canonicalJson(content) === sealed.canonical;
-  } catch (error) {
-    if (!(error instanceof NotCanonical)) throw error;
-    isCanonical = false;
-  }
+  const { isCanonical } = sealed;
   if (isPlainlyValid(content) && isPlace((content as JsonObject).get("sequence"))) {
     return { content: content as JsonObject, isCanonical, isValid: true };
   }

@@ -1,8 +1,8 @@
 /** A sealed record: the exact text that was hashed, and the seal over it. The twin of `aver.capsule.sealed`. */
 
-import { splitOffKeys } from "./canonical.ts";
+import { canonicalNumber, splitOffKeys } from "./canonical.ts";
 import { sha3Hex } from "./digest.ts";
-import { BadInput, type Json, type JsonObject, Unreadable, encoder, isObject, readJson } from "./json.ts";
+import { BadInput, type Json, type JsonObject, Unreadable, encoder, isObject, readWithForm } from "./json.ts";
 import { readKind } from "./block.ts";
 import { codePoints, isPrintable } from "./text.ts";
 
@@ -30,6 +30,7 @@ export class Sealed {
   /** The chain that it was read from. */
   chain: string | null = null;
   private parsed: Json | undefined = undefined;
+  private hasCanonicalForm = false;
   private digest: string | undefined = undefined;
 
   constructor(canonical: string, seal: Seal, chain: string | null = null) {
@@ -57,9 +58,17 @@ export class Sealed {
   get value(): Json {
     if (this.parsed === undefined) {
       if (!this.canonical.isWellFormed()) throw new Unreadable("not UTF-8");
-      this.parsed = readJson(this.canonical);
+      const { value, isCanonical } = readWithForm(this.canonical, canonicalNumber);
+      this.parsed = value;
+      this.hasCanonicalForm = isCanonical;
     }
     return this.parsed;
+  }
+
+  /** Whether the text is the canonical form of its value. Raises `Unreadable`. */
+  get isCanonical(): boolean {
+    void this.value;
+    return this.hasCanonicalForm;
   }
 
   /** The content. Raises `BadInput` if it is not a JSON object. */
@@ -109,7 +118,8 @@ export function readSeal(entry: JsonObject, wrongType: (key: string) => BadInput
 /** Return the record. Raises `Unreadable` if a field of its seal is far too long or not printable. */
 export function checkSealFields(sealed: Sealed): Sealed {
   for (const key of SEAL_KEYS) {
-    if (codePoints(sealed[key]) > SEAL_TEXT_MAX || !isPrintable(sealed[key])) {
+    const { length } = sealed[key];
+    if ((length > SEAL_TEXT_MAX && codePoints(sealed[key]) > SEAL_TEXT_MAX) || !isPrintable(sealed[key])) {
       throw new Unreadable(`its ${key} cannot be part of a seal`);
     }
   }

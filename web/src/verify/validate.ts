@@ -169,13 +169,18 @@ function findSelectionProblem(reasoning: JsonObject): string | null {
   return null;
 }
 
-function hasExactly(part: JsonObject, rules: Rules): boolean {
-  const names = Object.keys(rules);
-  return part.size === names.length && names.every((name) => part.has(name));
-}
+/** The rules as a list. Every record is held to them, and making the list anew would take longer than they do. */
+const LISTED = new Map([TOP_LEVEL, OPTION, TOOL_CALL, ...Object.values(SECTION_RULES)].map((rules) => [rules, Object.entries(rules)]));
 
+/** Whether a part has exactly the keys of the rules, with values that they allow. */
 function followsRules(part: JsonObject, rules: Rules): boolean {
-  return hasExactly(part, rules) && Object.entries(rules).every(([name, rule]) => rule(part.get(name) as Json) === null);
+  const listed = LISTED.get(rules) as [string, Rule][];
+  if (part.size !== listed.length) return false;
+  for (const [name, rule] of listed) {
+    const value = part.get(name);
+    if (value === undefined || rule(value) !== null) return false;
+  }
+  return true;
 }
 
 function isPlainScore(value: Json | undefined): boolean {

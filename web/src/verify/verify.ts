@@ -9,7 +9,8 @@
 
 import knownCases from "../../../tests/conformance/corpus/ed25519.json" with { type: "json" };
 import { APPROVALS_EXAMINER } from "./approvals/examiner.ts";
-import { judgeBundle, judgeChainFile } from "./bundle/judge.ts";
+import { judgeChainFile } from "./bundle/chain_file.ts";
+import { judgeBundle } from "./bundle/judge.ts";
 import { type ByteSource, type Directory, readStart } from "./bytes.ts";
 import { judgeCapsules } from "./capsules.ts";
 import { Ed25519 } from "./ed25519.ts";

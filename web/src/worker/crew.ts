@@ -30,6 +30,12 @@ export function assist(port: MessagePort, ed25519: Ed25519): void {
   };
 }
 
+/** Milliseconds after the reader scrolled in which nothing is begun: drawing goes first. */
+const REST_MS = 150;
+/** Milliseconds that work waits at most, so that it goes on however long the reader scrolls. */
+const REST_MAX = 1_000;
+const REST_LOOK = 50;
+
 interface Waiting {
   resolve(answers: CrewAnswers): void;
   reject(error: Error): void;
@@ -42,6 +48,7 @@ export class WorkerCrew implements Crew {
   private readonly ports: MessagePort[];
   private readonly waiting = new Map<number, Waiting>();
   private nextId = 0;
+  private restUntil = 0;
 
   constructor(ports: MessagePort[]) {
     this.ports = ports;
@@ -49,7 +56,15 @@ export class WorkerCrew implements Crew {
     for (const port of ports) port.onmessage = (event: MessageEvent<Reply>) => this.take(event.data);
   }
 
-  work(texts: string[], questions: SignatureQuestion[]): Promise<CrewAnswers> {
+  /** Begin nothing for a moment: the reader scrolls, and the page has to draw. */
+  rest(): void {
+    this.restUntil = performance.now() + REST_MS;
+  }
+
+  async work(texts: string[], questions: SignatureQuestion[]): Promise<CrewAnswers> {
+    for (let waited = 0; performance.now() < this.restUntil && waited < REST_MAX; waited += REST_LOOK) {
+      await new Promise((resolve) => setTimeout(resolve, REST_LOOK));
+    }
     const id = this.nextId++;
     const port = this.ports[id % this.size] as MessagePort;
     return new Promise((resolve, reject) => {

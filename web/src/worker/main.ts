@@ -91,6 +91,7 @@ export function startWorker(): void {
   let queue: Promise<void> = Promise.resolve();
   setInterval(() => send({ id: 0, type: "alive" }), ALIVE_EVERY);
   self.addEventListener("message", (event: MessageEvent<Request>) => {
-    queue = queue.then(() => answer(opening, event.data));
+    if (event.data.type === "rest") void opening.then((library) => library.crew?.rest());
+    else queue = queue.then(() => answer(opening, event.data));
   });
 }

@@ -189,6 +189,8 @@ export type Request =
   | { id: number; type: "assist"; port: MessagePort }
   /** Let the workers at these ports compute, too. */
   | { id: number; type: "crew"; ports: MessagePort[] }
+  /** Begin no work of the crew for a moment: the reader scrolls. Taken at once, and not answered. */
+  | { id: number; type: "rest" }
   | { id: number; type: "refresh" }
   /** `chains` are those to judge; null judges everything. */
   | { id: number; type: "verify"; keys: PinnedKey[]; remembered: RememberedHeads; chains: string[] | null }
@@ -232,6 +234,7 @@ export interface Results {
   open: Contents;
   assist: null;
   crew: null;
+  rest: null;
   /** The chains of a ledger as they are now. */
   refresh: Contents;
   verify: { verdict: Verdict; usesPlatform: boolean; heads: RememberedHeads };

@@ -55,18 +55,8 @@ var JsonNumber = class {
 };
 var INTEGER = /^-?[0-9]+$/;
 var SPACE = /[ \t\r\n]*/y;
-var PLAIN = /[^"\\\u0000-\u001f]*/y;
+var CONTROL = /[\u0000-\u001f]/g;
 var NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?/y;
-var ESCAPES = {
-	"\"": "\"",
-	"\\": "\\",
-	"/": "/",
-	b: "\b",
-	f: "\f",
-	n: "\n",
-	r: "\r",
-	t: "	"
-};
 var decoder = new TextDecoder("utf-8", {
 	fatal: true,
 	ignoreBOM: true
@@ -87,6 +77,17 @@ function readJson(data) {
 /** Parse a text that is known to be within the bounds. */
 function parseBounded(text) {
 	return new Parser(text).document();
+}
+/**
+* Parse one JSON document strictly, and say whether it is written as `canonicalJson` writes its value. The parser sees
+* that on its way, and writes nothing to compare. Raises `Unreadable`.
+*/
+function readWithForm(text, writeNumber) {
+	const parser = new Parser(decodeBounded(text), writeNumber);
+	return {
+		value: parser.document(),
+		isCanonical: parser.isCanonical
+	};
 }
 /** Decode a text and check rules 1, 4 and 5. */
 function decodeBounded(data) {
@@ -151,15 +152,12 @@ function skipSpace(text, at) {
 	return SPACE.lastIndex;
 }
 function findStringEnd(text, at) {
-	let end = at + 1;
-	for (;;) {
-		const quote = text.indexOf("\"", end);
-		if (quote < 0) return null;
-		const escape = text.indexOf("\\", end);
-		if (escape < 0 || escape > quote) return quote + 1;
-		end = escape + 2;
-		if (end > text.length) return null;
+	for (let here = at + 1; here < text.length; here++) {
+		const unit = text.charCodeAt(here);
+		if (unit === 34) return here + 1;
+		if (unit === 92) here++;
 	}
+	return null;
 }
 /** Find the end of the value that begins at `at`; null if the text ends before. Does not check its syntax. */
 function findValueEnd(text, at) {
@@ -190,11 +188,24 @@ function findValueEnd(text, at) {
 	}
 	return null;
 }
+/** The place of the first character from `at` on that no string holds as it is; the end if there is none. */
+function findControl(text, at) {
+	CONTROL.lastIndex = at;
+	return CONTROL.test(text) ? CONTROL.lastIndex - 1 : text.length;
+}
 var Parser = class {
 	text;
 	at = 0;
-	constructor(text) {
+	/** The next backslash and control character that is not behind `at`; the end if there is none. */
+	nextEscape = -1;
+	nextControl = -1;
+	/** How canonical JSON writes a number; null if nobody asks whether the text is canonical. */
+	writeNumber;
+	/** Whether all that was read so far is written as canonical JSON writes it. */
+	isCanonical = true;
+	constructor(text, writeNumber = null) {
 		this.text = text;
+		this.writeNumber = writeNumber;
 	}
 	document() {
 		this.space();
@@ -205,7 +216,10 @@ var Parser = class {
 	}
 	space() {
 		const unit = this.text.charCodeAt(this.at);
-		if (unit === 32 || unit >= 9 && unit <= 13) this.at = skipSpace(this.text, this.at);
+		if (unit === 32 || unit >= 9 && unit <= 13) {
+			this.at = skipSpace(this.text, this.at);
+			this.isCanonical = false;
+		}
 	}
 	error(words) {
 		return new Unreadable(`not valid JSON: ${words} (character ${this.at})`);
@@ -235,37 +249,31 @@ var Parser = class {
 		if (number.isInteger) {
 			if (number.text.length - Number(number.text.startsWith("-")) > INTEGER_DIGITS_MAX) throw this.error("an integer with too many digits");
 		} else if (!Number.isFinite(number.value)) throw new Unreadable(`the number ${number.text.slice(0, 40)} is too large for a float`);
+		if (this.writeNumber !== null && this.isCanonical) this.isCanonical = this.writeNumber(number) === number.text;
 		return number;
 	}
 	string() {
-		const text = this.text;
-		let from = ++this.at;
-		let out = "";
-		for (;;) {
-			PLAIN.lastIndex = this.at;
-			PLAIN.test(text);
-			this.at = PLAIN.lastIndex;
-			const unit = text.charCodeAt(this.at);
-			if (unit === 34) {
-				out = from === this.at && out !== "" ? out : out + text.slice(from, this.at);
-				this.at++;
-				return out;
-			}
-			if (unit !== 92) throw this.error("a string has no end, or holds a control character");
-			out += text.slice(from, this.at);
-			const escape = text[this.at + 1] ?? "";
-			if (escape === "u") {
-				const digits = text.slice(this.at + 2, this.at + 6);
-				if (!/^[0-9a-fA-F]{4}$/.test(digits)) throw this.error("a bad \\u escape");
-				out += String.fromCharCode(Number.parseInt(digits, 16));
-				this.at += 6;
-			} else {
-				const plain = ESCAPES[escape];
-				if (plain === void 0) throw this.error("a bad escape");
-				out += plain;
-				this.at += 2;
-			}
-			from = this.at;
+		const { text, at } = this;
+		const quote = text.indexOf("\"", at + 1);
+		if (this.nextEscape < at) {
+			const escape = text.indexOf("\\", at);
+			this.nextEscape = escape < 0 ? text.length : escape;
+		}
+		if (this.nextControl < at) this.nextControl = findControl(text, at);
+		if (quote >= 0 && quote < this.nextEscape && quote < this.nextControl) {
+			this.at = quote + 1;
+			return text.slice(at + 1, quote);
+		}
+		const end = findStringEnd(text, at);
+		if (end === null) throw this.error("a string has no end, or holds a control character");
+		try {
+			const written = text.slice(at, end);
+			const value = JSON.parse(written);
+			this.at = end;
+			if (this.writeNumber !== null && this.isCanonical) this.isCanonical = value.isWellFormed() && JSON.stringify(value) === written;
+			return value;
+		} catch {
+			throw this.error("a string has a bad escape, or holds a control character");
 		}
 	}
 	array() {
@@ -293,6 +301,7 @@ var Parser = class {
 		const members = /* @__PURE__ */ new Map();
 		let count = 0;
 		let twice = null;
+		let before = null;
 		this.at++;
 		this.space();
 		if (this.text.charCodeAt(this.at) === 125) {
@@ -302,6 +311,8 @@ var Parser = class {
 		for (;;) {
 			if (this.text.charCodeAt(this.at) !== 34) throw this.error("expected a key");
 			const key = this.string();
+			if (this.isCanonical && before !== null) this.isCanonical = compareCodePoints(before, key) < 0;
+			before = key;
 			this.space();
 			if (this.text.charCodeAt(this.at) !== 58) throw this.error("expected a colon");
 			this.at++;
@@ -323,6 +334,18 @@ var Parser = class {
 		}
 	}
 };
+/** Compare two texts by their code points. */
+function compareCodePoints(one, other) {
+	const length = Math.min(one.length, other.length);
+	for (let at = 0; at < length; at++) {
+		const left = one.charCodeAt(at);
+		const right = other.charCodeAt(at);
+		if (left === right) continue;
+		const isLeftHigh = left >= 55296 && left < 57344;
+		return isLeftHigh === (right >= 55296 && right < 57344) ? left - right : isLeftHigh ? 1 : -1;
+	}
+	return one.length - other.length;
+}
 function isObject(value) {
 	return value instanceof Map;
 }
@@ -465,18 +488,6 @@ function asciiString(text) {
 function sortedKeys(value) {
 	const keys = [...value.keys()].sort();
 	return keys.some((key) => /[\ud800-\uffff]/.test(key)) ? keys.sort(compareCodePoints) : keys;
-}
-/** Compare two texts by their code points. */
-function compareCodePoints(one, other) {
-	const length = Math.min(one.length, other.length);
-	for (let at = 0; at < length; at++) {
-		const left = one.charCodeAt(at);
-		const right = other.charCodeAt(at);
-		if (left === right) continue;
-		const isLeftHigh = left >= 55296 && left < 57344;
-		return isLeftHigh === (right >= 55296 && right < 57344) ? left - right : isLeftHigh ? 1 : -1;
-	}
-	return one.length - other.length;
 }
 /** Sort texts as Python does. */
 function sortTexts(texts) {
@@ -790,7 +801,7 @@ var hexToBytes = (hex) => hexToBytes$1(hex);
 var isBytes = isBytes$1;
 var randomBytes$1 = (bytesLength) => randomBytes$2(bytesLength);
 var _0n$5 = /* @__PURE__ */ BigInt(0);
-var _1n$6 = /* @__PURE__ */ BigInt(1);
+var _1n$5 = /* @__PURE__ */ BigInt(1);
 var atitle = (title) => title ? `"${title}" ` : "";
 function abool(value, title = "") {
 	if (typeof value !== "boolean") throw new TypeError(atitle(title) + "expected boolean, got type=" + typeof value);
@@ -852,7 +863,7 @@ function bitLen(n) {
 }
 var bitMask = (n) => {
 	asafenumber(n, "n");
-	return (_1n$6 << BigInt(n)) - _1n$6;
+	return (_1n$5 << BigInt(n)) - _1n$5;
 };
 function validateObject(object, fields = {}, optFields = {}, title = "object") {
 	aobject$1(object, title);
@@ -922,22 +933,22 @@ var add5L = (Al, Bl, Cl, Dl, El) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >
 var add5H = (low, Ah, Bh, Ch, Dh, Eh) => Ah + Bh + Ch + Dh + Eh + (low / 2 ** 32 | 0) | 0;
 // node_modules/@noble/hashes/sha3.js
 var _0n$4 = BigInt(0);
-var _1n$5 = BigInt(1);
-var _2n$4 = BigInt(2);
+var _1n$4 = BigInt(1);
+var _2n$3 = BigInt(2);
 var _7n$1 = BigInt(7);
 var _256n = BigInt(256);
 var _0x71n = BigInt(113);
 var SHA3_PI = [];
 var SHA3_ROTL = [];
 var _SHA3_IOTA = [];
-for (let round = 0, R = _1n$5, x = 1, y = 0; round < 24; round++) {
+for (let round = 0, R = _1n$4, x = 1, y = 0; round < 24; round++) {
 	[x, y] = [y, (2 * x + 3 * y) % 5];
 	SHA3_PI.push(2 * (5 * y + x));
 	SHA3_ROTL.push((round + 1) * (round + 2) / 2 % 64);
 	let t = _0n$4;
 	for (let j = 0; j < 7; j++) {
-		R = (R << _1n$5 ^ (R >> _7n$1) * _0x71n) % _256n;
-		if (R & _2n$4) t ^= _1n$5 << (_1n$5 << BigInt(j)) - _1n$5;
+		R = (R << _1n$4 ^ (R >> _7n$1) * _0x71n) % _256n;
+		if (R & _2n$3) t ^= _1n$4 << (_1n$4 << BigInt(j)) - _1n$4;
 	}
 	_SHA3_IOTA.push(t);
 }
@@ -1136,13 +1147,13 @@ var shake256 = /* @__PURE__ */ genShake(31, 136, 32, /* @__PURE__ */ oidNist(12)
 // node_modules/@noble/curves/abstract/modular.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 var _0n$3 = /* @__PURE__ */ BigInt(0);
-var _1n$4 = /* @__PURE__ */ BigInt(1);
-var _2n$3 = /* @__PURE__ */ BigInt(2);
+var _1n$3 = /* @__PURE__ */ BigInt(1);
+var _2n$2 = /* @__PURE__ */ BigInt(2);
 var _3n$1 = /* @__PURE__ */ BigInt(3);
 var _4n$3 = /* @__PURE__ */ BigInt(4);
-var _5n$1 = /* @__PURE__ */ BigInt(5);
+var _5n = /* @__PURE__ */ BigInt(5);
 var _7n = /* @__PURE__ */ BigInt(7);
-var _8n$2 = /* @__PURE__ */ BigInt(8);
+var _8n$1 = /* @__PURE__ */ BigInt(8);
 var _9n = /* @__PURE__ */ BigInt(9);
 var _15n = /* @__PURE__ */ BigInt(15);
 var _16n = /* @__PURE__ */ BigInt(16);
@@ -1153,19 +1164,19 @@ function mod(a, b) {
 	return result >= _0n$3 ? result : b + result;
 }
 function pow(num, power, modulo) {
-	if (modulo <= _1n$4) throw new Error("pow: expected modulus > 1, got " + modulo);
+	if (modulo <= _1n$3) throw new Error("pow: expected modulus > 1, got " + modulo);
 	if (typeof power !== "bigint") throw new TypeError("invalid exponent: expected bigint, got " + typeof power);
 	if (power < _0n$3) throw new Error("invalid exponent, negatives unsupported");
-	if (power === _0n$3) return _1n$4;
-	if (power === _1n$4) return num;
+	if (power === _0n$3) return _1n$3;
+	if (power === _1n$3) return num;
 	let d = num % modulo;
 	if (d < _0n$3) d += modulo;
 	if (power < POW_WINDOWED_MIN) {
-		let p = _1n$4;
+		let p = _1n$3;
 		while (power > _0n$3) {
-			if (power & _1n$4) p = p * d % modulo;
+			if (power & _1n$3) p = p * d % modulo;
 			d = d * d % modulo;
-			power >>= _1n$4;
+			power >>= _1n$3;
 		}
 		return p;
 	}
@@ -1175,7 +1186,7 @@ function pow(num, power, modulo) {
 		power >>= _4n$3;
 	}
 	const table = new Array(16);
-	table[0] = _1n$4;
+	table[0] = _1n$3;
 	table[1] = d;
 	for (let i = 2; i < 16; i++) table[i] = table[i - 1] * d % modulo;
 	let p = table[digits[digits.length - 1]];
@@ -1189,29 +1200,19 @@ function pow(num, power, modulo) {
 	}
 	return p;
 }
-function pow2(x, power, modulo) {
-	if (modulo <= _1n$4) throw new Error("pow2: expected modulus > 1, got " + modulo);
-	if (power < _0n$3) throw new Error("pow2: expected non-negative exponent, got " + power);
-	let res = x;
-	while (power-- > _0n$3) {
-		res *= res;
-		res %= modulo;
-	}
-	return res;
-}
 function invert(number, modulo) {
 	if (number === _0n$3) throw new Error("invert: expected non-zero number");
-	if (modulo <= _1n$4) throw new Error("invert: expected modulus > 1, got " + modulo);
+	if (modulo <= _1n$3) throw new Error("invert: expected modulus > 1, got " + modulo);
 	let a = mod(number, modulo);
 	let b = modulo;
-	let x = _0n$3, u = _1n$4;
+	let x = _0n$3, u = _1n$3;
 	while (a !== _0n$3) {
 		const q = b / a;
 		const r = b - a * q;
 		const m = x - u * q;
 		b = a, a = r, x = u, u = m;
 	}
-	if (b !== _1n$4) throw new Error("invert: does not exist");
+	if (b !== _1n$3) throw new Error("invert: does not exist");
 	return mod(x, modulo);
 }
 function assertIsSquare(Fp, root, n) {
@@ -1219,22 +1220,22 @@ function assertIsSquare(Fp, root, n) {
 	if (!F.eql(F.sqr(root), n)) throw new Error("Cannot find square root");
 }
 function aoddModulus(order, fnName) {
-	if ((order & _1n$4) === _0n$3) throw new Error(fnName + ": expected odd modulus, got " + order);
+	if ((order & _1n$3) === _0n$3) throw new Error(fnName + ": expected odd modulus, got " + order);
 }
 function sqrt3mod4(Fp, n) {
 	const F = Fp;
-	const p1div4 = (F.ORDER + _1n$4) / _4n$3;
+	const p1div4 = (F.ORDER + _1n$3) / _4n$3;
 	const root = F.pow(n, p1div4);
 	assertIsSquare(F, root, n);
 	return root;
 }
 function sqrt5mod8(Fp, n) {
 	const F = Fp;
-	const p5div8 = (F.ORDER - _5n$1) / _8n$2;
-	const n2 = F.mul(n, _2n$3);
+	const p5div8 = (F.ORDER - _5n) / _8n$1;
+	const n2 = F.mul(n, _2n$2);
 	const v = F.pow(n2, p5div8);
 	const nv = F.mul(n, v);
-	const i = F.mul(F.mul(nv, _2n$3), v);
+	const i = F.mul(F.mul(nv, _2n$2), v);
 	const root = F.mul(nv, F.sub(i, F.ONE));
 	assertIsSquare(F, root, n);
 	return root;
@@ -1265,18 +1266,18 @@ function sqrt9mod16(P) {
 function tonelliShanks(P) {
 	if (P < _3n$1) throw new Error("sqrt is not defined for small field");
 	aoddModulus(P, "tonelliShanks");
-	let Q = P - _1n$4;
+	let Q = P - _1n$3;
 	let S = 0;
-	while (Q % _2n$3 === _0n$3) {
-		Q /= _2n$3;
+	while (Q % _2n$2 === _0n$3) {
+		Q /= _2n$2;
 		S++;
 	}
-	let Z = _2n$3;
+	let Z = _2n$2;
 	const _Fp = Field(P);
 	while (FpLegendre(_Fp, Z) === 1) if (Z++ > 1e3) throw new Error("Cannot find square root: probably non-prime P");
 	if (S === 1) return sqrt3mod4;
 	let cc = _Fp.pow(Z, Q);
-	const Q1div2 = (Q + _1n$4) / _2n$3;
+	const Q1div2 = (Q + _1n$3) / _2n$2;
 	return function tonelliSlow(Fp, n) {
 		const F = Fp;
 		if (F.is0(n)) return n;
@@ -1294,7 +1295,7 @@ function tonelliShanks(P) {
 				t_tmp = F.sqr(t_tmp);
 				if (i === M) throw new Error("Cannot find square root");
 			}
-			const exponent = _1n$4 << BigInt(M - i - 1);
+			const exponent = _1n$3 << BigInt(M - i - 1);
 			const b = F.pow(c, exponent);
 			M = i;
 			c = F.sqr(b);
@@ -1307,11 +1308,10 @@ function tonelliShanks(P) {
 function FpSqrt(P) {
 	aoddModulus(P, "Fp.sqrt");
 	if (P % _4n$3 === _3n$1) return sqrt3mod4;
-	if (P % _8n$2 === _5n$1) return sqrt5mod8;
+	if (P % _8n$1 === _5n) return sqrt5mod8;
 	if (P % _16n === _9n) return sqrt9mod16(P);
 	return tonelliShanks(P);
 }
-var isNegativeLE = (num, modulo) => (mod(num, modulo) & _1n$4) === _1n$4;
 var FIELD_FIELDS = [
 	"create",
 	"isValid",
@@ -1338,7 +1338,7 @@ function validateField(field) {
 	asafenumber(field.BITS, "BITS");
 	for (const name of FIELD_FIELDS) afunction(field[name], "field." + name);
 	if (field.BYTES < 1 || field.BITS < 1) throw new Error("invalid field: expected BYTES/BITS > 0");
-	if (field.ORDER <= _1n$4) throw new Error("invalid field: expected ORDER > 1, got " + field.ORDER);
+	if (field.ORDER <= _1n$3) throw new Error("invalid field: expected ORDER > 1, got " + field.ORDER);
 	return field;
 }
 function FpInvertBatch(Fp, nums, passZero = false) {
@@ -1364,7 +1364,7 @@ function FpLegendre(Fp, n) {
 	validateField(Fp);
 	const F = Fp;
 	aoddModulus(F.ORDER, "FpLegendre");
-	const p1mod2 = (F.ORDER - _1n$4) / _2n$3;
+	const p1mod2 = (F.ORDER - _1n$3) / _2n$2;
 	const powered = F.pow(n, p1mod2);
 	const yes = F.eql(powered, F.ONE);
 	const zero = F.eql(powered, F.ZERO);
@@ -1391,11 +1391,11 @@ var _Field = class {
 	BYTES;
 	isLE;
 	ZERO = _0n$3;
-	ONE = _1n$4;
+	ONE = _1n$3;
 	_lengths;
 	_mod;
 	constructor(ORDER, opts = {}) {
-		if (ORDER <= _1n$4) throw new Error("invalid field: expected ORDER > 1, got " + ORDER);
+		if (ORDER <= _1n$3) throw new Error("invalid field: expected ORDER > 1, got " + ORDER);
 		let _nbitLength = void 0;
 		this.isLE = false;
 		if (opts != null && typeof opts === "object") {
@@ -1429,7 +1429,7 @@ var _Field = class {
 		return !this.is0(num) && this.isValid(num);
 	}
 	isOdd(num) {
-		return (num & _1n$4) === _1n$4;
+		return (num & _1n$3) === _1n$3;
 	}
 	neg(num) {
 		return mod(-num, this.ORDER);
@@ -3786,7 +3786,7 @@ function chainName(domain, identifier) {
 // node_modules/@noble/curves/abstract/curve.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 var _0n$2 = /* @__PURE__ */ BigInt(0);
-var _1n$3 = /* @__PURE__ */ BigInt(1);
+var _1n$2 = /* @__PURE__ */ BigInt(1);
 var _4n$2 = /* @__PURE__ */ BigInt(4);
 var BLIND_BYTES = 16;
 var BLIND_BITS = 128;
@@ -3856,13 +3856,13 @@ function wnafDigits(n, W) {
 	const d = [];
 	while (n > _0n$2) {
 		let w = 0;
-		if (n & _1n$3) {
+		if (n & _1n$2) {
 			w = Number(n & mask);
 			if (w >= half) w -= size;
 			n -= BigInt(w);
 		}
 		d.push(w);
-		n >>= _1n$3;
+		n >>= _1n$2;
 	}
 	return d;
 }
@@ -3877,7 +3877,7 @@ function signedWindowDigits(n, W, windows) {
 		n >>= shiftBy;
 		if (v > half) {
 			v -= size;
-			n += _1n$3;
+			n += _1n$2;
 		}
 		d.push(v);
 	}
@@ -3979,7 +3979,7 @@ var ScalarMultiplier = class {
 	}
 	validateMulInput(point, scalar) {
 		this.assertPoint(point);
-		if (!inRange(scalar, _1n$3, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
+		if (!inRange(scalar, _1n$2, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
 	}
 	runCT(point, n, bits, transform) {
 		const W = getWindowSize(point);
@@ -4023,7 +4023,7 @@ var ScalarMultiplier = class {
 	}
 	shouldBlind(point, cofactor) {
 		if (this.randomBytes === void 0) return false;
-		if (cofactor === _1n$3) return true;
+		if (cofactor === _1n$2) return true;
 		if (point !== this.BASE) return false;
 		if (this.baseCanBeBlinded === void 0) this.baseCanBeBlinded = this.mulUnsafe(this.BASE, this.Point.Fn.ORDER).is0();
 		return this.baseCanBeBlinded;
@@ -4096,22 +4096,13 @@ function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
 		Fn
 	};
 }
-function createKeygen(randomSecretKey, getPublicKey) {
-	return function keygen(seed) {
-		const secretKey = randomSecretKey(seed);
-		return {
-			secretKey,
-			publicKey: getPublicKey(secretKey)
-		};
-	};
-}
 // node_modules/@noble/curves/abstract/edwards.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 var _0n$1 = /* @__PURE__ */ BigInt(0);
-var _1n$2 = /* @__PURE__ */ BigInt(1);
-var _2n$2 = /* @__PURE__ */ BigInt(2);
+var _1n$1 = /* @__PURE__ */ BigInt(1);
+var _2n$1 = /* @__PURE__ */ BigInt(2);
 var _4n$1 = /* @__PURE__ */ BigInt(4);
-var _8n$1 = /* @__PURE__ */ BigInt(8);
+var _8n = /* @__PURE__ */ BigInt(8);
 function isEdValidXY(Fp, CURVE, x, y) {
 	const x2 = Fp.sqr(x);
 	const y2 = Fp.sqr(y);
@@ -4133,7 +4124,7 @@ function edwards(params, extraOpts = {}) {
 		randomBytes: "function"
 	});
 	const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
-	const MASK = _2n$2 << BigInt(Fp.BYTES * 8) - _1n$2;
+	const MASK = _2n$1 << BigInt(Fp.BYTES * 8) - _1n$1;
 	function isOdd(n) {
 		if (!Fp.isOdd) throw new Error("Field does not have .isOdd()");
 		return Fp.isOdd(n);
@@ -4154,7 +4145,7 @@ function edwards(params, extraOpts = {}) {
 	if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
 	const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);
 	function acoord(title, n, banZero = false) {
-		const min = banZero ? _1n$2 : _0n$1;
+		const min = banZero ? _1n$1 : _0n$1;
 		aInRange("coordinate " + title, n, min, MASK);
 		return n;
 	}
@@ -4222,7 +4213,7 @@ function edwards(params, extraOpts = {}) {
 		}
 		precompute(windowSize = 6, isLazy = true) {
 			wnaf.setWindowSize(this, windowSize);
-			if (!isLazy) this.multiply(_2n$2);
+			if (!isLazy) this.multiply(_2n$1);
 			return this;
 		}
 		assertValidity() {
@@ -4262,7 +4253,7 @@ function edwards(params, extraOpts = {}) {
 			const { X: X1, Y: Y1, Z: Z1 } = this;
 			const A = Fp.sqr(X1);
 			const B = Fp.sqr(Y1);
-			const C = Fp.mul(Fp.sqr(Z1), _2n$2);
+			const C = Fp.mul(Fp.sqr(Z1), _2n$1);
 			const D = mulA(A);
 			const x1y1 = Fp.addN(X1, Y1);
 			const E = Fp.sub(Fp.subN(Fp.sqr(x1y1), A), B);
@@ -4306,7 +4297,7 @@ function edwards(params, extraOpts = {}) {
 		multiplyUnsafe(scalar) {
 			if (!Fn.isValid(scalar)) throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");
 			if (scalar === _0n$1) return Point.ZERO;
-			if (this.is0() || scalar === _1n$2) return this;
+			if (this.is0() || scalar === _1n$1) return this;
 			return wnaf.mulUnsafe(this, scalar, normalize);
 		}
 		isSmallOrder() {
@@ -4321,7 +4312,7 @@ function edwards(params, extraOpts = {}) {
 			if (iz != null && typeof iz !== "bigint") throw new TypeError("\"invertedZ\" expected bigint, got type=" + typeof iz);
 			const { X, Y, Z } = p;
 			const is0 = p.is0();
-			if (iz == null) iz = is0 ? Fp.create(_8n$1) : Fp.inv(Z);
+			if (iz == null) iz = is0 ? Fp.create(_8n) : Fp.inv(Z);
 			const x = Fp.mul(X, iz);
 			const y = Fp.mul(Y, iz);
 			const zz = Fp.mul(Z, iz);
@@ -4336,10 +4327,10 @@ function edwards(params, extraOpts = {}) {
 			};
 		}
 		clearCofactor() {
-			if (cofactor === _1n$2) return this;
-			if (cofactor === _2n$2) return this.double();
+			if (cofactor === _1n$1) return this;
+			if (cofactor === _2n$1) return this.double();
 			if (cofactor === _4n$1) return this.double().double();
-			if (cofactor === _8n$1) return this.double().double().double();
+			if (cofactor === _8n) return this.double().double().double();
 			return this.multiplyUnsafe(cofactor);
 		}
 		toBytes() {
@@ -4362,231 +4353,24 @@ function edwards(params, extraOpts = {}) {
 	Object.freeze(Point);
 	return Point;
 }
-function eddsa(Point, cHash, eddsaOpts = {}) {
-	validatePointCons(Point);
-	if (typeof cHash !== "function") throw new Error("\"hash\" function param is required");
-	const hash = cHash;
-	const opts = eddsaOpts;
-	validateObject(opts, {}, {
-		adjustScalarBytes: "function",
-		randomBytes: "function",
-		domain: "function",
-		prehash: "function",
-		zip215: "boolean",
-		mapToCurve: "function",
-		toMontgomery: "function",
-		toMontgomerySecret: "function"
-	});
-	const { prehash } = opts;
-	const { BASE, Fp, Fn } = Point;
-	const outputLen = hash.outputLen;
-	const expectedLen = 2 * Fp.BYTES;
-	if (outputLen !== void 0) {
-		asafenumber(outputLen, "hash.outputLen");
-		if (outputLen !== expectedLen) throw new Error(`hash.outputLen must be ${expectedLen}, got ${outputLen}`);
-	}
-	const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
-	const toMontgomery = opts.toMontgomery;
-	const toMontgomerySecret = opts.toMontgomerySecret;
-	const adjustScalarBytes = opts.adjustScalarBytes === void 0 ? (bytes) => bytes : opts.adjustScalarBytes;
-	const domain = opts.domain === void 0 ? (data, ctx, phflag) => {
-		abool(phflag, "phflag");
-		if (ctx.length || phflag) throw new Error("Contexts/pre-hash are not supported");
-		return data;
-	} : opts.domain;
-	function modN_LE(hash) {
-		return Fn.create(bytesToNumberLE(hash));
-	}
-	function getPrivateScalar(key) {
-		const len = lengths.secretKey;
-		abytes(key, lengths.secretKey, "secretKey");
-		const hashed = abytes(hash(key), 2 * len, "hashedSecretKey");
-		const head = adjustScalarBytes(hashed.slice(0, len));
-		return {
-			head,
-			prefix: hashed.slice(len, 2 * len),
-			scalar: modN_LE(head)
-		};
-	}
-	function getExtendedPublicKey(secretKey) {
-		const { head, prefix, scalar } = getPrivateScalar(secretKey);
-		const point = BASE.multiply(scalar);
-		return {
-			head,
-			prefix,
-			scalar,
-			point,
-			pointBytes: point.toBytes()
-		};
-	}
-	function getPublicKey(secretKey) {
-		return getExtendedPublicKey(secretKey).pointBytes;
-	}
-	function hashDomainToScalar(context = Uint8Array.of(), ...msgs) {
-		const msg = concatBytes(...msgs);
-		return modN_LE(hash(domain(msg, abytes(context, void 0, "context"), !!prehash)));
-	}
-	function sign(msg, secretKey, options = {}) {
-		validateObject(options, {}, {}, "options");
-		msg = copyBytes(abytes(msg, void 0, "message"));
-		if (prehash) msg = prehash(msg);
-		const { prefix, scalar, pointBytes } = getExtendedPublicKey(secretKey);
-		const r = hashDomainToScalar(options.context, prefix, msg);
-		const R = BASE.multiply(r).toBytes();
-		const k = hashDomainToScalar(options.context, R, pointBytes, msg);
-		const s = Fn.create(r + k * scalar);
-		if (!Fn.isValid(s)) throw new Error("sign failed: invalid s");
-		return abytes(concatBytes(R, Fn.toBytes(s)), lengths.signature, "result");
-	}
-	const verifyOpts = { zip215: opts.zip215 };
-	function verify(sig, msg, publicKey, options = verifyOpts) {
-		validateObject(options);
-		const { context } = options;
-		const zip215 = options.zip215 === void 0 ? !!verifyOpts.zip215 : options.zip215;
-		const len = lengths.signature;
-		sig = abytes(sig, len, "signature");
-		msg = abytes(msg, void 0, "message");
-		publicKey = abytes(publicKey, lengths.publicKey, "publicKey");
-		if (zip215 !== void 0) abool(zip215, "zip215");
-		if (prehash) msg = prehash(msg);
-		const mid = len / 2;
-		const r = sig.subarray(0, mid);
-		const s = bytesToNumberLE(sig.subarray(mid, len));
-		let A, R, SB;
-		try {
-			A = Point.fromBytes(publicKey, zip215);
-			R = Point.fromBytes(r, zip215);
-			SB = BASE.multiplyUnsafe(s);
-		} catch (error) {
-			return false;
-		}
-		if (!zip215 && A.isSmallOrder()) return false;
-		const k = hashDomainToScalar(context, r, publicKey, msg);
-		return R.add(A.multiplyUnsafe(k)).subtract(SB).clearCofactor().is0();
-	}
-	const _size = Fp.BYTES;
-	const lengths = {
-		secretKey: _size,
-		publicKey: _size,
-		signature: 2 * _size,
-		seed: _size
-	};
-	function randomSecretKey(seed) {
-		seed = seed === void 0 ? randomBytes(lengths.seed) : seed;
-		return abytes(seed, lengths.seed, "seed");
-	}
-	function isValidSecretKey(key) {
-		return isBytes(key) && key.length === lengths.secretKey;
-	}
-	function isValidPublicKey(key, zip215) {
-		try {
-			return !!Point.fromBytes(key, zip215 === void 0 ? verifyOpts.zip215 : zip215);
-		} catch (error) {
-			return false;
-		}
-	}
-	const utils = {
-		getExtendedPublicKey,
-		randomSecretKey,
-		isValidSecretKey,
-		isValidPublicKey,
-		toMontgomery(publicKey) {
-			if (toMontgomery === void 0) throw new Error("Montgomery conversion is not supported for this curve");
-			return toMontgomery(Point.fromBytes(publicKey));
-		},
-		toMontgomerySecret(secretKey) {
-			if (toMontgomerySecret === void 0) throw new Error("Montgomery conversion is not supported for this curve");
-			return toMontgomerySecret(secretKey);
-		}
-	};
-	Object.freeze(lengths);
-	Object.freeze(utils);
-	return Object.freeze({
-		keygen: createKeygen(randomSecretKey, getPublicKey),
-		getPublicKey,
-		sign,
-		verify,
-		utils,
-		Point,
-		lengths
-	});
-}
-// node_modules/@noble/curves/ed25519.js
-/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _1n$1 = /* @__PURE__ */ BigInt(1);
-var _2n$1 = /* @__PURE__ */ BigInt(2);
-var _5n = /* @__PURE__ */ BigInt(5);
-var _8n = /* @__PURE__ */ BigInt(8);
-var ed25519_CURVE_p = /* @__PURE__ */ BigInt("0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffed");
-var ed25519_CURVE = /* @__PURE__ */ (() => ({
-	p: ed25519_CURVE_p,
-	n: BigInt("0x1000000000000000000000000000000014def9dea2f79cd65812631a5cf5d3ed"),
-	h: _8n,
-	a: BigInt("0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffec"),
-	d: BigInt("0x52036cee2b6ffe738cc740797779e89800700a4d4141d8ab75eb4dca135978a3"),
-	Gx: BigInt("0x216936d3cd6e53fec0a4e231fdd6dc5c692cc7609525a7b2c9562d608f25d51a"),
-	Gy: BigInt("0x6666666666666666666666666666666666666666666666666666666666666658")
-}))();
-function ed25519_pow_2_252_3(x) {
-	const _10n = BigInt(10), _20n = BigInt(20), _40n = BigInt(40), _80n = BigInt(80);
-	const P = ed25519_CURVE_p;
-	const b2 = x * x % P * x % P;
-	const b5 = pow2(pow2(b2, _2n$1, P) * b2 % P, _1n$1, P) * x % P;
-	const b10 = pow2(b5, _5n, P) * b5 % P;
-	const b20 = pow2(b10, _10n, P) * b10 % P;
-	const b40 = pow2(b20, _20n, P) * b20 % P;
-	const b80 = pow2(b40, _40n, P) * b40 % P;
-	return {
-		pow_p_5_8: pow2(pow2(pow2(pow2(b80, _80n, P) * b80 % P, _80n, P) * b80 % P, _10n, P) * b10 % P, _2n$1, P) * x % P,
-		b2
-	};
-}
-function adjustScalarBytes(bytes) {
-	bytes[0] &= 248;
-	bytes[31] &= 127;
-	bytes[31] |= 64;
-	return bytes;
-}
-var ED25519_SQRT_M1 = /* @__PURE__ */ BigInt("19681161376707505956807079304988542015446066515923890162744021073123829784752");
-function uvRatio(u, v) {
-	const P = ed25519_CURVE_p;
-	const v3 = mod(v * v * v, P);
-	const pow = ed25519_pow_2_252_3(u * mod(v3 * v3 * v, P)).pow_p_5_8;
-	let x = mod(u * v3 * pow, P);
-	const vx2 = mod(v * x * x, P);
-	const root1 = x;
-	const root2 = mod(x * ED25519_SQRT_M1, P);
-	const useRoot1 = vx2 === u;
-	const useRoot2 = vx2 === mod(-u, P);
-	const noRoot = vx2 === mod(-u * ED25519_SQRT_M1, P);
-	if (useRoot1) x = root1;
-	if (useRoot2 || noRoot) x = root2;
-	if (isNegativeLE(x, P)) x = mod(-x, P);
-	return {
-		isValid: useRoot1 || useRoot2,
-		value: x
-	};
-}
-var ed25519_Point = /* @__PURE__ */ edwards(ed25519_CURVE, { uvRatio });
-var Fp = /* @__PURE__ */ (() => ed25519_Point.Fp)();
-function toMontgomery(point) {
-	const { y } = point;
-	return Fp.toBytes(Fp.div(_1n$1 + y, _1n$1 - y));
-}
-function toMontgomerySecret(secretKey) {
-	const size = ed25519_Point.Fp.BYTES;
-	abytes$1(secretKey, size);
-	return adjustScalarBytes(sha512(secretKey.subarray(0, size))).subarray(0, size);
-}
-function ed(opts) {
-	return eddsa(ed25519_Point, sha512, Object.assign({
-		adjustScalarBytes,
-		toMontgomery,
-		toMontgomerySecret,
-		zip215: true
-	}, opts));
-}
-var ed25519 = /* @__PURE__ */ ed({});
+// src/verify/edwards25519.ts
+/**
+* The points of edwards25519, from its parameters. noble's ready-made module brings signing and further protocols: more
+* than the page has room for.
+*/
+/** The prime of the field. */
+var P = 2n ** 255n - 19n;
+/** The order of the base point. */
+var L = 2n ** 252n + 27742317777372353535851937790883648493n;
+var Point = edwards({
+	p: P,
+	n: L,
+	h: 8n,
+	a: P - 1n,
+	d: 37095705934669439343138083508754565189542113879843219016388785533085940283555n,
+	Gx: 15112221349535400772501151409588531511454012693041857206046113283949847762202n,
+	Gy: 46316835694926478169428394003475163141307993866256225615783033603165251855960n
+});
 // src/verify/ed25519.ts
 /**
 * Ed25519 by the one rule: S < L, neither A nor R of small order, A canonically encoded, and R = encode([S]B − [k]A) byte
@@ -4600,10 +4384,8 @@ var ed25519 = /* @__PURE__ */ ed({});
 */
 var SIGNATURE = /^[0-9a-f]{128}$/;
 var PUBLIC = /^[0-9a-f]{64}$/;
-var P = 2n ** 255n - 19n;
 /** Digits of a signature. Only these are kept by name: parts of another length could spell the name of another question. */
 var SIGNATURE_DIGITS = 128;
-var L = 2n ** 252n + 27742317777372353535851937790883648493n;
 /** The encodings of points of small order, without the bit of the sign. The last two are not canonical. */
 var SMALL_ORDER = /* @__PURE__ */ new Set([
 	"0000000000000000000000000000000000000000000000000000000000000000",
@@ -4614,6 +4396,8 @@ var SMALL_ORDER = /* @__PURE__ */ new Set([
 	"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
 	"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"
 ]);
+/** The hex of the field's prime, little-endian, after its first byte. */
+var P_AFTER_FIRST = `${"f".repeat(60)}7f`;
 /** Answers that are kept. A slice of a chain has far fewer records. */
 var ANSWERS_KEPT = 2e4;
 /** Imported public keys that are kept. A chain has a handful of signers. */
@@ -4627,25 +4411,32 @@ function readLittleEndian(bytes) {
 	for (let at = bytes.length - 1; at >= 0; at--) value = value << 8n | BigInt(bytes[at]);
 	return value;
 }
-function withoutSign(bytes) {
-	const copy = Uint8Array.from(bytes);
-	copy[31] = copy[31] & 127;
-	return copy;
+/** The hex of an encoded point without the bit of its sign, which is the highest of the last byte. */
+function withoutSign(pointHex) {
+	const high = Number.parseInt(pointHex[62], 16) & 7;
+	return `${pointHex.slice(0, 62)}${high}${pointHex[63]}`;
+}
+/** Whether y, an encoded point without its sign, is below the field's prime, whose bytes are ed ff … ff 7f. */
+function isBelowP(y) {
+	return y.slice(2) !== P_AFTER_FIRST || y.slice(0, 2) < "ed";
+}
+/** Whether the second half of a signature is below L. Its last byte decides in nearly every case. */
+function isBelowL(scalarHex) {
+	const last = scalarHex.slice(62);
+	return last < "10" || last === "10" && readLittleEndian(fromHex(scalarHex)) < L;
 }
 /** Whether the encodings are those that the rule allows; the equation is not checked. */
 function hasGoodForm(publicHex, signature) {
 	if (!PUBLIC.test(publicHex) || !SIGNATURE.test(signature)) return false;
-	const key = withoutSign(fromHex(publicHex));
-	const point = withoutSign(fromHex(signature.slice(0, 64)));
-	if (SMALL_ORDER.has(toHex(key)) || SMALL_ORDER.has(toHex(point))) return false;
-	return readLittleEndian(key) < P && readLittleEndian(fromHex(signature.slice(64))) < L;
+	const key = withoutSign(publicHex);
+	if (SMALL_ORDER.has(key) || SMALL_ORDER.has(withoutSign(signature.slice(0, 64)))) return false;
+	return isBelowP(key) && isBelowL(signature.slice(64));
 }
 /** The equation, computed with noble's points: R = encode([S]B − [k]A). */
 function holdsByPoints(publicHex, message, signature) {
 	if (!hasGoodForm(publicHex, signature)) return false;
-	const point = ed25519.Point;
 	try {
-		const key = point.fromHex(publicHex, true);
+		const key = Point.fromHex(publicHex, true);
 		const first = fromHex(signature.slice(0, 64));
 		const hashed = new Uint8Array(64 + message.length);
 		hashed.set(first);
@@ -4653,8 +4444,8 @@ function holdsByPoints(publicHex, message, signature) {
 		hashed.set(message, 64);
 		const k = readLittleEndian(sha512(hashed)) % L;
 		const s = readLittleEndian(fromHex(signature.slice(64)));
-		const left = s === 0n ? point.ZERO : point.BASE.multiplyUnsafe(s);
-		const right = k === 0n ? point.ZERO : key.multiplyUnsafe(k);
+		const left = s === 0n ? Point.ZERO : Point.BASE.multiplyUnsafe(s);
+		const right = k === 0n ? Point.ZERO : key.multiplyUnsafe(k);
 		return toHex(left.subtract(right).toBytes()) === signature.slice(0, 64);
 	} catch {
 		return false;
@@ -4913,12 +4704,22 @@ function findSelectionProblem(reasoning) {
 	}
 	return null;
 }
-function hasExactly$2(part, rules) {
-	const names = Object.keys(rules);
-	return part.size === names.length && names.every((name) => part.has(name));
-}
+/** The rules as a list. Every record is held to them, and making the list anew would take longer than they do. */
+var LISTED$1 = new Map([
+	TOP_LEVEL,
+	OPTION,
+	TOOL_CALL,
+	...Object.values(SECTION_RULES)
+].map((rules) => [rules, Object.entries(rules)]));
+/** Whether a part has exactly the keys of the rules, with values that they allow. */
 function followsRules(part, rules) {
-	return hasExactly$2(part, rules) && Object.entries(rules).every(([name, rule]) => rule(part.get(name)) === null);
+	const listed = LISTED$1.get(rules);
+	if (part.size !== listed.length) return false;
+	for (const [name, rule] of listed) {
+		const value = part.get(name);
+		if (value === void 0 || rule(value) !== null) return false;
+	}
+	return true;
 }
 function isPlainScore(value) {
 	return isFloat(value) && (value.value >= SCORE_MIN && value.value <= 1 || value.value === 0);
@@ -4966,13 +4767,7 @@ var SCALARS = [
 /** Read a record. Raises `Unreadable` if its text is not a capsule. */
 function readRecord(sealed) {
 	const content = sealed.value;
-	let isCanonical;
-	try {
-		isCanonical = canonicalJson(content) === sealed.canonical;
-	} catch (error) {
-		if (!(error instanceof NotCanonical)) throw error;
-		isCanonical = false;
-	}
+	const { isCanonical } = sealed;
 	if (isPlainlyValid(content) && isPlace(content.get("sequence"))) return {
 		content,
 		isCanonical,
@@ -5175,10 +4970,6 @@ var ChainJudge = class {
 	/** The key that signed the record judged last, if its signature is valid. */
 	get signer() {
 		return this.verified;
-	}
-	/** How many records could not be read, or have not their hash. */
-	get unreadableRecords() {
-		return this.unreadableCount;
 	}
 	/** Report that the next record is there and cannot be read. */
 	unreadable(error, where = "") {
@@ -7094,7 +6885,7 @@ function readKey(data) {
 function isUsable(key) {
 	if (key instanceof Passkey && key.alg !== "EdDSA") return isP256Point(key.publicKey);
 	try {
-		const point = ed25519.Point.fromHex(wholeKey(key), false);
+		const point = Point.fromHex(wholeKey(key), false);
 		return point.isTorsionFree() && !point.isSmallOrder();
 	} catch {
 		return false;
@@ -7781,228 +7572,6 @@ function statementFields(statement) {
 		["signatures", statement.signatures.map(signatureFields)]
 	]);
 }
-// src/verify/bytes.ts
-/**
-* Where bytes come from. A file of the browser, a file on disk, an answer of a server and bytes in memory all offer the
-* same two interfaces, so that the verifier is the same behind every door.
-*/
-var CHUNK = 262144;
-/** All bytes of a source in pieces. */
-async function* readChunks(source) {
-	for (let at = 0; at < source.size; at += CHUNK) {
-		const chunk = await source.read(at, Math.min(at + CHUNK, source.size));
-		if (chunk.length === 0) return;
-		yield chunk;
-	}
-}
-/** The first bytes of a source, at most `limit`. */
-async function readStart(source, limit) {
-	return source.read(0, Math.min(limit, source.size));
-}
-/** Bytes in memory. */
-var MemorySource = class {
-	bytes;
-	constructor(bytes) {
-		this.bytes = bytes;
-	}
-	get size() {
-		return this.bytes.length;
-	}
-	async read(start, end) {
-		return this.bytes.subarray(start, end);
-	}
-};
-/** Files by their paths inside one directory, `name` or `directory/name`. */
-var FileMap = class {
-	name;
-	files;
-	constructor(name, files) {
-		this.name = name;
-		this.files = files;
-	}
-	async list(inside) {
-		if (inside !== void 0 && this.files.has(inside)) return null;
-		const prefix = inside === void 0 ? "" : `${inside}/`;
-		const names = /* @__PURE__ */ new Set();
-		for (const path of this.files.keys()) if (path.startsWith(prefix)) names.add(path.slice(prefix.length).split("/", 1)[0]);
-		return [...names];
-	}
-	async open(...names) {
-		const found = this.files.get(names.join("/"));
-		if (found === void 0) throw new NotFound(`there is no ${names.join("/")}`);
-		return found;
-	}
-};
-var LINE_FEED = 10;
-/** Reads lines from a source, each with its line feed, as a file of Python gives them. */
-var LineReader = class {
-	/** The place of the next byte. */
-	place = 0;
-	source;
-	window = /* @__PURE__ */ new Uint8Array();
-	start = 0;
-	constructor(source, place = 0) {
-		this.source = source;
-		this.place = place;
-	}
-	/** The next line, cut after `limit` bytes; null at the end. */
-	async readLine(limit) {
-		let searched = 0;
-		for (;;) {
-			const left = this.window.length - this.start;
-			const feed = this.window.indexOf(LINE_FEED, this.start + searched);
-			if (feed >= 0 && feed - this.start < limit) return this.take(feed + 1 - this.start);
-			if (left >= limit) return this.take(limit);
-			searched = left;
-			if (!await this.fill()) return left ? this.take(left) : null;
-		}
-	}
-	/** Go to the first byte that is not white space. Returns the number of line feeds that were skipped. */
-	async skipBlanks() {
-		let feeds = 0;
-		for (;;) {
-			while (this.start < this.window.length) {
-				const byte = this.window[this.start];
-				if (byte !== 32 && byte !== 9 && byte !== 10 && byte !== 13) return feeds;
-				if (byte === LINE_FEED) feeds++;
-				this.start++;
-				this.place++;
-			}
-			if (!await this.fill()) return feeds;
-		}
-	}
-	/** The rest of the source, at most `limit` bytes. */
-	async readRest(limit) {
-		while (this.window.length - this.start < limit && await this.fill());
-		return this.take(Math.min(limit, this.window.length - this.start));
-	}
-	take(size) {
-		const taken = this.window.subarray(this.start, this.start + size);
-		this.start += size;
-		this.place += size;
-		return taken;
-	}
-	async fill() {
-		const from = this.place + this.window.length - this.start;
-		if (from >= this.source.size) return false;
-		const more = await this.source.read(from, Math.min(from + Math.max(CHUNK, this.window.length - this.start), this.source.size));
-		if (more.length === 0) return false;
-		const kept = this.window.subarray(this.start);
-		const window = new Uint8Array(kept.length + more.length);
-		window.set(kept);
-		window.set(more, kept.length);
-		this.window = window;
-		this.start = 0;
-		return true;
-	}
-};
-// src/verify/joins.ts
-/**
-* The keys that joined a trace of the protocol. The twin of `aver.protocol.judgement.joined_keys`, whose text has the rules.
-*
-* A join that the operator sealed stands for the record of a key in the `keys` chain. The page judges nothing else of a
-* trace: `aver verify` does.
-*/
-var PURPOSE = "protocol-join";
-var OPENING = "protocol.session_initialized";
-var JOINING = "protocol.participant_joined";
-var OPERATOR = "operator";
-/** The text of each key of a join, but for its version, its keys and its time. */
-var FIELDS = {
-	ledger: /^[!-~]{1,200}$/,
-	tenant: /^[!-~]{1,200}$/,
-	chain: /^[!-~]{1,200}$/,
-	task_sha256: /^[0-9a-f]{64}$/,
-	profile: /^(?:strict|default|lenient)$/,
-	role: /^(?:planner|executor|critic|auditor|operator)$/,
-	agent: /^(?:operator|agent:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})$/
-};
-/** Note in the tally which of the unrecorded signers the traces vouch for. Other traces are not read. */
-async function noteJoins(examination, tally) {
-	for (const { name, origin } of selectChains(examination, "protocol")) {
-		if (![...tally.unrecorded.keys()].some((signer) => signer.endsWith(` ${name}`))) continue;
-		const joined = new JoinedKeys(examination, origin);
-		for await (const record of examination.reader.read(origin)) joined.take(record);
-		for (const key of joined.keys) tally.vouched.add(unrecordedKey(key, name));
-	}
-}
-var JoinedKeys = class {
-	keys = /* @__PURE__ */ new Set();
-	operator = null;
-	examination;
-	place;
-	constructor(examination, chain) {
-		this.examination = examination;
-		this.place = [
-			examination.ledger,
-			examination.tenant,
-			chain
-		];
-	}
-	/** Note the joins in the next record, whose content and signature hold. */
-	take(record) {
-		const { rules } = this.examination;
-		const kind = readKind(record.content);
-		if (kind !== OPENING && kind !== JOINING) return;
-		const given = at(record.content, "authority", "chain");
-		const statements = (Array.isArray(given) ? given : []).flatMap((one) => read(() => [readStatement(one)]) ?? []);
-		const joins = statements.flatMap((one) => read(() => [this.readJoin(one)]) ?? []);
-		const sealer = rules.ring.lookup(record.signed_by).find((key) => key.fingerprint === record.signed_by);
-		if (sealer === void 0) return;
-		const sequence = record.content.get("sequence");
-		if (kind === OPENING && sequence instanceof JsonNumber && sequence.text === "0") {
-			if (roleOf(rules, sealer)?.mayAttest ?? true) this.operator = sealer;
-		} else if (kind === JOINING && joins.some(({ role, key }) => role === OPERATOR && key.equals(sealer))) {
-			if (this.operator !== null && this.leads(statements, this.operator, sealer)) this.operator = sealer;
-		}
-		if (this.operator === null || !sealer.equals(this.operator)) return;
-		for (const { role, key } of joins) if (role !== OPERATOR) this.keys.add(key.ed25519);
-	}
-	/** Whether rotation statements lead from one key to another. */
-	leads(statements, from, to) {
-		for (const statement of statements.filter(({ purpose }) => purpose === "rotation")) {
-			const rotation = readRotation(statement, this.examination.rules.ed25519);
-			if (rotation === null || !rotation.old.equals(from)) return false;
-			from = rotation.new;
-		}
-		return from.equals(to);
-	}
-	/** A join of this trace that its own key alone signed. Raises `BadInput`. */
-	readJoin(statement) {
-		if (statement.purpose !== PURPOSE) throw new BadInput("it is no join");
-		const content = checkObject(statement.content, PURPOSE, [
-			...Object.keys(FIELDS),
-			"v",
-			"public_key",
-			"public_key_pq",
-			"at"
-		]);
-		checkVersion(content.get("v"), PURPOSE);
-		for (const [name, pattern] of Object.entries(FIELDS)) textField(content.get(name), name, pattern);
-		timeField(content.get("at"), "at");
-		const key = new PublicKey(content.get("public_key"), content.get("public_key_pq"));
-		const results = checkStatement(statement, new Ring([key]), this.examination.rules.ed25519);
-		if (results.length !== 1 || results[0]?.outcome !== "valid") throw new BadInput("it is not signed by its key alone");
-		if ([
-			"ledger",
-			"tenant",
-			"chain"
-		].some((name, at) => content.get(name) !== this.place[at])) throw new BadInput("it is for another trace");
-		return {
-			role: content.get("role"),
-			key
-		};
-	}
-};
-/** What a reader gives; null where it raises `BadInput`. */
-function read(reader) {
-	try {
-		return reader();
-	} catch (error) {
-		if (error instanceof BadInput) return null;
-		throw error;
-	}
-}
 // src/verify/key_history.ts
 /**
 * The history of keys: what an intact `keys` chain says about the keys that sealed a ledger. The twin of
@@ -8261,6 +7830,7 @@ var Sealed = class {
 	/** The chain that it was read from. */
 	chain = null;
 	parsed = void 0;
+	hasCanonicalForm = false;
 	digest = void 0;
 	constructor(canonical, seal, chain = null) {
 		this.canonical = canonical;
@@ -8284,9 +7854,16 @@ var Sealed = class {
 	get value() {
 		if (this.parsed === void 0) {
 			if (!this.canonical.isWellFormed()) throw new Unreadable("not UTF-8");
-			this.parsed = readJson(this.canonical);
+			const { value, isCanonical } = readWithForm(this.canonical, canonicalNumber);
+			this.parsed = value;
+			this.hasCanonicalForm = isCanonical;
 		}
 		return this.parsed;
+	}
+	/** Whether the text is the canonical form of its value. Raises `Unreadable`. */
+	get isCanonical() {
+		this.value;
+		return this.hasCanonicalForm;
 	}
 	/** The content. Raises `BadInput` if it is not a JSON object. */
 	get content() {
@@ -8335,9 +7912,127 @@ function readSeal(entry, wrongType) {
 }
 /** Return the record. Raises `Unreadable` if a field of its seal is far too long or not printable. */
 function checkSealFields(sealed) {
-	for (const key of SEAL_KEYS) if (codePoints(sealed[key]) > SEAL_TEXT_MAX || !isPrintable(sealed[key])) throw new Unreadable(`its ${key} cannot be part of a seal`);
+	for (const key of SEAL_KEYS) {
+		const { length } = sealed[key];
+		if (length > SEAL_TEXT_MAX && codePoints(sealed[key]) > SEAL_TEXT_MAX || !isPrintable(sealed[key])) throw new Unreadable(`its ${key} cannot be part of a seal`);
+	}
 	return sealed;
 }
+// src/verify/bytes.ts
+/**
+* Where bytes come from. A file of the browser, a file on disk, an answer of a server and bytes in memory all offer the
+* same two interfaces, so that the verifier is the same behind every door.
+*/
+var CHUNK = 262144;
+/** All bytes of a source in pieces. */
+async function* readChunks(source) {
+	for (let at = 0; at < source.size; at += CHUNK) {
+		const chunk = await source.read(at, Math.min(at + CHUNK, source.size));
+		if (chunk.length === 0) return;
+		yield chunk;
+	}
+}
+/** The first bytes of a source, at most `limit`. */
+async function readStart(source, limit) {
+	return source.read(0, Math.min(limit, source.size));
+}
+/** Bytes in memory. */
+var MemorySource = class {
+	bytes;
+	constructor(bytes) {
+		this.bytes = bytes;
+	}
+	get size() {
+		return this.bytes.length;
+	}
+	async read(start, end) {
+		return this.bytes.subarray(start, end);
+	}
+};
+/** Files by their paths inside one directory, `name` or `directory/name`. */
+var FileMap = class {
+	name;
+	files;
+	constructor(name, files) {
+		this.name = name;
+		this.files = files;
+	}
+	async list(inside) {
+		if (inside !== void 0 && this.files.has(inside)) return null;
+		const prefix = inside === void 0 ? "" : `${inside}/`;
+		const names = /* @__PURE__ */ new Set();
+		for (const path of this.files.keys()) if (path.startsWith(prefix)) names.add(path.slice(prefix.length).split("/", 1)[0]);
+		return [...names];
+	}
+	async open(...names) {
+		const found = this.files.get(names.join("/"));
+		if (found === void 0) throw new NotFound(`there is no ${names.join("/")}`);
+		return found;
+	}
+};
+var LINE_FEED = 10;
+/** Reads lines from a source, each with its line feed, as a file of Python gives them. */
+var LineReader = class {
+	/** The place of the next byte. */
+	place = 0;
+	source;
+	window = /* @__PURE__ */ new Uint8Array();
+	start = 0;
+	constructor(source, place = 0) {
+		this.source = source;
+		this.place = place;
+	}
+	/** The next line, cut after `limit` bytes; null at the end. */
+	async readLine(limit) {
+		let searched = 0;
+		for (;;) {
+			const left = this.window.length - this.start;
+			const feed = this.window.indexOf(LINE_FEED, this.start + searched);
+			if (feed >= 0 && feed - this.start < limit) return this.take(feed + 1 - this.start);
+			if (left >= limit) return this.take(limit);
+			searched = left;
+			if (!await this.fill()) return left ? this.take(left) : null;
+		}
+	}
+	/** Go to the first byte that is not white space. Returns the number of line feeds that were skipped. */
+	async skipBlanks() {
+		let feeds = 0;
+		for (;;) {
+			while (this.start < this.window.length) {
+				const byte = this.window[this.start];
+				if (byte !== 32 && byte !== 9 && byte !== 10 && byte !== 13) return feeds;
+				if (byte === LINE_FEED) feeds++;
+				this.start++;
+				this.place++;
+			}
+			if (!await this.fill()) return feeds;
+		}
+	}
+	/** The rest of the source, at most `limit` bytes. */
+	async readRest(limit) {
+		while (this.window.length - this.start < limit && await this.fill());
+		return this.take(Math.min(limit, this.window.length - this.start));
+	}
+	take(size) {
+		const taken = this.window.subarray(this.start, this.start + size);
+		this.start += size;
+		this.place += size;
+		return taken;
+	}
+	async fill() {
+		const from = this.place + this.window.length - this.start;
+		if (from >= this.source.size) return false;
+		const more = await this.source.read(from, Math.min(from + Math.max(CHUNK, this.window.length - this.start), this.source.size));
+		if (more.length === 0) return false;
+		const kept = this.window.subarray(this.start);
+		const window = new Uint8Array(kept.length + more.length);
+		window.set(kept);
+		window.set(more, kept.length);
+		this.window = window;
+		this.start = 0;
+		return true;
+	}
+};
 // src/verify/elements.ts
 /** Characters of a stream kept at a time, as long as each value ends within them. */
 var WINDOW_CHARS = 65536;
@@ -8774,145 +8469,142 @@ function readBundleRecord(entry) {
 	if (!canonical.isWellFormed()) throw new Unreadable("`canonical` contains a lone surrogate, which has no bytes");
 	return checkSealFields(new Sealed(canonical, seal));
 }
-// src/verify/bundle/head.ts
-/** The signed heads of a bundle, `head.json`. The twin of `aver.ledger.bundle.head_file` and of `ledger.checkpoint`. */
-var CHECK$3 = "head";
-/** Most keys of a bundle's `keys` chain that are noted. */
-var RECORDED_MAX = 1e4;
-var WHERE = place(null, null, HEAD$1);
-/** Note the key that came into use by a record of a `keys` chain, by fingerprint. The first record counts. */
-function noteRecordedKey(record, found) {
-	if (!["key.create", "key.rotate"].includes(record.kind)) return;
-	const [key, pq, fingerprint] = [
-		"public_key",
-		"public_key_pq",
-		"fingerprint"
-	].map((name) => at(record.content, "outcome", "result", name));
-	if (typeof key !== "string" || typeof pq !== "string" || typeof fingerprint !== "string") return;
-	if (found.size < RECORDED_MAX && !found.has(fingerprint)) found.set(fingerprint, {
-		publicKey: key,
-		publicKeyPq: pq
-	});
+var TITLE_SCAN_MAX = 4096;
+/** Most signers of a chain that are noted. The signers of a chain with more are not compared with the index. */
+var SIGNERS_MAX = 1e3;
+var ChainFacts = class {
+	count = 0;
+	genesisHash = null;
+	headHash = null;
+	startedAt = null;
+	endedAt = null;
+	title = "";
+	/** The title as the public tool makes it: with addresses and paths. */
+	rawTitle = "";
+	signers = /* @__PURE__ */ new Set();
+	addRecord(record, content) {
+		if (this.count === 0) {
+			this.genesisHash = record.hash;
+			this.startedAt = record.signed_at;
+		}
+		this.count++;
+		this.headHash = record.hash;
+		this.endedAt = record.signed_at;
+		if (record.signed_by && this.signers.size <= 1e3) this.signers.add(record.signed_by);
+		if (this.rawTitle === "" && content !== null) {
+			const request = at(content, "trigger", "request");
+			this.rawTitle = typeof request === "string" ? firstLine(strip(cutText(request, TITLE_SCAN_MAX))) : "";
+			this.title = cleanTitle(this.rawTitle, 90);
+		}
+	}
+	/** Count a record that is no capsule. It has a place in the chain, and no hash. */
+	addUnreadable() {
+		this.count++;
+		this.headHash = null;
+	}
+};
+// src/verify/bundle/index_check.ts
+/** Compare the claims of a bundle's index with its chains (check `index`). The twin of `aver.ledger.bundle.index_check`. */
+var CHECK$3 = "index";
+var NAME_SHOWN = 80;
+/** Compare a chain's length and ends with the claims about it. If they differ, either may be wrong. */
+function checkChainClaim(claim, facts, source, tally, chain) {
+	const { count } = facts;
+	const who = source.name;
+	if (claim.length !== null && claim.length !== count) {
+		const code = claim.length > count ? "TRUNCATED" : "ROLLBACK";
+		tally.fail(CHECK$3, code, `${who} claims ${claim.length} records; ${count} are here`, place(chain, Math.min(claim.length, count)));
+	} else if (count && claim.headHash !== null && claim.headHash !== facts.headHash) tally.fail(CHECK$3, "ROLLBACK", `${who} claims another last record`, place(chain, count - 1));
+	if (count && claim.genesisHash !== null && claim.genesisHash !== facts.genesisHash) tally.fail(CHECK$3, "CHAIN_IDENTITY", `${who} claims another first record`, place(chain, 0));
 }
-/** Read a statement as a checkpoint. Raises `BadInput`. */
-function readCheckpoint(statement, where) {
-	const { content } = statement;
-	if (statement.purpose !== "checkpoint" || !equalJson(content.get("v"), new JsonNumber("1"))) throw new BadInput(`${where} is a statement, but not a checkpoint`);
-	const [heads, when, since = null] = [
-		"heads",
-		"at",
-		"since"
-	].map((name) => content.get(name));
-	if (!isObject(heads) || typeof when !== "string" || !(since === null || typeof since === "string")) throw new BadInput(`${where} does not list heads and its time`);
-	const [ledger, tenant] = ["ledger", "tenant"].map((name) => content.get(name));
-	if (typeof ledger !== "string" || typeof tenant !== "string") throw new BadInput(`${where} does not name a ledger and a tenant`);
-	return {
-		statement,
-		at: when,
-		ledger,
-		tenant,
-		heads: [...heads].map(([chain, head]) => {
-			if (!isObject(head) || head.size !== 2 || !head.has("count") || !head.has("hash")) throw new BadInput(`${where}: its head of ${show(chain)} is not valid`);
-			return readHead(new Map([
-				["ledger", ledger],
-				["tenant", tenant],
-				["chain", chain],
-				...head
-			]));
-		}),
-		isPart: content.has("part") && content.get("part") !== false
+/** Compare the claims that a reader of the index is shown. `allHashesOk` is null if no hash was computed. */
+function checkShownClaims(claim, facts, source, tally, where, allHashesOk, name) {
+	if (source.isAvers) warnOfKeys(claim.unknown, source.name, tally, where);
+	if (facts.count === 0) return;
+	const fail = (what, claimed) => {
+		tally.fail(CHECK$3, "INDEX_MISMATCH", `${source.name} claims ${what} that the records do not have: ${show(claimed)}`, where);
 	};
+	if (claim.allHashesOk !== null && allHashesOk !== null && claim.allHashesOk !== allHashesOk) fail("an all_hashes_ok", claim.allHashesOk);
+	if (claim.startedAt !== null && claim.startedAt !== facts.startedAt) fail("a time of its first record", claim.startedAt);
+	if (claim.endedAt !== null && claim.endedAt !== facts.endedAt) fail("a time of its last record", claim.endedAt);
+	if (facts.signers.size <= 1e3) {
+		const actual = sortTexts(facts.signers);
+		const isSame = claim.signedBy?.length === actual.length && actual.every((one, at) => claim.signedBy?.[at] === one);
+		if (claim.signedBy !== null && !isSame) fail("signers", claim.signedBy);
+	} else tally.skip(CHECK$3, `a chain has more than ${SIGNERS_MAX} signers, which were not compared`, { matters: true });
+	if (source.isAvers && name) {
+		if (claim.tool && claim.tool !== splitChainName(name)[0]) fail("a tool", claim.tool);
+		if (claim.title !== null && claim.title !== (facts.title || name)) fail("a title", claim.title);
+		if (claim.dbPath !== null && claim.dbPath !== "") fail("a path", claim.dbPath);
+	}
+	if (!source.isAvers && ![
+		null,
+		facts.title,
+		cutText(facts.rawTitle, 90),
+		name
+	].includes(claim.title)) {
+		const words = `${source.name} claims a title that the first request does not have: ${show(claim.title)}`;
+		tally.warn(CHECK$3, "INDEX_MISMATCH", words, where);
+	}
 }
-/** Read the `head.json` of a bundle; null if there is none. Raises `BadInput` if it is not of its form. */
-async function readBundleHead(directory) {
-	let raw;
-	try {
-		raw = await readStart(await directory.open(HEAD$1), ELEMENT_MAX + 1);
-	} catch (error) {
-		if (error instanceof NotFound) return null;
-		throw error;
-	}
-	const statement = readStatement(readJson(raw), HEAD$1);
-	const found = readCheckpoint(statement, HEAD$1);
-	const keys = [
-		"v",
-		"ledger",
-		"tenant",
-		"part",
-		"heads",
-		"at"
-	];
-	const { content } = statement;
-	if (content.size !== keys.length || !keys.every((key) => content.has(key)) || typeof content.get("part") !== "boolean") throw new BadInput(`${HEAD$1} does not state exactly ${keys.join(", ")}`);
-	return found;
+/** Warn of keys that Aver does not write: a reader may show their values, and nothing was compared. */
+function warnOfKeys(unknown, who, tally, where) {
+	if (!unknown.length) return;
+	const listed = unknown.map((key) => show(key)).join(", ");
+	tally.warn(CHECK$3, "INDEX_MISMATCH", `${who} has keys that Aver does not know, and which were not compared: ${listed}`, where);
 }
-/** Compare the chains of a bundle, by their ids, with its `head.json`. */
-function checkBundleHead(head, heads, tally, of, rules, history) {
-	tally.countDone(CHECK$3);
-	if (head.ledger !== of.ledger || head.tenant !== of.tenant) {
-		tally.fail(CHECK$3, "CHAIN_IDENTITY", `${HEAD$1} is of ledger ${show(head.ledger)}; this is another`, WHERE);
-		return;
-	}
-	if (!checkSignatures(head, rules, tally, history, {
-		check: CHECK$3,
-		name: "head.json"
-	})) return;
-	for (const { key } of checkStatement(head.statement, rules.ring, rules.ed25519)) {
-		if (key === null) continue;
-		if (!history.roles.has(key.ed25519)) {
-			const words = `${HEAD$1} was signed by ${key.fingerprint}, which the keys chain of the bundle does not record`;
-			tally.warn(CHECK$3, "UNKNOWN_SIGNER", words, WHERE);
-		}
-		const limits = history.retired.get(key.ed25519)?.limits ?? null;
-		if (limits !== null && head.heads.some((stated) => stated.count > (limits.get(stated.chain) ?? 0))) {
-			const words = `${HEAD$1} was signed by ${key.fingerprint}, and has records from after that key was retired`;
-			tally.fail(CHECK$3, "KEY_RETIRED", words, WHERE);
-		}
-	}
-	const listed = new Map(head.heads.map((one) => [one.chain, one]));
-	for (const [chain, stated] of listed) {
-		const actual = heads.get(chain) ?? null;
-		if (actual !== null && actual.count > stated.count) {
-			const words = `${HEAD$1} states ${stated.count} records of this chain; ${actual.count} are here`;
-			tally.fail(CHECK$3, "HEAD_MISMATCH", words, place(chain, stated.count), {
-				stated: { ...stated },
-				actual: { ...actual }
-			});
-		} else checkHead(stated, actual, actual?.hash ?? null, tally, CHECK$3, HEAD$1);
-	}
-	for (const chain of heads.keys()) if (!listed.has(chain)) tally.fail(CHECK$3, "HEAD_MISMATCH", `${HEAD$1} does not list this chain: it was added after the export`, place(chain));
-	const which = head.isPart ? "a part of the ledger" : "the whole ledger";
-	tally.notes.set(CHECK$3, `${listed.size} chains, ${which}, as signed at ${head.at}`);
+/** Warn of members of records that Aver does not write. No signature covers them, and a reader may show them. */
+function warnOfMembers(unknown, tally, chain, source = null) {
+	if (!unknown.size) return;
+	const words = `records have members beside \`canonical\` that Aver does not know, and that nobody signed: ${[...unknown.keys()].map((key) => show(key)).join(", ")}`;
+	tally.warn(CHECK$3, "INDEX_MISMATCH", words, place(chain, Math.min(...unknown.values()), source));
 }
-/** Check every signature of a statement that only the ledger may make. Returns false if its heads must not be used. */
-function checkSignatures({ statement, at: madeAt }, given, tally, history, { check, name }) {
-	const where = place(null, null, name);
-	const results = checkStatement(statement, given.ring, given.ed25519);
-	const fail = (code, words) => {
-		tally.fail(check, code, words, where);
-		return false;
+/** Compare the keys in an Aver ledger's index with each other and with keys that are known or recorded. */
+function checkKeyClaims(index, head, signers, ring, recorded, tally) {
+	const fail = (words) => tally.fail(CHECK$3, "INDEX_MISMATCH", words, place(null, null, INDEX));
+	warnOfKeys(index.unknown, "the index", tally, place(null, null, INDEX));
+	const claimed = new Map(index.keys ?? []);
+	if (index.publicKey && index.fingerprint !== null) {
+		if (!claimed.has(index.fingerprint)) claimed.set(index.fingerprint, index.publicKey);
+		if (claimed.get(index.fingerprint) !== index.publicKey) fail("public_key and keys have two keys of one fingerprint");
+	}
+	if (Boolean(index.publicKey) !== Boolean(index.fingerprint)) fail("public_key and fingerprint are not those of one key");
+	for (const [fingerprint, key] of claimed) {
+		const known = new Set(ring.lookup(fingerprint).map((one) => one.ed25519));
+		const record = recorded.get(fingerprint);
+		if (record !== void 0) known.add(record.publicKey);
+		if (cutText(key, 16) !== fingerprint || known.size && !known.has(key)) fail(`its key of ${show(fingerprint)} is another than that signer's`);
+		else if (!signers.has(fingerprint) && fingerprint !== index.fingerprint) fail(`it lists the key ${show(fingerprint)}, which signed nothing here`);
+	}
+	for (const [fingerprint, key] of index.pqKeys ?? []) {
+		const known = new Set(ring.lookup(fingerprint).map((one) => one.mlDsa).filter(Boolean));
+		const record = recorded.get(fingerprint);
+		if (record !== void 0) known.add(record.publicKeyPq);
+		if (!claimed.has(fingerprint) || known.size && !known.has(key)) fail(`its ML-DSA-65 key of ${show(fingerprint)} is another than that signer's`);
+	}
+	const signersOfHead = head === null ? [] : head.statement.signatures.map((one) => one.by);
+	if (head !== null && index.fingerprint !== null && !signersOfHead.includes(index.fingerprint)) fail(`it claims that the ledger's key is ${show(index.fingerprint)}; another signed ${HEAD$1}`);
+	if (head !== null && index.isPart !== head.isPart) fail(`it claims ${index.isPart ? "a part" : "all"} of the ledger, and ${HEAD$1} states otherwise`);
+}
+/** Warn of files in the directory that the index does not list, and of blobs that no record refers to. */
+async function checkUnlistedFiles(directory, index, blobs, known, tally) {
+	const listed = /* @__PURE__ */ new Set([
+		INDEX,
+		HEAD$1,
+		...index.chains.map(fileOf),
+		...known
+	]);
+	if (index.meta !== null) listed.add(META);
+	const warn = (name, why) => {
+		const shown = isPrintable(name) && codePoints(name) <= NAME_SHOWN ? name : show(name, NAME_SHOWN).slice(1);
+		tally.warn(CHECK$3, "UNLISTED_FILE", `${shown}: ${why}`, place(null, null, shown));
 	};
-	if (!results.length) return fail("SIG_MISSING", `${name} is not signed`);
-	const rules = rulesOf(history, given);
-	for (const { by, key, outcome } of results) {
-		if (outcome === "invalid" || outcome === "unknown" && given.ring.isClosed) return fail("SIG_INVALID", `the signature of ${name} was not made by ${by}`);
-		if (key === null) {
-			const words = `${name} was signed by ${by}, whose key is not known here`;
-			tally.add({
-				check,
-				status: "not_checked",
-				code: "UNKNOWN_SIGNER",
-				words,
-				place: where
-			});
-			continue;
-		}
-		const role = roleOf(rules, key);
-		if (role !== null && !role.mayAttest) return fail("KEY_MISMATCH", `${name} was signed by ${by}, a key of ${role}; only the ledger's key may`);
-		const retiredAt = rules.retired.get(key.ed25519)?.retiredAt ?? null;
-		if (retiredAt !== null && madeAt > retiredAt) return fail("KEY_RETIRED", `${name} says it was made at ${madeAt}; ${by}, who signed it, was retired at ${retiredAt}`);
+	for (const name of await directory.list()) {
+		const inside = name === "blobs" ? await directory.list(BLOBS) : null;
+		if (inside !== null) {
+			for (const blob of inside) if (!blobs.has(blob)) warn(`${BLOBS}/${blob}`, "no record refers to it");
+		} else if (!listed.has(name)) warn(name, "the index does not list it, and it was not verified");
 	}
-	return true;
 }
 /** Stands for the source of a chain that an older version imported under a name without digits. */
 var OLD_IMPORT = "imported";
@@ -9056,143 +8748,591 @@ function findExternalChain(content) {
 	const stem = dot > 0 && dot < last.length - 1 ? last.slice(0, dot) : last;
 	return (parts.at(-2) ?? "") === tool && stem === session ? null : `${tool}.${session}`;
 }
-var TITLE_SCAN_MAX = 4096;
-/** Most signers of a chain that are noted. The signers of a chain with more are not compared with the index. */
-var SIGNERS_MAX = 1e3;
-var ChainFacts = class {
-	count = 0;
-	genesisHash = null;
-	headHash = null;
-	startedAt = null;
-	endedAt = null;
-	title = "";
-	/** The title as the public tool makes it: with addresses and paths. */
-	rawTitle = "";
-	signers = /* @__PURE__ */ new Set();
-	addRecord(record, content) {
-		if (this.count === 0) {
-			this.genesisHash = record.hash;
-			this.startedAt = record.signed_at;
-		}
-		this.count++;
-		this.headHash = record.hash;
-		this.endedAt = record.signed_at;
-		if (record.signed_by && this.signers.size <= 1e3) this.signers.add(record.signed_by);
-		if (this.rawTitle === "" && content !== null) {
-			const request = at(content, "trigger", "request");
-			this.rawTitle = typeof request === "string" ? firstLine(strip(cutText(request, TITLE_SCAN_MAX))) : "";
-			this.title = cleanTitle(this.rawTitle, 90);
-		}
+// src/verify/bundle/sources.ts
+/** Sources of chains: the ledger and tenant that made a chain, apart for each import. */
+function sourceKey({ digits, ledger, tenant }) {
+	return JSON.stringify([
+		digits,
+		ledger,
+		tenant
+	]);
+}
+/** The source of an imported chain: the digits in its name here, and the ledger and tenant in its first record. */
+function identifySource(stored, named) {
+	const name = (key) => named?.has(key) ? pythonText(named.get(key)) : "";
+	return {
+		digits: readDigits(stored) ?? "imported",
+		ledger: name("ledger"),
+		tenant: name("tenant")
+	};
+}
+/** A value of a chain's identity as Python's `str` writes it. */
+function pythonText(value) {
+	if (typeof value === "string") return value;
+	if (value instanceof JsonNumber) return value.text;
+	return value === null ? "None" : JSON.stringify(value);
+}
+// src/verify/bundle/chain_file.ts
+/** The file of one chain: its records and claims as they are read, and the verdict on it alone. */
+var UNREADABLE_CODES = /* @__PURE__ */ new Set(["SCHEMA_INVALID", "DUPLICATE_KEY"]);
+/** The content of a chain's file. The hash at the place `wanted` is compared with the meta chain's head. */
+var JudgedChain = class {
+	facts = new ChainFacts();
+	wanted;
+	atWanted = null;
+	ownClaim = null;
+	refersToBlobs = false;
+	constructor(wanted = -1) {
+		this.wanted = wanted;
 	}
-	/** Count a record that is no capsule. It has a place in the chain, and no hash. */
-	addUnreadable() {
-		this.count++;
-		this.headHash = null;
+	/** Judge what a chain's file gives next. Returns the content of a record that could be read. */
+	take(item, judge) {
+		if (item instanceof Sealed) {
+			if (this.facts.count === this.wanted) this.atWanted = item.hash;
+			this.refersToBlobs ||= item.canonical.includes(BLOB_REFERENCE);
+			const content = judge.judge(item);
+			this.facts.addRecord(item, content);
+			return content;
+		}
+		if (item instanceof BadInput) {
+			judge.unreadable(item);
+			this.facts.addUnreadable();
+		} else this.ownClaim = item.claim;
+		return null;
+	}
+	/** Compare the chain with the claims of the index or of its own summary. Wrong claims about what is shown go into `shown`. */
+	checkClaim(claim, source, judge, chain, name, shown) {
+		const codes = new Set([...judge.tally.counts.values()].map((counted) => counted.code));
+		const hashesOk = judge.tally.done.has("content") && ![...UNREADABLE_CODES].some((code) => codes.has(code)) ? !codes.has("HASH_MISMATCH") : null;
+		checkChainClaim(claim, this.facts, source, judge.tally, chain);
+		checkShownClaims(claim, this.facts, source, shown, place(chain), hashesOk, claim.id || name);
 	}
 };
-// src/verify/bundle/index_check.ts
-/** Compare the claims of a bundle's index with its chains (check `index`). The twin of `aver.ledger.bundle.index_check`. */
-var CHECK$2 = "index";
-var NAME_SHOWN = 80;
-/** Compare a chain's length and ends with the claims about it. If they differ, either may be wrong. */
-function checkChainClaim(claim, facts, source, tally, chain) {
-	const { count } = facts;
-	const who = source.name;
-	if (claim.length !== null && claim.length !== count) {
-		const code = claim.length > count ? "TRUNCATED" : "ROLLBACK";
-		tally.fail(CHECK$2, code, `${who} claims ${claim.length} records; ${count} are here`, place(chain, Math.min(claim.length, count)));
-	} else if (count && claim.headHash !== null && claim.headHash !== facts.headHash) tally.fail(CHECK$2, "ROLLBACK", `${who} claims another last record`, place(chain, count - 1));
-	if (count && claim.genesisHash !== null && claim.genesisHash !== facts.genesisHash) tally.fail(CHECK$2, "CHAIN_IDENTITY", `${who} claims another first record`, place(chain, 0));
-}
-/** Compare the claims that a reader of the index is shown. `allHashesOk` is null if no hash was computed. */
-function checkShownClaims(claim, facts, source, tally, where, allHashesOk, name) {
-	if (source.isAvers) warnOfKeys(claim.unknown, source.name, tally, where);
-	if (facts.count === 0) return;
-	const fail = (what, claimed) => {
-		tally.fail(CHECK$2, "INDEX_MISMATCH", `${source.name} claims ${what} that the records do not have: ${show(claimed)}`, where);
+/** Judge the first items of a chain's file to learn what its first record says that the chain is. */
+async function peekChainIdentity(source, unknown = null) {
+	const batches = readChainFile(source, unknown);
+	let first = null;
+	while (first === null || first.length === 0) {
+		const step = await batches.next();
+		if (step.done) break;
+		first = step.value;
+	}
+	const item = first?.[0];
+	const rest = async function* () {
+		if (first !== null) yield first;
+		yield* batches;
 	};
-	if (claim.allHashesOk !== null && allHashesOk !== null && claim.allHashesOk !== allHashesOk) fail("an all_hashes_ok", claim.allHashesOk);
-	if (claim.startedAt !== null && claim.startedAt !== facts.startedAt) fail("a time of its first record", claim.startedAt);
-	if (claim.endedAt !== null && claim.endedAt !== facts.endedAt) fail("a time of its last record", claim.endedAt);
-	if (facts.signers.size <= 1e3) {
-		const actual = sortTexts(facts.signers);
-		const isSame = claim.signedBy?.length === actual.length && actual.every((one, at) => claim.signedBy?.[at] === one);
-		if (claim.signedBy !== null && !isSame) fail("signers", claim.signedBy);
-	} else tally.skip(CHECK$2, `a chain has more than ${SIGNERS_MAX} signers, which were not compared`, { matters: true });
-	if (source.isAvers && name) {
-		if (claim.tool && claim.tool !== splitChainName(name)[0]) fail("a tool", claim.tool);
-		if (claim.title !== null && claim.title !== (facts.title || name)) fail("a title", claim.title);
-		if (claim.dbPath !== null && claim.dbPath !== "") fail("a path", claim.dbPath);
-	}
-	if (!source.isAvers && ![
-		null,
-		facts.title,
-		cutText(facts.rawTitle, 90),
-		name
-	].includes(claim.title)) {
-		const words = `${source.name} claims a title that the first request does not have: ${show(claim.title)}`;
-		tally.warn(CHECK$2, "INDEX_MISMATCH", words, where);
-	}
-}
-/** Warn of keys that Aver does not write: a reader may show their values, and nothing was compared. */
-function warnOfKeys(unknown, who, tally, where) {
-	if (!unknown.length) return;
-	const listed = unknown.map((key) => show(key)).join(", ");
-	tally.warn(CHECK$2, "INDEX_MISMATCH", `${who} has keys that Aver does not know, and which were not compared: ${listed}`, where);
-}
-/** Warn of members of records that Aver does not write. No signature covers them, and a reader may show them. */
-function warnOfMembers(unknown, tally, chain, source = null) {
-	if (!unknown.size) return;
-	const words = `records have members beside \`canonical\` that Aver does not know, and that nobody signed: ${[...unknown.keys()].map((key) => show(key)).join(", ")}`;
-	tally.warn(CHECK$2, "INDEX_MISMATCH", words, place(chain, Math.min(...unknown.values()), source));
-}
-/** Compare the keys in an Aver ledger's index with each other and with keys that are known or recorded. */
-function checkKeyClaims(index, head, signers, ring, recorded, tally) {
-	const fail = (words) => tally.fail(CHECK$2, "INDEX_MISMATCH", words, place(null, null, INDEX));
-	warnOfKeys(index.unknown, "the index", tally, place(null, null, INDEX));
-	const claimed = new Map(index.keys ?? []);
-	if (index.publicKey && index.fingerprint !== null) {
-		if (!claimed.has(index.fingerprint)) claimed.set(index.fingerprint, index.publicKey);
-		if (claimed.get(index.fingerprint) !== index.publicKey) fail("public_key and keys have two keys of one fingerprint");
-	}
-	if (Boolean(index.publicKey) !== Boolean(index.fingerprint)) fail("public_key and fingerprint are not those of one key");
-	for (const [fingerprint, key] of claimed) {
-		const known = new Set(ring.lookup(fingerprint).map((one) => one.ed25519));
-		const record = recorded.get(fingerprint);
-		if (record !== void 0) known.add(record.publicKey);
-		if (cutText(key, 16) !== fingerprint || known.size && !known.has(key)) fail(`its key of ${show(fingerprint)} is another than that signer's`);
-		else if (!signers.has(fingerprint) && fingerprint !== index.fingerprint) fail(`it lists the key ${show(fingerprint)}, which signed nothing here`);
-	}
-	for (const [fingerprint, key] of index.pqKeys ?? []) {
-		const known = new Set(ring.lookup(fingerprint).map((one) => one.mlDsa).filter(Boolean));
-		const record = recorded.get(fingerprint);
-		if (record !== void 0) known.add(record.publicKeyPq);
-		if (!claimed.has(fingerprint) || known.size && !known.has(key)) fail(`its ML-DSA-65 key of ${show(fingerprint)} is another than that signer's`);
-	}
-	const signersOfHead = head === null ? [] : head.statement.signatures.map((one) => one.by);
-	if (head !== null && index.fingerprint !== null && !signersOfHead.includes(index.fingerprint)) fail(`it claims that the ledger's key is ${show(index.fingerprint)}; another signed ${HEAD$1}`);
-	if (head !== null && index.isPart !== head.isPart) fail(`it claims ${index.isPart ? "a part" : "all"} of the ledger, and ${HEAD$1} states otherwise`);
-}
-/** Warn of files in the directory that the index does not list, and of blobs that no record refers to. */
-async function checkUnlistedFiles(directory, index, blobs, known, tally) {
-	const listed = /* @__PURE__ */ new Set([
-		INDEX,
-		HEAD$1,
-		...index.chains.map(fileOf),
-		...known
-	]);
-	if (index.meta !== null) listed.add(META);
-	const warn = (name, why) => {
-		const shown = isPrintable(name) && codePoints(name) <= NAME_SHOWN ? name : show(name, NAME_SHOWN).slice(1);
-		tally.warn(CHECK$2, "UNLISTED_FILE", `${shown}: ${why}`, place(null, null, shown));
+	return {
+		named: readChainIdentity(item instanceof Sealed ? item : null),
+		batches: rest()
 	};
-	for (const name of await directory.list()) {
-		const inside = name === "blobs" ? await directory.list(BLOBS) : null;
-		if (inside !== null) {
-			for (const blob of inside) if (!blobs.has(blob)) warn(`${BLOBS}/${blob}`, "no record refers to it");
-		} else if (!listed.has(name)) warn(name, "the index does not list it, and it was not verified");
+}
+/** The verdict on one chain of a bundle, by its file alone. */
+async function judgeChainFile(name, file, options) {
+	const retired = retirementsByTime(options.ring, options.ed25519);
+	const rules = plainRules(options.ring, options.ed25519, {
+		retired,
+		requirePq: options.requirePq ?? false,
+		crew: options.crew ?? null
+	});
+	const judge = new ChainJudge(rules, { source: name });
+	const seen = new JudgedChain();
+	const unknown = /* @__PURE__ */ new Map();
+	const shown = new Tally();
+	const meter = new ProgressMeter(options, file.size);
+	const { named, batches } = await peekChainIdentity(file, unknown);
+	read: for await (const items of prepareBatches(rules, batches, (found) => found.filter((item) => item instanceof Sealed))) {
+		const records = items.filter((item) => item instanceof Sealed);
+		for (const item of items) {
+			if (judge.stopsReading()) break read;
+			seen.take(item, judge);
+		}
+		meter.add(items.length, records.reduce((sum, record) => sum + record.canonical.length, 0));
+	}
+	const tally = judge.finish();
+	tally.chains = Number(seen.facts.count > 0);
+	tally.countDone("index");
+	const ownName = named?.has("name") ? pythonText(named.get("name")) : "";
+	if (seen.ownClaim !== null) {
+		seen.checkClaim(seen.ownClaim, {
+			name: "its summary",
+			isAvers: named !== null
+		}, judge, null, ownName, shown);
+		checkName(seen.ownClaim, named, tally, name);
+	}
+	warnOfMembers(unknown, shown, null, name);
+	tally.merge(shown);
+	tally.skip("meta", "only one chain was verified: it may have been cut at its end", { matters: false });
+	skipExaminers(domainOf(ownName), "only one chain was verified", tally);
+	if (seen.refersToBlobs) tally.skip("blobs", "only one chain was verified", { matters: false });
+	return conclude(`chain in ${name}`, tally, "signature", [...CHECKS, "index"]);
+}
+/** Hold what a chain's file says it is called to what the chain's first record says. */
+function checkName(claim, named, tally, source) {
+	if (named === null) {
+		tally.skip("identity", "made by other software, which does not name its chain", { matters: false });
+		return;
+	}
+	if (!claim.id) {
+		tally.skip("identity", "the file does not say which chain it is", { matters: false });
+		return;
+	}
+	tally.countDone("identity");
+	const madeAs = claim.origin || claim.id;
+	if (named.get("name") !== madeAs) tally.fail("identity", "CHAIN_IDENTITY", `the file calls it '${madeAs}', its first record another name`, place(null, 0, source));
+	else if (madeAs !== claim.id) tally.skip("identity", `that '${madeAs}' was imported as '${claim.id}' rests on the file's summary alone`, { matters: true });
+}
+// src/verify/joins.ts
+/**
+* The keys that joined a trace of the protocol. The twin of `aver.protocol.judgement.joined_keys`, whose text has the rules.
+*
+* A join that the operator sealed stands for the record of a key in the `keys` chain. The page judges nothing else of a
+* trace: `aver verify` does.
+*/
+var PURPOSE = "protocol-join";
+var OPENING = "protocol.session_initialized";
+var JOINING = "protocol.participant_joined";
+var OPERATOR = "operator";
+/** The text of each key of a join, but for its version, its keys and its time. */
+var FIELDS = {
+	ledger: /^[!-~]{1,200}$/,
+	tenant: /^[!-~]{1,200}$/,
+	chain: /^[!-~]{1,200}$/,
+	task_sha256: /^[0-9a-f]{64}$/,
+	profile: /^(?:strict|default|lenient)$/,
+	role: /^(?:planner|executor|critic|auditor|operator)$/,
+	agent: /^(?:operator|agent:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})$/
+};
+/** Note in the tally which of the unrecorded signers the traces vouch for. Other traces are not read. */
+async function noteJoins(examination, tally) {
+	for (const { name, origin } of selectChains(examination, "protocol")) {
+		if (![...tally.unrecorded.keys()].some((signer) => signer.endsWith(` ${name}`))) continue;
+		const joined = new JoinedKeys(examination, origin);
+		for await (const record of examination.reader.read(origin)) joined.take(record);
+		for (const key of joined.keys) tally.vouched.add(unrecordedKey(key, name));
 	}
 }
+var JoinedKeys = class {
+	keys = /* @__PURE__ */ new Set();
+	operator = null;
+	examination;
+	place;
+	constructor(examination, chain) {
+		this.examination = examination;
+		this.place = [
+			examination.ledger,
+			examination.tenant,
+			chain
+		];
+	}
+	/** Note the joins in the next record, whose content and signature hold. */
+	take(record) {
+		const { rules } = this.examination;
+		const kind = readKind(record.content);
+		if (kind !== OPENING && kind !== JOINING) return;
+		const given = at(record.content, "authority", "chain");
+		const statements = (Array.isArray(given) ? given : []).flatMap((one) => read(() => [readStatement(one)]) ?? []);
+		const joins = statements.flatMap((one) => read(() => [this.readJoin(one)]) ?? []);
+		const sealer = rules.ring.lookup(record.signed_by).find((key) => key.fingerprint === record.signed_by);
+		if (sealer === void 0) return;
+		const sequence = record.content.get("sequence");
+		if (kind === OPENING && sequence instanceof JsonNumber && sequence.text === "0") {
+			if (roleOf(rules, sealer)?.mayAttest ?? true) this.operator = sealer;
+		} else if (kind === JOINING && joins.some(({ role, key }) => role === OPERATOR && key.equals(sealer))) {
+			if (this.operator !== null && this.leads(statements, this.operator, sealer)) this.operator = sealer;
+		}
+		if (this.operator === null || !sealer.equals(this.operator)) return;
+		for (const { role, key } of joins) if (role !== OPERATOR) this.keys.add(key.ed25519);
+	}
+	/** Whether rotation statements lead from one key to another. */
+	leads(statements, from, to) {
+		for (const statement of statements.filter(({ purpose }) => purpose === "rotation")) {
+			const rotation = readRotation(statement, this.examination.rules.ed25519);
+			if (rotation === null || !rotation.old.equals(from)) return false;
+			from = rotation.new;
+		}
+		return from.equals(to);
+	}
+	/** A join of this trace that its own key alone signed. Raises `BadInput`. */
+	readJoin(statement) {
+		if (statement.purpose !== PURPOSE) throw new BadInput("it is no join");
+		const content = checkObject(statement.content, PURPOSE, [
+			...Object.keys(FIELDS),
+			"v",
+			"public_key",
+			"public_key_pq",
+			"at"
+		]);
+		checkVersion(content.get("v"), PURPOSE);
+		for (const [name, pattern] of Object.entries(FIELDS)) textField(content.get(name), name, pattern);
+		timeField(content.get("at"), "at");
+		const key = new PublicKey(content.get("public_key"), content.get("public_key_pq"));
+		const results = checkStatement(statement, new Ring([key]), this.examination.rules.ed25519);
+		if (results.length !== 1 || results[0]?.outcome !== "valid") throw new BadInput("it is not signed by its key alone");
+		if ([
+			"ledger",
+			"tenant",
+			"chain"
+		].some((name, at) => content.get(name) !== this.place[at])) throw new BadInput("it is for another trace");
+		return {
+			role: content.get("role"),
+			key
+		};
+	}
+};
+/** What a reader gives; null where it raises `BadInput`. */
+function read(reader) {
+	try {
+		return reader();
+	} catch (error) {
+		if (error instanceof BadInput) return null;
+		throw error;
+	}
+}
+// src/verify/bundle/blobs.ts
+/** The blobs of a bundle: every one that a record refers to must have the bytes of its digest. */
+var BLOBS_KEPT = 1e5;
+/** Bytes of a blob that is read into memory. */
+var BLOB_READ_MAX = 67108864;
+/** Stand for the size of a blob whose bytes, or whose size, are not those of its reference. */
+var OTHER_BYTES = -1;
+var OTHER_SIZE = -2;
+/** The bytes of a blob in a bundle; `BadInput` if they are not those of its digest. */
+async function readBundleBlob(directory, digest) {
+	const file = await directory.open(BLOBS, digest);
+	if (file.size > BLOB_READ_MAX) throw new NotFound(`the blob ${digest} is larger than ${BLOB_READ_MAX} bytes, and was not read`);
+	const data = await file.read(0, file.size);
+	if (sha256Hex(data) !== digest) throw new BadInput(`the blob stored as ${digest} has other bytes`);
+	return data;
+}
+/** The blobs that records of a bundle refer to. */
+var BundleBlobs = class {
+	/** The size of each, and null for one that is not here. */
+	sizes = /* @__PURE__ */ new Map();
+	directory;
+	areLeftOut;
+	meter;
+	constructor(directory, areLeftOut, meter) {
+		this.directory = directory;
+		this.areLeftOut = areLeftOut;
+		this.meter = meter;
+	}
+	/** The digests of the blobs that are here. */
+	get present() {
+		return [...this.sizes].flatMap(([digest, size]) => size === null ? [] : [digest]);
+	}
+	/** Check the blobs that one record refers to. */
+	async check(content, chain, sequence, tally) {
+		for (const { digest, size } of blobReferences(content)) {
+			if (this.areLeftOut) {
+				tally.skip("blobs", "the bundle was made without its blobs", { matters: true });
+				return;
+			}
+			tally.countDone("blobs");
+			let actual = this.sizes.get(digest);
+			if (actual === void 0 || actual === OTHER_SIZE) actual = await this.measure(digest, size);
+			if (this.sizes.size < BLOBS_KEPT) this.sizes.set(digest, actual);
+			if (actual === null) tally.fail("blobs", "ARTIFACT_MISSING", `the blob ${digest} is not here`, place(chain, sequence));
+			else if (String(actual) !== size) tally.fail("blobs", "ARTIFACT_HASH_MISMATCH", `the blob stored as ${digest} has other bytes`, place(chain, sequence));
+		}
+	}
+	/** How many bytes a blob has; `OTHER_SIZE`, `OTHER_BYTES`, or null if there is none. */
+	async measure(digest, expected) {
+		try {
+			const file = await this.directory.open(BLOBS, digest);
+			if (String(file.size) !== expected) return OTHER_SIZE;
+			const hash = startSha256();
+			for await (const chunk of readChunks(file)) {
+				hash.update(chunk);
+				this.meter.add(0, chunk.length);
+			}
+			return hash.hex() === digest ? file.size : OTHER_BYTES;
+		} catch (error) {
+			if (error instanceof BadInput) return null;
+			throw error;
+		}
+	}
+	/** Compare the number of blobs with the one in the index. Returns whether all were counted. */
+	checkCount(claimed, tally) {
+		if (this.sizes.size >= BLOBS_KEPT) {
+			tally.skip("index", `more than ${BLOBS_KEPT} blobs were not counted`, { matters: true });
+			return false;
+		}
+		const here = this.present.length;
+		if (claimed !== null && claimed !== here) {
+			const words = `the index counts ${claimed} blobs; records refer to ${here} that are here`;
+			tally.fail("index", "INDEX_MISMATCH", words, place(null, null, INDEX));
+		}
+		return true;
+	}
+};
+// src/verify/bundle/head.ts
+/** The signed heads of a bundle, `head.json`. The twin of `aver.ledger.bundle.head_file` and of `ledger.checkpoint`. */
+var CHECK$2 = "head";
+/** Most keys of a bundle's `keys` chain that are noted. */
+var RECORDED_MAX = 1e4;
+var WHERE = place(null, null, HEAD$1);
+/** Note the key that came into use by a record of a `keys` chain, by fingerprint. The first record counts. */
+function noteRecordedKey(record, found) {
+	if (!["key.create", "key.rotate"].includes(record.kind)) return;
+	const [key, pq, fingerprint] = [
+		"public_key",
+		"public_key_pq",
+		"fingerprint"
+	].map((name) => at(record.content, "outcome", "result", name));
+	if (typeof key !== "string" || typeof pq !== "string" || typeof fingerprint !== "string") return;
+	if (found.size < RECORDED_MAX && !found.has(fingerprint)) found.set(fingerprint, {
+		publicKey: key,
+		publicKeyPq: pq
+	});
+}
+/** Read a statement as a checkpoint. Raises `BadInput`. */
+function readCheckpoint(statement, where) {
+	const { content } = statement;
+	if (statement.purpose !== "checkpoint" || !equalJson(content.get("v"), new JsonNumber("1"))) throw new BadInput(`${where} is a statement, but not a checkpoint`);
+	const [heads, when, since = null] = [
+		"heads",
+		"at",
+		"since"
+	].map((name) => content.get(name));
+	if (!isObject(heads) || typeof when !== "string" || !(since === null || typeof since === "string")) throw new BadInput(`${where} does not list heads and its time`);
+	const [ledger, tenant] = ["ledger", "tenant"].map((name) => content.get(name));
+	if (typeof ledger !== "string" || typeof tenant !== "string") throw new BadInput(`${where} does not name a ledger and a tenant`);
+	return {
+		statement,
+		at: when,
+		ledger,
+		tenant,
+		heads: [...heads].map(([chain, head]) => {
+			if (!isObject(head) || head.size !== 2 || !head.has("count") || !head.has("hash")) throw new BadInput(`${where}: its head of ${show(chain)} is not valid`);
+			return readHead(new Map([
+				["ledger", ledger],
+				["tenant", tenant],
+				["chain", chain],
+				...head
+			]));
+		}),
+		isPart: content.has("part") && content.get("part") !== false
+	};
+}
+/** Read the `head.json` of a bundle; null if there is none. Raises `BadInput` if it is not of its form. */
+async function readBundleHead(directory) {
+	let raw;
+	try {
+		raw = await readStart(await directory.open(HEAD$1), ELEMENT_MAX + 1);
+	} catch (error) {
+		if (error instanceof NotFound) return null;
+		throw error;
+	}
+	const statement = readStatement(readJson(raw), HEAD$1);
+	const found = readCheckpoint(statement, HEAD$1);
+	const keys = [
+		"v",
+		"ledger",
+		"tenant",
+		"part",
+		"heads",
+		"at"
+	];
+	const { content } = statement;
+	if (content.size !== keys.length || !keys.every((key) => content.has(key)) || typeof content.get("part") !== "boolean") throw new BadInput(`${HEAD$1} does not state exactly ${keys.join(", ")}`);
+	return found;
+}
+/** Compare the chains of a bundle, by their ids, with its `head.json`. */
+function checkBundleHead(head, heads, tally, of, rules, history) {
+	tally.countDone(CHECK$2);
+	if (head.ledger !== of.ledger || head.tenant !== of.tenant) {
+		tally.fail(CHECK$2, "CHAIN_IDENTITY", `${HEAD$1} is of ledger ${show(head.ledger)}; this is another`, WHERE);
+		return;
+	}
+	if (!checkSignatures(head, rules, tally, history, {
+		check: CHECK$2,
+		name: "head.json"
+	})) return;
+	for (const { key } of checkStatement(head.statement, rules.ring, rules.ed25519)) {
+		if (key === null) continue;
+		if (!history.roles.has(key.ed25519)) {
+			const words = `${HEAD$1} was signed by ${key.fingerprint}, which the keys chain of the bundle does not record`;
+			tally.warn(CHECK$2, "UNKNOWN_SIGNER", words, WHERE);
+		}
+		const limits = history.retired.get(key.ed25519)?.limits ?? null;
+		if (limits !== null && head.heads.some((stated) => stated.count > (limits.get(stated.chain) ?? 0))) {
+			const words = `${HEAD$1} was signed by ${key.fingerprint}, and has records from after that key was retired`;
+			tally.fail(CHECK$2, "KEY_RETIRED", words, WHERE);
+		}
+	}
+	const listed = new Map(head.heads.map((one) => [one.chain, one]));
+	for (const [chain, stated] of listed) {
+		const actual = heads.get(chain) ?? null;
+		if (actual !== null && actual.count > stated.count) {
+			const words = `${HEAD$1} states ${stated.count} records of this chain; ${actual.count} are here`;
+			tally.fail(CHECK$2, "HEAD_MISMATCH", words, place(chain, stated.count), {
+				stated: { ...stated },
+				actual: { ...actual }
+			});
+		} else checkHead(stated, actual, actual?.hash ?? null, tally, CHECK$2, HEAD$1);
+	}
+	for (const chain of heads.keys()) if (!listed.has(chain)) tally.fail(CHECK$2, "HEAD_MISMATCH", `${HEAD$1} does not list this chain: it was added after the export`, place(chain));
+	const which = head.isPart ? "a part of the ledger" : "the whole ledger";
+	tally.notes.set(CHECK$2, `${listed.size} chains, ${which}, as signed at ${head.at}`);
+}
+/** Check every signature of a statement that only the ledger may make. Returns false if its heads must not be used. */
+function checkSignatures({ statement, at: madeAt }, given, tally, history, { check, name }) {
+	const where = place(null, null, name);
+	const results = checkStatement(statement, given.ring, given.ed25519);
+	const fail = (code, words) => {
+		tally.fail(check, code, words, where);
+		return false;
+	};
+	if (!results.length) return fail("SIG_MISSING", `${name} is not signed`);
+	const rules = rulesOf(history, given);
+	for (const { by, key, outcome } of results) {
+		if (outcome === "invalid" || outcome === "unknown" && given.ring.isClosed) return fail("SIG_INVALID", `the signature of ${name} was not made by ${by}`);
+		if (key === null) {
+			const words = `${name} was signed by ${by}, whose key is not known here`;
+			tally.add({
+				check,
+				status: "not_checked",
+				code: "UNKNOWN_SIGNER",
+				words,
+				place: where
+			});
+			continue;
+		}
+		const role = roleOf(rules, key);
+		if (role !== null && !role.mayAttest) return fail("KEY_MISMATCH", `${name} was signed by ${by}, a key of ${role}; only the ledger's key may`);
+		const retiredAt = rules.retired.get(key.ed25519)?.retiredAt ?? null;
+		if (retiredAt !== null && madeAt > retiredAt) return fail("KEY_RETIRED", `${name} says it was made at ${madeAt}; ${by}, who signed it, was retired at ${retiredAt}`);
+	}
+	return true;
+}
+// src/verify/bundle/meta.ts
+/** What the meta chain of a bundle remembers of its chains, compared with the chains that are here. */
+var HEADS_MAX = 1e6;
+/** The heads that entries of the meta chain record, by the names that the chains had there. */
+var MetaMemory = class {
+	heads = /* @__PURE__ */ new Map();
+	imports;
+	elsewhere = /* @__PURE__ */ new Set();
+	made = /* @__PURE__ */ new Set();
+	compared = /* @__PURE__ */ new Set();
+	doubtfulDrops = 0;
+	grown = 0;
+	outside = 0;
+	constructor(imports) {
+		this.imports = imports;
+	}
+	/** Take up an entry of the meta chain. */
+	take(record, content, owner, rules) {
+		if (this.heads.size >= HEADS_MAX) return;
+		this.noteClaim(content);
+		collectHeads(content, this.heads, owner.ledger ?? "", owner.tenant ?? "");
+		const external = findExternalChain(content);
+		if (external !== null && this.heads.has(external)) this.elsewhere.add(external);
+		this.noteImport(record, content, rules);
+	}
+	/**
+	* Compare a chain with the head that was remembered under this name before the chain was read. `atHead` is the hash at
+	* that head's place. The meta chain knows a chain by the name that it had there; findings have its id in this bundle.
+	*/
+	compare(name, remembered, actual, atHead, tally) {
+		if (remembered === void 0) {
+			this.outside += Number(!RESERVED_CHAINS.has(actual.chain));
+			return;
+		}
+		this.compared.add(name);
+		this.grown += Number(checkHead({
+			...remembered,
+			chain: actual.chain
+		}, actual, atHead, tally, "meta", "the meta chain"));
+	}
+	/** Note a chain that an entry calls imported, and that was recorded before: it was made there, and stays so. */
+	noteClaim(content) {
+		if (readKind(content) !== "chain.import") return;
+		const claimed = /* @__PURE__ */ new Map();
+		collectHeads(content, claimed, "", "");
+		for (const name of claimed.keys()) if (this.heads.has(name)) this.made.add(name);
+	}
+	/** Take up an entry of the meta chain about an import or a drop. An entry that does not hold drops nothing. */
+	noteImport(record, content, rules) {
+		const kind = readKind(content);
+		if (kind === "chain.import") this.imports.add(record);
+		else if (kind === "chain.drop") {
+			const judge = new ChainJudge(rules, {
+				chain: META_CHAIN,
+				start: null
+			});
+			judge.judge(record);
+			if (judge.tally.hasFailed()) return;
+			const dropped = this.imports.add(record);
+			forgetDropped(this.heads, [...dropped].filter(([name]) => !this.made.has(name)));
+			if (judge.tally.findings.length || judge.signer === null) this.doubtfulDrops += dropped.size;
+		}
+	}
+	/** Report the chains that the meta chain knows and the index does not list. */
+	checkMissing(isPart, tally) {
+		if (!this.heads.size) {
+			tally.skip("meta", "the meta chain records no chain", { matters: false });
+			return;
+		}
+		if (this.doubtfulDrops) {
+			const words = `that ${this.doubtfulDrops} imported chains were dropped says an entry by an unknown signer`;
+			tally.skip("meta", words, { matters: true });
+		}
+		const missing = [...this.heads].filter(([name]) => !this.compared.has(name));
+		if (isPart && missing.length) tally.skip("meta", `${missing.length} chains that the meta chain knows are not in this part`, { matters: true });
+		let elsewhere = 0;
+		for (const [name, head] of isPart ? [] : missing) if (this.elsewhere.has(name)) elsewhere++;
+		else checkHead(head, null, null, tally, "meta", "the meta chain");
+		if (elsewhere) tally.skip("meta", `${elsewhere} chains were kept in databases of their own and are not here`, { matters: true });
+		if (this.heads.size >= HEADS_MAX) tally.skip("meta", `the meta chain records more than ${HEADS_MAX} chains`, { matters: true });
+		const compared = `${this.compared.size} chains match their recorded heads`;
+		tally.notes.set("meta", `${compared} (${this.grown} grown since, ${this.outside} not recorded)`);
+	}
+};
+// src/verify/bundle/reader.ts
+/** Decisions that can be found by their hashes. */
+var INDEXED_MAX = 2e5;
+/** Reads the chains of a bundle that were judged. */
+var BundleReader = class {
+	directory;
+	heads;
+	files;
+	decisions = null;
+	constructor(directory, heads, index) {
+		this.directory = directory;
+		this.heads = heads;
+		this.files = new Map(index.chains.map((claim) => [claim.id, fileOf(claim)]));
+	}
+	async *read(chain) {
+		const name = this.files.get(chain);
+		if (name === void 0) throw new NotFound(`the chain ${chain} is not in the bundle`);
+		for await (const items of readChainFile(await this.directory.open(name))) for (const item of items) {
+			if (!(item instanceof Sealed)) continue;
+			item.chain = chain;
+			yield item;
+		}
+	}
+	async get(hash) {
+		if (this.decisions === null) {
+			this.decisions = /* @__PURE__ */ new Map();
+			for (const chain of this.files.keys()) {
+				if (!chain.split(".").includes("gate")) continue;
+				for await (const record of this.read(chain)) {
+					if (this.decisions.size >= INDEXED_MAX) break;
+					this.decisions.set(record.hash, record);
+				}
+			}
+		}
+		return this.decisions.get(hash) ?? null;
+	}
+	blob(digest) {
+		return readBundleBlob(this.directory, digest);
+	}
+	head(chain) {
+		return this.heads.get(chain) ?? null;
+	}
+};
 // src/verify/run/inflate.ts
 /**
 * Unpack gzip in plain TypeScript: exactly one member, and nothing after it.
@@ -9637,7 +9777,7 @@ async function isTwin(directory, number, name) {
 }
 // src/verify/bundle/judge.ts
 /**
-* Verifying a bundle, or the file of one chain. The twin of `aver.ledger.bundle.verify`, in the same order:
+* Verifying a bundle. The twin of `aver.ledger.bundle.verify`, in the same order:
 *
 * 1. The index is read. Its claims prove nothing; a wrong claim fails (check `index`).
 * 2. The meta chain is judged. It records how long each chain was.
@@ -9649,91 +9789,8 @@ async function isTwin(directory, number, name) {
 *
 * Files are streamed; memory grows with the number of chains and blobs, not with their size.
 */
-var HEADS_MAX = 1e6;
 var SIGNERS_KEPT = 1e3;
 var SHORT_CHAINS_MAX = 1e3;
-var BLOBS_KEPT = 1e5;
-/** Bytes of a blob that is read into memory. */
-var BLOB_READ_MAX = 67108864;
-/** Decisions that can be found by their hashes. */
-var INDEXED_MAX = 2e5;
-/** Stand for the size of a blob whose bytes, or whose size, are not those of its reference. */
-var OTHER_BYTES = -1;
-var OTHER_SIZE = -2;
-var UNREADABLE_CODES = /* @__PURE__ */ new Set(["SCHEMA_INVALID", "DUPLICATE_KEY"]);
-/** The content of a chain's file. The hash at the place `wanted` is compared with the meta chain's head. */
-var JudgedChain = class {
-	facts = new ChainFacts();
-	wanted;
-	atWanted = null;
-	ownClaim = null;
-	refersToBlobs = false;
-	constructor(wanted = -1) {
-		this.wanted = wanted;
-	}
-	/** Judge what a chain's file gives next. Returns the content of a record that could be read. */
-	take(item, judge) {
-		if (item instanceof Sealed) {
-			if (this.facts.count === this.wanted) this.atWanted = item.hash;
-			this.refersToBlobs ||= item.canonical.includes(BLOB_REFERENCE);
-			const content = judge.judge(item);
-			this.facts.addRecord(item, content);
-			return content;
-		}
-		if (item instanceof BadInput) {
-			judge.unreadable(item);
-			this.facts.addUnreadable();
-		} else this.ownClaim = item.claim;
-		return null;
-	}
-	/** Compare the chain with the claims of the index or of its own summary. Wrong claims about what is shown go into `shown`. */
-	checkClaim(claim, source, judge, chain, name, shown) {
-		const codes = new Set([...judge.tally.counts.values()].map((counted) => counted.code));
-		const hashesOk = judge.tally.done.has("content") && ![...UNREADABLE_CODES].some((code) => codes.has(code)) ? !codes.has("HASH_MISMATCH") : null;
-		checkChainClaim(claim, this.facts, source, judge.tally, chain);
-		checkShownClaims(claim, this.facts, source, shown, place(chain), hashesOk, claim.id || name);
-	}
-};
-function sourceKey({ digits, ledger, tenant }) {
-	return JSON.stringify([
-		digits,
-		ledger,
-		tenant
-	]);
-}
-/** The source of an imported chain: the digits in its name here, and the ledger and tenant in its first record. */
-function identifySource(stored, named) {
-	const name = (key) => named?.has(key) ? pythonText(named.get(key)) : "";
-	return {
-		digits: readDigits(stored) ?? "imported",
-		ledger: name("ledger"),
-		tenant: name("tenant")
-	};
-}
-function pythonText(value) {
-	if (typeof value === "string") return value;
-	if (value instanceof JsonNumber) return value.text;
-	return value === null ? "None" : JSON.stringify(value);
-}
-/** Judge the first items of a chain's file to learn what its first record says that the chain is. */
-async function peekChainIdentity(source, unknown = null) {
-	const batches = readChainFile(source, unknown);
-	let first = null;
-	while (first === null || first.length === 0) {
-		const step = await batches.next();
-		if (step.done) break;
-		first = step.value;
-	}
-	const item = first?.[0];
-	const rest = async function* () {
-		if (first !== null) yield first;
-		yield* batches;
-	};
-	return {
-		named: readChainIdentity(item instanceof Sealed ? item : null),
-		batches: rest()
-	};
-}
 /** A bundle under verification. */
 var BundleJudge = class {
 	directory;
@@ -9744,24 +9801,17 @@ var BundleJudge = class {
 	shown = new Tally();
 	heads = /* @__PURE__ */ new Map();
 	signers = /* @__PURE__ */ new Set();
-	remembered = /* @__PURE__ */ new Map();
-	elsewhere = /* @__PURE__ */ new Set();
-	made = /* @__PURE__ */ new Set();
-	compared = /* @__PURE__ */ new Set();
-	blobs = /* @__PURE__ */ new Map();
+	blobs;
 	origins = /* @__PURE__ */ new Map();
 	histories = /* @__PURE__ */ new Map();
 	recorded = /* @__PURE__ */ new Map();
-	history;
+	meta;
 	keyHistory;
 	rules;
 	owner = {
 		ledger: null,
 		tenant: null
 	};
-	doubtfulDrops = 0;
-	grown = 0;
-	outside = 0;
 	byIndexAlone = 0;
 	absent = 0;
 	failed = 0;
@@ -9781,7 +9831,8 @@ var BundleJudge = class {
 			requirePq,
 			crew: options.crew ?? null
 		});
-		this.history = new ImportHistory(options.ring, /* @__PURE__ */ new Map());
+		this.meta = new MetaMemory(new ImportHistory(options.ring, /* @__PURE__ */ new Map()));
+		this.blobs = new BundleBlobs(directory, index.areBlobsLeftOut, meter);
 	}
 	/** Read what has to be known before the first chain is judged: the owner, and the history of keys. */
 	async prepare() {
@@ -9816,7 +9867,7 @@ var BundleJudge = class {
 				if (!(error instanceof BadInput)) throw error;
 			}
 		}
-		this.history = new ImportHistory(this.options.ring, replaced);
+		this.meta = new MetaMemory(new ImportHistory(this.options.ring, replaced));
 		if (this.owner.ledger !== null) {
 			const own = {
 				digits: OLD_IMPORT,
@@ -9861,7 +9912,7 @@ var BundleJudge = class {
 			"TRUNCATED"
 		]];
 		for (const [what, counted, here, code] of counts) if (counted !== null && counted !== here) tally.fail("index", counted > here ? code : "ROLLBACK", `the index counts ${counted} ${what}; ${here} are here`, where);
-		this.checkMissing();
+		if (index.meta !== null) this.meta.checkMissing(index.isPart, tally);
 		const head = await this.checkHead();
 		if (index.meta === null) {
 			const instead = head === null ? ": chains may have been cut or left out" : `; ${HEAD$1} states which chains there are`;
@@ -9921,7 +9972,7 @@ var BundleJudge = class {
 			const peeked = await peekChainIdentity(file, unknown);
 			named = peeked.named;
 			name = named === null && this.owner.ledger === null ? claimedName(claim) : claim.id;
-			remembered = this.remembered.get(name);
+			remembered = this.meta.heads.get(name);
 			seen = new JudgedChain(remembered === void 0 ? -1 : remembered.count - 1);
 			judge = this.buildJudge(claim, named);
 			await this.takeAll(peeked.batches, seen, judge, chain, file.size);
@@ -9964,15 +10015,7 @@ var BundleJudge = class {
 		this.heads.set(chain, actual);
 		this.noteOrigin(chain, name, named, claim);
 		if (seen.ownClaim !== null && seen.ownClaim.id !== "" && seen.ownClaim.id !== chain) tally.fail("index", "CHAIN_IDENTITY", `the file says that it is '${seen.ownClaim.id}'`, place(chain));
-		if (remembered === void 0) {
-			this.outside += Number(!RESERVED_CHAINS.has(chain));
-			return;
-		}
-		this.compared.add(name);
-		this.grown += Number(checkHead({
-			...remembered,
-			chain
-		}, actual, seen.atWanted, tally, "meta", "the meta chain"));
+		this.meta.compare(name, remembered, actual, seen.atWanted, tally);
 	}
 	async takeAll(batches, seen, judge, chain, size) {
 		let judged = 0;
@@ -9984,7 +10027,8 @@ var BundleJudge = class {
 				if (item instanceof Sealed) this.options.witness?.(chain, seen.facts.count - 1, item.hash);
 				if (content !== null && item instanceof Sealed) {
 					bytes += item.canonical.length;
-					await this.noteRecord(item, content, chain, seen.facts.count - 1, judge.tally);
+					this.noteRecord(item, content, chain);
+					if (item.canonical.includes("\"blob\":{")) await this.blobs.check(content, chain, seen.facts.count - 1, judge.tally);
 				}
 			}
 			judged += bytes;
@@ -10004,40 +10048,10 @@ var BundleJudge = class {
 			tenant: clean(claimed("tenant", this.owner.tenant))
 		});
 	}
-	/** Note the signer of a record and the heads in the meta chain's records, and check the record's blobs. */
-	async noteRecord(record, content, chain, sequence, tally) {
+	/** Note the signer of a record, and the heads in the meta chain's records. */
+	noteRecord(record, content, chain) {
 		if (this.signers.size < SIGNERS_KEPT) this.signers.add(record.signed_by);
-		if (chain === "meta" && this.remembered.size < HEADS_MAX) {
-			this.noteClaim(content);
-			collectHeads(content, this.remembered, this.owner.ledger ?? "", this.owner.tenant ?? "");
-			const external = findExternalChain(content);
-			if (external !== null && this.remembered.has(external)) this.elsewhere.add(external);
-			this.noteImport(record, content);
-		}
-		if (record.canonical.includes("\"blob\":{")) await this.checkBlobs(content, chain, sequence, tally);
-	}
-	/** Note a chain that an entry calls imported, and that was recorded before: it was made there, and stays so. */
-	noteClaim(content) {
-		if (readKind(content) !== "chain.import") return;
-		const claimed = /* @__PURE__ */ new Map();
-		collectHeads(content, claimed, "", "");
-		for (const name of claimed.keys()) if (this.remembered.has(name)) this.made.add(name);
-	}
-	/** Take up an entry of the meta chain about an import or a drop. An entry that does not hold drops nothing. */
-	noteImport(record, content) {
-		const kind = readKind(content);
-		if (kind === "chain.import") this.history.add(record);
-		else if (kind === "chain.drop") {
-			const judge = new ChainJudge(this.rules, {
-				chain: META_CHAIN,
-				start: null
-			});
-			judge.judge(record);
-			if (judge.tally.hasFailed()) return;
-			const dropped = this.history.add(record);
-			forgetDropped(this.remembered, [...dropped].filter(([name]) => !this.made.has(name)));
-			if (judge.tally.findings.length || judge.signer === null) this.doubtfulDrops += dropped.size;
-		}
+		if (chain === "meta") this.meta.take(record, content, this.owner, this.rules);
 	}
 	/**
 	* The judge of a chain whose first record says this about it.
@@ -10058,7 +10072,7 @@ var BundleJudge = class {
 				needsBlock: ledger !== null
 			});
 		}
-		if (this.history.imported.get(claim.id)?.origin !== claim.origin) this.byIndexAlone++;
+		if (this.meta.imports.imported.get(claim.id)?.origin !== claim.origin) this.byIndexAlone++;
 		return new ChainJudge(this.rulesForImported(claim.id, claim.origin, named), {
 			chain: claim.id,
 			identity: { name: claim.origin }
@@ -10090,28 +10104,6 @@ var BundleJudge = class {
 			began: history.began
 		};
 	}
-	/** Report the chains that the meta chain knows and the index does not list. */
-	checkMissing() {
-		const { tally, index } = this;
-		if (index.meta === null) return;
-		if (!this.remembered.size) {
-			tally.skip("meta", "the meta chain records no chain", { matters: false });
-			return;
-		}
-		if (this.doubtfulDrops) {
-			const words = `that ${this.doubtfulDrops} imported chains were dropped says an entry by an unknown signer`;
-			tally.skip("meta", words, { matters: true });
-		}
-		const missing = [...this.remembered].filter(([name]) => !this.compared.has(name));
-		if (index.isPart && missing.length) tally.skip("meta", `${missing.length} chains that the meta chain knows are not in this part`, { matters: true });
-		let elsewhere = 0;
-		for (const [name, head] of index.isPart ? [] : missing) if (this.elsewhere.has(name)) elsewhere++;
-		else checkHead(head, null, null, tally, "meta", "the meta chain");
-		if (elsewhere) tally.skip("meta", `${elsewhere} chains were kept in databases of their own and are not here`, { matters: true });
-		if (this.remembered.size >= HEADS_MAX) tally.skip("meta", `the meta chain records more than ${HEADS_MAX} chains`, { matters: true });
-		const compared = `${this.compared.size} chains match their recorded heads`;
-		tally.notes.set("meta", `${compared} (${this.grown} grown since, ${this.outside} not recorded)`);
-	}
 	/** Compare the chains with the signed heads, and return these; null if there are none. */
 	async checkHead() {
 		const { tally, owner } = this;
@@ -10135,49 +10127,10 @@ var BundleJudge = class {
 	async checkIndex(head) {
 		const { tally, index } = this;
 		if (this.owner.ledger !== null) checkKeyClaims(index, head, this.signers, this.options.ring, this.recorded, tally);
-		if (this.blobs.size >= BLOBS_KEPT) {
-			tally.skip("index", `more than ${BLOBS_KEPT} blobs were not counted`, { matters: true });
-			return;
-		}
-		const here = [...this.blobs.values()].filter((size) => size !== null).length;
-		if (index.blobs !== null && index.blobs !== here) {
-			const words = `the index counts ${index.blobs} blobs; records refer to ${here} that are here`;
-			tally.fail("index", "INDEX_MISMATCH", words, place(null, null, INDEX));
-		}
+		if (!this.blobs.checkCount(index.blobs, tally)) return;
 		const hasPage = await isSite(this.directory);
-		await checkUnlistedFiles(this.directory, index, this.blobs, hasPage ? SITE_NAMES : /* @__PURE__ */ new Set(), tally);
-		const present = [...this.blobs].flatMap(([digest, size]) => size === null ? [] : [digest]);
-		if (hasPage) await checkSite(this.directory, index, present, tally);
-	}
-	async checkBlobs(content, chain, sequence, tally) {
-		for (const { digest, size } of blobReferences(content)) {
-			if (this.index.areBlobsLeftOut) {
-				tally.skip("blobs", "the bundle was made without its blobs", { matters: true });
-				return;
-			}
-			tally.countDone("blobs");
-			let actual = this.blobs.get(digest);
-			if (actual === void 0 || actual === OTHER_SIZE) actual = await this.measureBlob(digest, size);
-			if (this.blobs.size < BLOBS_KEPT) this.blobs.set(digest, actual);
-			if (actual === null) tally.fail("blobs", "ARTIFACT_MISSING", `the blob ${digest} is not here`, place(chain, sequence));
-			else if (String(actual) !== size) tally.fail("blobs", "ARTIFACT_HASH_MISMATCH", `the blob stored as ${digest} has other bytes`, place(chain, sequence));
-		}
-	}
-	/** How many bytes a blob has; `OTHER_SIZE`, `OTHER_BYTES`, or null if there is none. */
-	async measureBlob(digest, expected) {
-		try {
-			const file = await this.directory.open(BLOBS, digest);
-			if (String(file.size) !== expected) return OTHER_SIZE;
-			const hash = startSha256();
-			for await (const chunk of readChunks(file)) {
-				hash.update(chunk);
-				this.meter.add(0, chunk.length);
-			}
-			return hash.hex() === digest ? file.size : OTHER_BYTES;
-		} catch (error) {
-			if (error instanceof BadInput) return null;
-			throw error;
-		}
+		await checkUnlistedFiles(this.directory, index, this.blobs.sizes, hasPage ? SITE_NAMES : /* @__PURE__ */ new Set(), tally);
+		if (hasPage) await checkSite(this.directory, index, this.blobs.present, tally);
 	}
 	/** Run the examiners on the chains, one examination for each ledger that the chains name. */
 	async examine(examiners) {
@@ -10230,54 +10183,6 @@ var BundleJudge = class {
 		}
 	}
 };
-/** The bytes of a blob in a bundle; `BadInput` if they are not those of its digest. */
-async function readBundleBlob(directory, digest) {
-	const file = await directory.open(BLOBS, digest);
-	if (file.size > BLOB_READ_MAX) throw new NotFound(`the blob ${digest} is larger than ${BLOB_READ_MAX} bytes, and was not read`);
-	const data = await file.read(0, file.size);
-	if (sha256Hex(data) !== digest) throw new BadInput(`the blob stored as ${digest} has other bytes`);
-	return data;
-}
-/** Reads the chains of a bundle that were judged. */
-var BundleReader = class {
-	directory;
-	heads;
-	files;
-	decisions = null;
-	constructor(directory, heads, index) {
-		this.directory = directory;
-		this.heads = heads;
-		this.files = new Map(index.chains.map((claim) => [claim.id, fileOf(claim)]));
-	}
-	async *read(chain) {
-		const name = this.files.get(chain);
-		if (name === void 0) throw new NotFound(`the chain ${chain} is not in the bundle`);
-		for await (const items of readChainFile(await this.directory.open(name))) for (const item of items) {
-			if (!(item instanceof Sealed)) continue;
-			item.chain = chain;
-			yield item;
-		}
-	}
-	async get(hash) {
-		if (this.decisions === null) {
-			this.decisions = /* @__PURE__ */ new Map();
-			for (const chain of this.files.keys()) {
-				if (!chain.split(".").includes("gate")) continue;
-				for await (const record of this.read(chain)) {
-					if (this.decisions.size >= INDEXED_MAX) break;
-					this.decisions.set(record.hash, record);
-				}
-			}
-		}
-		return this.decisions.get(hash) ?? null;
-	}
-	blob(digest) {
-		return readBundleBlob(this.directory, digest);
-	}
-	head(chain) {
-		return this.heads.get(chain) ?? null;
-	}
-};
 async function judgeBundle(directory, options, examiners) {
 	const { tally } = await examineBundle(directory, options, examiners);
 	return conclude(`bundle ${directory.name}`, tally, "signature", [...CHECKS, "index"]);
@@ -10321,61 +10226,6 @@ async function measureBundle(directory, index) {
 		if (!(error instanceof BadInput)) throw error;
 	}
 	return total;
-}
-/** The verdict on one chain of a bundle, by its file alone. */
-async function judgeChainFile(name, file, options) {
-	const retired = retirementsByTime(options.ring, options.ed25519);
-	const rules = plainRules(options.ring, options.ed25519, {
-		retired,
-		requirePq: options.requirePq ?? false,
-		crew: options.crew ?? null
-	});
-	const judge = new ChainJudge(rules, { source: name });
-	const seen = new JudgedChain();
-	const unknown = /* @__PURE__ */ new Map();
-	const shown = new Tally();
-	const meter = new ProgressMeter(options, file.size);
-	const { named, batches } = await peekChainIdentity(file, unknown);
-	read: for await (const items of prepareBatches(rules, batches, (found) => found.filter((item) => item instanceof Sealed))) {
-		const records = items.filter((item) => item instanceof Sealed);
-		for (const item of items) {
-			if (judge.stopsReading()) break read;
-			seen.take(item, judge);
-		}
-		meter.add(items.length, records.reduce((sum, record) => sum + record.canonical.length, 0));
-	}
-	const tally = judge.finish();
-	tally.chains = Number(seen.facts.count > 0);
-	tally.countDone("index");
-	const ownName = named?.has("name") ? pythonText(named.get("name")) : "";
-	if (seen.ownClaim !== null) {
-		seen.checkClaim(seen.ownClaim, {
-			name: "its summary",
-			isAvers: named !== null
-		}, judge, null, ownName, shown);
-		checkName(seen.ownClaim, named, tally, name);
-	}
-	warnOfMembers(unknown, shown, null, name);
-	tally.merge(shown);
-	tally.skip("meta", "only one chain was verified: it may have been cut at its end", { matters: false });
-	skipExaminers(domainOf(ownName), "only one chain was verified", tally);
-	if (seen.refersToBlobs) tally.skip("blobs", "only one chain was verified", { matters: false });
-	return conclude(`chain in ${name}`, tally, "signature", [...CHECKS, "index"]);
-}
-/** Hold what a chain's file says it is called to what the chain's first record says. */
-function checkName(claim, named, tally, source) {
-	if (named === null) {
-		tally.skip("identity", "made by other software, which does not name its chain", { matters: false });
-		return;
-	}
-	if (!claim.id) {
-		tally.skip("identity", "the file does not say which chain it is", { matters: false });
-		return;
-	}
-	tally.countDone("identity");
-	const madeAs = claim.origin || claim.id;
-	if (named.get("name") !== madeAs) tally.fail("identity", "CHAIN_IDENTITY", `the file calls it '${madeAs}', its first record another name`, place(null, 0, source));
-	else if (madeAs !== claim.id) tally.skip("identity", `that '${madeAs}' was imported as '${claim.id}' rests on the file's summary alone`, { matters: true });
 }
 // src/verify/capsules.ts
 /** Capsules outside any ledger: one, an array, or one on each line. The twin of `aver.ledger.foreign.capsule_files`. */

@@ -1,8 +1,8 @@
 /** The roster: the people whose approvals count, from the chain `approvers.<tenant>`. The twin of `gate.approvals.roster`. */
 
-import { ed25519 } from "@noble/curves/ed25519.js";
 import { at } from "../block.ts";
 import type { Ed25519 } from "../ed25519.ts";
+import { Point } from "../edwards25519.ts";
 import { BadInput, type Json, type JsonObject, equalJson, isObject } from "../json.ts";
 import { EDDSA, Passkey } from "../passkey.ts";
 import { isP256Point, passkeyProblem } from "../passkey_signature.ts";
@@ -231,7 +231,7 @@ function readKey(data: Json): PublicKey {
 function isUsable(key: PublicKey | Passkey): boolean {
   if (key instanceof Passkey && key.alg !== EDDSA) return isP256Point(key.publicKey);
   try {
-    const point = ed25519.Point.fromHex(wholeKey(key), false);
+    const point = Point.fromHex(wholeKey(key), false);
     return point.isTorsionFree() && !point.isSmallOrder();
   } catch {
     return false;

@@ -1,5 +1,5 @@
 /**
- * Verifying a bundle, or the file of one chain. The twin of `aver.ledger.bundle.verify`, in the same order:
+ * Verifying a bundle. The twin of `aver.ledger.bundle.verify`, in the same order:
  *
  * 1. The index is read. Its claims prove nothing; a wrong claim fails (check `index`).
  * 2. The meta chain is judged. It records how long each chain was.
@@ -12,24 +12,14 @@
  * Files are streamed; memory grows with the number of chains and blobs, not with their size.
  */
 
-import { KEYS_CHAIN, META_CHAIN, RESERVED_CHAINS, domainOf, readKind } from "../block.ts";
-import { BLOB_REFERENCE, blobReferences } from "../blobs.ts";
-import { type ByteSource, type Directory, readChunks } from "../bytes.ts";
+import { KEYS_CHAIN, META_CHAIN, RESERVED_CHAINS, domainOf } from "../block.ts";
+import { BLOB_REFERENCE } from "../blobs.ts";
+import type { Directory } from "../bytes.ts";
 import { ChainJudge, type Retirement, type Rules, UNREADABLE_MAX, plainRules, prepareBatches, prepareRecords } from "../chain.ts";
-import { sha256Hex, startSha256 } from "../digest.ts";
-import {
-  EXAMINED_DOMAINS,
-  type EvidenceReader,
-  type ExaminedChain,
-  type Examiner,
-  ValidRecords,
-  examine,
-  readChainIdentity,
-  skipExaminers,
-} from "../examiner.ts";
-import { type Head, checkHead } from "../heads.ts";
+import { EXAMINED_DOMAINS, type ExaminedChain, type Examiner, ValidRecords, examine } from "../examiner.ts";
+import type { Head } from "../heads.ts";
 import { noteJoins } from "../joins.ts";
-import { BadInput, type Json, JsonNumber, type JsonObject, NotFound } from "../json.ts";
+import { BadInput, type Json, type JsonObject, NotFound } from "../json.ts";
 import {
   HistoryReader,
   type KeyHistory,
@@ -43,118 +33,19 @@ import {
 import { ProgressMeter, type VerifyOptions } from "../options.ts";
 import { Sealed } from "../sealed.ts";
 import { CHECKS, Tally, type Verdict, conclude, place } from "../verdict.ts";
+import { BundleBlobs, readBundleBlob } from "./blobs.ts";
+import { JudgedChain, peekChainIdentity } from "./chain_file.ts";
 import { type Checkpoint, type RecordedKey, checkBundleHead, noteRecordedKey, readBundleHead } from "./head.ts";
-import { DROP_KIND, IMPORT_KIND, ImportHistory, OLD_IMPORT, collectHeads, findExternalChain, forgetDropped, readDigits } from "./imports.ts";
-import { type ClaimSource, checkChainClaim, checkKeyClaims, checkShownClaims, checkUnlistedFiles, warnOfMembers } from "./index_check.ts";
-import {
-  BLOBS,
-  type BundleIndex,
-  type ChainClaim,
-  type ChainItem,
-  HEAD,
-  INDEX,
-  META,
-  SHORTEST_CHAIN,
-  claimedName,
-  fileOf,
-  readChainFile,
-  readIndex,
-} from "./layout.ts";
+import { ImportHistory, OLD_IMPORT, readDigits } from "./imports.ts";
+import { checkKeyClaims, checkUnlistedFiles, warnOfMembers } from "./index_check.ts";
+import { type BundleIndex, type ChainClaim, type ChainItem, HEAD, INDEX, META, SHORTEST_CHAIN, claimedName, fileOf, readIndex } from "./layout.ts";
+import { MetaMemory, type Owner } from "./meta.ts";
+import { BundleReader } from "./reader.ts";
 import { SITE_NAMES, checkSite, isSite } from "./site.ts";
-import { ChainFacts } from "./summary.ts";
+import { type Source, identifySource, pythonText, sourceKey } from "./sources.ts";
 
-const HEADS_MAX = 1_000_000;
 const SIGNERS_KEPT = 1000;
 const SHORT_CHAINS_MAX = 1000;
-const BLOBS_KEPT = 100_000;
-/** Bytes of a blob that is read into memory. */
-const BLOB_READ_MAX = 64 * 1024 * 1024;
-/** Decisions that can be found by their hashes. */
-const INDEXED_MAX = 200_000;
-/** Stand for the size of a blob whose bytes, or whose size, are not those of its reference. */
-const OTHER_BYTES = -1;
-const OTHER_SIZE = -2;
-const UNREADABLE_CODES = new Set(["SCHEMA_INVALID", "DUPLICATE_KEY"]);
-
-/** The content of a chain's file. The hash at the place `wanted` is compared with the meta chain's head. */
-class JudgedChain {
-  readonly facts = new ChainFacts();
-  readonly wanted: number;
-  atWanted: string | null = null;
-  ownClaim: ChainClaim | null = null;
-  refersToBlobs = false;
-
-  constructor(wanted = -1) {
-    this.wanted = wanted;
-  }
-
-  /** Judge what a chain's file gives next. Returns the content of a record that could be read. */
-  take(item: ChainItem, judge: ChainJudge): JsonObject | null {
-    if (item instanceof Sealed) {
-      if (this.facts.count === this.wanted) this.atWanted = item.hash;
-      this.refersToBlobs ||= item.canonical.includes(BLOB_REFERENCE);
-      const content = judge.judge(item);
-      this.facts.addRecord(item, content);
-      return content;
-    }
-    if (item instanceof BadInput) {
-      judge.unreadable(item);
-      this.facts.addUnreadable();
-    } else this.ownClaim = item.claim;
-    return null;
-  }
-
-  /** Compare the chain with the claims of the index or of its own summary. Wrong claims about what is shown go into `shown`. */
-  checkClaim(claim: ChainClaim, source: ClaimSource, judge: ChainJudge, chain: string | null, name: string, shown: Tally): void {
-    const codes = new Set([...judge.tally.counts.values()].map((counted) => counted.code));
-    const isKnown = judge.tally.done.has("content") && ![...UNREADABLE_CODES].some((code) => codes.has(code));
-    const hashesOk = isKnown ? !codes.has("HASH_MISMATCH") : null;
-    checkChainClaim(claim, this.facts, source, judge.tally, chain);
-    checkShownClaims(claim, this.facts, source, shown, place(chain), hashesOk, claim.id || name);
-  }
-}
-
-interface Source {
-  digits: string;
-  ledger: string;
-  tenant: string;
-}
-
-function sourceKey({ digits, ledger, tenant }: Source): string {
-  return JSON.stringify([digits, ledger, tenant]);
-}
-
-/** The source of an imported chain: the digits in its name here, and the ledger and tenant in its first record. */
-function identifySource(stored: string, named: JsonObject | null): Source {
-  const name = (key: string) => (named?.has(key) ? pythonText(named.get(key) as Json) : "");
-  return { digits: readDigits(stored) ?? OLD_IMPORT, ledger: name("ledger"), tenant: name("tenant") };
-}
-
-function pythonText(value: Json): string {
-  if (typeof value === "string") return value;
-  if (value instanceof JsonNumber) return value.text;
-  return value === null ? "None" : JSON.stringify(value);
-}
-
-/** Judge the first items of a chain's file to learn what its first record says that the chain is. */
-async function peekChainIdentity(
-  source: ByteSource,
-  unknown: Map<string, number> | null = null,
-): Promise<{ named: JsonObject | null; batches: AsyncGenerator<ChainItem[]> }> {
-  const batches = readChainFile(source, unknown);
-  let first: ChainItem[] | null = null;
-  while (first === null || first.length === 0) {
-    const step = await batches.next();
-    if (step.done) break;
-    first = step.value;
-  }
-  const item = first?.[0];
-  const rest = async function* () {
-    if (first !== null) yield first;
-    yield* batches;
-  };
-  return { named: readChainIdentity(item instanceof Sealed ? item : null), batches: rest() };
-}
 
 /** A bundle under verification. */
 class BundleJudge {
@@ -166,21 +57,14 @@ class BundleJudge {
   private readonly shown = new Tally();
   readonly heads = new Map<string, Head>();
   private readonly signers = new Set<string>();
-  private readonly remembered = new Map<string, Head>();
-  private readonly elsewhere = new Set<string>();
-  private readonly made = new Set<string>();
-  private readonly compared = new Set<string>();
-  private readonly blobs = new Map<string, number | null>();
+  private readonly blobs: BundleBlobs;
   private readonly origins = new Map<string, { origin: string; ledger: string; tenant: string }>();
   private readonly histories = new Map<string, KeyHistory>();
   private readonly recorded = new Map<string, RecordedKey>();
-  private history: ImportHistory;
+  private meta: MetaMemory;
   keyHistory: KeyHistory;
   rules: Rules;
-  private owner: { ledger: string | null; tenant: string | null } = { ledger: null, tenant: null };
-  private doubtfulDrops = 0;
-  private grown = 0;
-  private outside = 0;
+  private owner: Owner = { ledger: null, tenant: null };
   private byIndexAlone = 0;
   private absent = 0;
   private failed = 0;
@@ -194,7 +78,8 @@ class BundleJudge {
     this.keyHistory = { ...NO_HISTORY, retired: retirementsByTime(options.ring, options.ed25519) };
     const { requirePq = false } = options;
     this.rules = plainRules(options.ring, options.ed25519, { retired: this.keyHistory.retired, requirePq, crew: options.crew ?? null });
-    this.history = new ImportHistory(options.ring, new Map());
+    this.meta = new MetaMemory(new ImportHistory(options.ring, new Map()));
+    this.blobs = new BundleBlobs(directory, index.areBlobsLeftOut, meter);
   }
 
   /** Read what has to be known before the first chain is judged: the owner, and the history of keys. */
@@ -228,7 +113,7 @@ class BundleJudge {
         if (!(error instanceof BadInput)) throw error; // Reported where the chain itself is judged.
       }
     }
-    this.history = new ImportHistory(this.options.ring, replaced);
+    this.meta = new MetaMemory(new ImportHistory(this.options.ring, replaced));
     if (this.owner.ledger !== null) {
       const own = { digits: OLD_IMPORT, ledger: this.owner.ledger, tenant: this.owner.tenant ?? "" };
       this.keyHistory = this.histories.get(sourceKey(own)) ?? this.keyHistory;
@@ -267,7 +152,7 @@ class BundleJudge {
         tally.fail("index", counted > here ? code : "ROLLBACK", `the index counts ${counted} ${what}; ${here} are here`, where);
       }
     }
-    this.checkMissing();
+    if (index.meta !== null) this.meta.checkMissing(index.isPart, tally);
     const head = await this.checkHead(); // 5.
     if (index.meta === null) {
       const instead = head === null ? ": chains may have been cut or left out" : `; ${HEAD} states which chains there are`;
@@ -281,7 +166,7 @@ class BundleJudge {
   }
 
   /** Whose bundle it is: as the index says, and where it does not, as the first chain that was made there does. */
-  private async findOwner(): Promise<{ ledger: string | null; tenant: string | null }> {
+  private async findOwner(): Promise<Owner> {
     const { ledger, tenant } = this.index;
     if (ledger !== null && tenant !== null) return { ledger, tenant };
     const own = this.index.chains.filter((claim) => claim.origin === null || RESERVED_CHAINS.has(claim.id)).map(fileOf);
@@ -327,7 +212,7 @@ class BundleJudge {
       const peeked = await peekChainIdentity(file, unknown);
       named = peeked.named;
       name = named === null && this.owner.ledger === null ? claimedName(claim) : claim.id;
-      remembered = this.remembered.get(name);
+      remembered = this.meta.heads.get(name);
       seen = new JudgedChain(remembered === undefined ? -1 : remembered.count - 1);
       judge = this.buildJudge(claim, named);
       await this.takeAll(peeked.batches, seen, judge, chain, file.size);
@@ -362,13 +247,7 @@ class BundleJudge {
     if (seen.ownClaim !== null && seen.ownClaim.id !== "" && seen.ownClaim.id !== chain) {
       tally.fail("index", "CHAIN_IDENTITY", `the file says that it is '${seen.ownClaim.id}'`, place(chain));
     }
-    if (remembered === undefined) {
-      this.outside += Number(!RESERVED_CHAINS.has(chain));
-      return;
-    }
-    this.compared.add(name);
-    // The meta chain knows it by the name that it had there; findings have its id in this bundle.
-    this.grown += Number(checkHead({ ...remembered, chain }, actual, seen.atWanted, tally, "meta", "the meta chain"));
+    this.meta.compare(name, remembered, actual, seen.atWanted, tally);
   }
 
   private async takeAll(
@@ -387,7 +266,8 @@ class BundleJudge {
         if (item instanceof Sealed) this.options.witness?.(chain, seen.facts.count - 1, item.hash);
         if (content !== null && item instanceof Sealed) {
           bytes += item.canonical.length;
-          await this.noteRecord(item, content, chain, seen.facts.count - 1, judge.tally);
+          this.noteRecord(item, content, chain);
+          if (item.canonical.includes(BLOB_REFERENCE)) await this.blobs.check(content, chain, seen.facts.count - 1, judge.tally);
         }
       }
       judged += bytes;
@@ -411,39 +291,10 @@ class BundleJudge {
     });
   }
 
-  /** Note the signer of a record and the heads in the meta chain's records, and check the record's blobs. */
-  private async noteRecord(record: Sealed, content: JsonObject, chain: string, sequence: number, tally: Tally): Promise<void> {
+  /** Note the signer of a record, and the heads in the meta chain's records. */
+  private noteRecord(record: Sealed, content: JsonObject, chain: string): void {
     if (this.signers.size < SIGNERS_KEPT) this.signers.add(record.signed_by);
-    if (chain === META_CHAIN && this.remembered.size < HEADS_MAX) {
-      this.noteClaim(content);
-      collectHeads(content, this.remembered, this.owner.ledger ?? "", this.owner.tenant ?? "");
-      const external = findExternalChain(content);
-      if (external !== null && this.remembered.has(external)) this.elsewhere.add(external);
-      this.noteImport(record, content);
-    }
-    if (record.canonical.includes(BLOB_REFERENCE)) await this.checkBlobs(content, chain, sequence, tally);
-  }
-
-  /** Note a chain that an entry calls imported, and that was recorded before: it was made there, and stays so. */
-  private noteClaim(content: JsonObject): void {
-    if (readKind(content) !== IMPORT_KIND) return;
-    const claimed = new Map<string, Head>();
-    collectHeads(content, claimed, "", "");
-    for (const name of claimed.keys()) if (this.remembered.has(name)) this.made.add(name);
-  }
-
-  /** Take up an entry of the meta chain about an import or a drop. An entry that does not hold drops nothing. */
-  private noteImport(record: Sealed, content: JsonObject): void {
-    const kind = readKind(content);
-    if (kind === IMPORT_KIND) this.history.add(record);
-    else if (kind === DROP_KIND) {
-      const judge = new ChainJudge(this.rules, { chain: META_CHAIN, start: null });
-      judge.judge(record);
-      if (judge.tally.hasFailed()) return;
-      const dropped = this.history.add(record);
-      forgetDropped(this.remembered, [...dropped].filter(([name]) => !this.made.has(name)));
-      if (judge.tally.findings.length || judge.signer === null) this.doubtfulDrops += dropped.size;
-    }
+    if (chain === META_CHAIN) this.meta.take(record, content, this.owner, this.rules);
   }
 
   /**
@@ -465,7 +316,7 @@ class BundleJudge {
       if (tenant !== null) identity["tenant"] = tenant;
       return new ChainJudge(this.rules, { chain: claim.id, identity, needsBlock: ledger !== null });
     }
-    if (this.history.imported.get(claim.id)?.origin !== claim.origin) this.byIndexAlone++;
+    if (this.meta.imports.imported.get(claim.id)?.origin !== claim.origin) this.byIndexAlone++;
     const rules = this.rulesForImported(claim.id, claim.origin, named);
     return new ChainJudge(rules, { chain: claim.id, identity: { name: claim.origin } });
   }
@@ -486,35 +337,6 @@ class BundleJudge {
     const theirLedger = named?.get("ledger");
     const recorded = theirLedger ? new Set(history.roles.keys()) : null;
     return { ...this.rules, retired, roles: history.roles, recorded, began: history.began };
-  }
-
-  /** Report the chains that the meta chain knows and the index does not list. */
-  private checkMissing(): void {
-    const { tally, index } = this;
-    if (index.meta === null) return;
-    if (!this.remembered.size) {
-      tally.skip("meta", "the meta chain records no chain", { matters: false });
-      return;
-    }
-    if (this.doubtfulDrops) {
-      const words = `that ${this.doubtfulDrops} imported chains were dropped says an entry by an unknown signer`;
-      tally.skip("meta", words, { matters: true });
-    }
-    const missing = [...this.remembered].filter(([name]) => !this.compared.has(name));
-    if (index.isPart && missing.length) {
-      tally.skip("meta", `${missing.length} chains that the meta chain knows are not in this part`, { matters: true });
-    }
-    let elsewhere = 0;
-    for (const [name, head] of index.isPart ? [] : missing) {
-      if (this.elsewhere.has(name)) elsewhere++;
-      else checkHead(head, null, null, tally, "meta", "the meta chain");
-    }
-    if (elsewhere) {
-      tally.skip("meta", `${elsewhere} chains were kept in databases of their own and are not here`, { matters: true });
-    }
-    if (this.remembered.size >= HEADS_MAX) tally.skip("meta", `the meta chain records more than ${HEADS_MAX} chains`, { matters: true });
-    const compared = `${this.compared.size} chains match their recorded heads`;
-    tally.notes.set("meta", `${compared} (${this.grown} grown since, ${this.outside} not recorded)`);
   }
 
   /** Compare the chains with the signed heads, and return these; null if there are none. */
@@ -545,55 +367,12 @@ class BundleJudge {
   private async checkIndex(head: Checkpoint | null): Promise<void> {
     const { tally, index } = this;
     if (this.owner.ledger !== null) checkKeyClaims(index, head, this.signers, this.options.ring, this.recorded, tally);
-    if (this.blobs.size >= BLOBS_KEPT) {
-      tally.skip("index", `more than ${BLOBS_KEPT} blobs were not counted`, { matters: true });
-      return;
-    }
-    const here = [...this.blobs.values()].filter((size) => size !== null).length;
-    if (index.blobs !== null && index.blobs !== here) {
-      const words = `the index counts ${index.blobs} blobs; records refer to ${here} that are here`;
-      tally.fail("index", "INDEX_MISMATCH", words, place(null, null, INDEX));
-    }
+    if (!this.blobs.checkCount(index.blobs, tally)) return;
     const hasPage = await isSite(this.directory);
-    await checkUnlistedFiles(this.directory, index, this.blobs, hasPage ? SITE_NAMES : new Set(), tally);
-    const present = [...this.blobs].flatMap(([digest, size]) => (size === null ? [] : [digest]));
-    if (hasPage) await checkSite(this.directory, index, present, tally);
+    await checkUnlistedFiles(this.directory, index, this.blobs.sizes, hasPage ? SITE_NAMES : new Set(), tally);
+    if (hasPage) await checkSite(this.directory, index, this.blobs.present, tally);
   }
 
-  private async checkBlobs(content: JsonObject, chain: string, sequence: number, tally: Tally): Promise<void> {
-    for (const { digest, size } of blobReferences(content)) {
-      if (this.index.areBlobsLeftOut) {
-        tally.skip("blobs", "the bundle was made without its blobs", { matters: true });
-        return;
-      }
-      tally.countDone("blobs");
-      let actual = this.blobs.get(digest);
-      if (actual === undefined || actual === OTHER_SIZE) actual = await this.measureBlob(digest, size);
-      if (this.blobs.size < BLOBS_KEPT) this.blobs.set(digest, actual);
-      if (actual === null) {
-        tally.fail("blobs", "ARTIFACT_MISSING", `the blob ${digest} is not here`, place(chain, sequence));
-      } else if (String(actual) !== size) {
-        tally.fail("blobs", "ARTIFACT_HASH_MISMATCH", `the blob stored as ${digest} has other bytes`, place(chain, sequence));
-      }
-    }
-  }
-
-  /** How many bytes a blob has; `OTHER_SIZE`, `OTHER_BYTES`, or null if there is none. */
-  private async measureBlob(digest: string, expected: string): Promise<number | null> {
-    try {
-      const file = await this.directory.open(BLOBS, digest);
-      if (String(file.size) !== expected) return OTHER_SIZE;
-      const hash = startSha256();
-      for await (const chunk of readChunks(file)) {
-        hash.update(chunk);
-        this.meter.add(0, chunk.length);
-      }
-      return hash.hex() === digest ? file.size : OTHER_BYTES;
-    } catch (error) {
-      if (error instanceof BadInput) return null;
-      throw error;
-    }
-  }
 
   /** Run the examiners on the chains, one examination for each ledger that the chains name. */
   private async examine(examiners: Examiner[]): Promise<void> {
@@ -624,62 +403,7 @@ class BundleJudge {
   }
 }
 
-/** The bytes of a blob in a bundle; `BadInput` if they are not those of its digest. */
-export async function readBundleBlob(directory: Directory, digest: string): Promise<Uint8Array> {
-  const file = await directory.open(BLOBS, digest);
-  if (file.size > BLOB_READ_MAX) throw new NotFound(`the blob ${digest} is larger than ${BLOB_READ_MAX} bytes, and was not read`);
-  const data = await file.read(0, file.size);
-  if (sha256Hex(data) !== digest) throw new BadInput(`the blob stored as ${digest} has other bytes`);
-  return data;
-}
 
-/** Reads the chains of a bundle that were judged. */
-class BundleReader implements EvidenceReader {
-  private readonly directory: Directory;
-  private readonly heads: ReadonlyMap<string, Head>;
-  private readonly files: ReadonlyMap<string, string>;
-  private decisions: Map<string, Sealed> | null = null;
-
-  constructor(directory: Directory, heads: ReadonlyMap<string, Head>, index: BundleIndex) {
-    this.directory = directory;
-    this.heads = heads;
-    this.files = new Map(index.chains.map((claim) => [claim.id, fileOf(claim)]));
-  }
-
-  async *read(chain: string): AsyncGenerator<Sealed> {
-    const name = this.files.get(chain);
-    if (name === undefined) throw new NotFound(`the chain ${chain} is not in the bundle`);
-    for await (const items of readChainFile(await this.directory.open(name))) {
-      for (const item of items) {
-        if (!(item instanceof Sealed)) continue;
-        item.chain = chain;
-        yield item;
-      }
-    }
-  }
-
-  async get(hash: string): Promise<Sealed | null> {
-    if (this.decisions === null) {
-      this.decisions = new Map();
-      for (const chain of this.files.keys()) {
-        if (!chain.split(".").includes("gate")) continue;
-        for await (const record of this.read(chain)) {
-          if (this.decisions.size >= INDEXED_MAX) break;
-          this.decisions.set(record.hash, record);
-        }
-      }
-    }
-    return this.decisions.get(hash) ?? null;
-  }
-
-  blob(digest: string): Promise<Uint8Array> {
-    return readBundleBlob(this.directory, digest);
-  }
-
-  head(chain: string): Head | null {
-    return this.heads.get(chain) ?? null;
-  }
-}
 
 export async function judgeBundle(directory: Directory, options: VerifyOptions, examiners: Examiner[]): Promise<Verdict> {
   const { tally } = await examineBundle(directory, options, examiners);
@@ -731,56 +455,3 @@ async function measureBundle(directory: Directory, index: BundleIndex): Promise<
   return total;
 }
 
-/** The verdict on one chain of a bundle, by its file alone. */
-export async function judgeChainFile(name: string, file: ByteSource, options: VerifyOptions): Promise<Verdict> {
-  // No ledger is here that says up to which record a retired key was valid; only times can tell.
-  const retired = retirementsByTime(options.ring, options.ed25519);
-  const rules = plainRules(options.ring, options.ed25519, { retired, requirePq: options.requirePq ?? false, crew: options.crew ?? null });
-  const judge = new ChainJudge(rules, { source: name });
-  const seen = new JudgedChain();
-  const unknown = new Map<string, number>();
-  const shown = new Tally();
-  const meter = new ProgressMeter(options, file.size);
-  const { named, batches } = await peekChainIdentity(file, unknown);
-  read: for await (const items of prepareBatches(rules, batches, (found) => found.filter((item) => item instanceof Sealed))) {
-    const records = items.filter((item) => item instanceof Sealed);
-    for (const item of items) {
-      if (judge.stopsReading()) break read;
-      seen.take(item, judge);
-    }
-    meter.add(items.length, records.reduce((sum, record) => sum + record.canonical.length, 0));
-  }
-  const tally = judge.finish();
-  tally.chains = Number(seen.facts.count > 0);
-  tally.countDone("index");
-  const ownName = named?.has("name") ? pythonText(named.get("name") as Json) : "";
-  if (seen.ownClaim !== null) {
-    seen.checkClaim(seen.ownClaim, { name: "its summary", isAvers: named !== null }, judge, null, ownName, shown);
-    checkName(seen.ownClaim, named, tally, name);
-  }
-  warnOfMembers(unknown, shown, null, name);
-  tally.merge(shown);
-  tally.skip("meta", "only one chain was verified: it may have been cut at its end", { matters: false });
-  skipExaminers(domainOf(ownName), "only one chain was verified", tally);
-  if (seen.refersToBlobs) tally.skip("blobs", "only one chain was verified", { matters: false });
-  return conclude(`chain in ${name}`, tally, "signature", [...CHECKS, "index"]);
-}
-
-/** Hold what a chain's file says it is called to what the chain's first record says. */
-function checkName(claim: ChainClaim, named: JsonObject | null, tally: Tally, source: string): void {
-  if (named === null) {
-    tally.skip("identity", "made by other software, which does not name its chain", { matters: false });
-    return;
-  }
-  if (!claim.id) {
-    tally.skip("identity", "the file does not say which chain it is", { matters: false });
-    return;
-  }
-  tally.countDone("identity");
-  const madeAs = claim.origin || claim.id;
-  if (named.get("name") !== madeAs) {
-    tally.fail("identity", "CHAIN_IDENTITY", `the file calls it '${madeAs}', its first record another name`, place(null, 0, source));
-  } else if (madeAs !== claim.id) {
-    tally.skip("identity", `that '${madeAs}' was imported as '${claim.id}' rests on the file's summary alone`, { matters: true });
-  }
-}

@@ -36,7 +36,8 @@ export function ApprovalsView({ parts: [id] }: { parts: string[] }): JSX.Element
   if (id) {
     const one = all?.find((found) => found.id === id);
     if (one) return <Case one={one} />;
-    return all === null ? <Loading rows={6} words="Reading the request" /> : <Problem words={`There is no request ${id} here.`} retry={readCases} />;
+    if (all === null && !casesProblem.value) return <Loading rows={6} words="Reading the request" />;
+    return <Problem words={casesProblem.value || `There is no request ${id} here.`} retry={readCases} />;
   }
   return (
     <>

@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useKeys } from "../../parts/keyboard.ts";
+import { Problem, useAnswer } from "../../parts/states.tsx";
 import { Copy, Hex, Text, Time, plural, visible } from "../../parts/text.tsx";
 import { TryToChange } from "../../parts/tamper.tsx";
 import { FindingCard, Mark } from "../../parts/verdict.tsx";
@@ -15,7 +16,7 @@ import { at } from "../../verify/block.ts";
 import { BadInput, type JsonObject } from "../../verify/json.ts";
 import { Sealed } from "../../verify/sealed.ts";
 import type { RecordDetail } from "../../worker/protocol.ts";
-import { type RelatedRecord, findRelated, relatedChains } from "./related.ts";
+import { findRelated, relatedChains } from "./related.ts";
 import { Sections } from "./sections.tsx";
 
 /** Characters of a record that are laid out. A larger one is shown as its exact bytes alone. */
@@ -67,8 +68,7 @@ export function CapsuleView({ parts: [chain = "", address = ""] }: { parts: stri
     return (
       <>
         <p><a href={link("s", chain)}>Back to the chain</a></p>
-        <div class="finding failed" role="alert"><p><Text>{words}</Text></p></div>
-        <p><button type="button" onClick={() => setTurn(turn + 1)}>Try again</button></p>
+        <Problem words={words} retry={() => setTurn(turn + 1)} />
       </>
     );
   }
@@ -175,26 +175,15 @@ function SignatureWords({ detail }: { detail: RecordDetail }): JSX.Element {
 
 /** Parent, children, and records of the same request. */
 function Related({ chain, place, content }: { chain: string; place: number; content: JsonObject }): JSX.Element {
-  const [found, setFound] = useState<{ found: RelatedRecord[]; isCut: boolean } | null>(null);
-  const [words, setWords] = useState("");
   const { names, isWhole, isQuick } = useMemo(() => relatedChains(chain, asText(at(content, "context", "session_id"))), [chain, content, contents.value]);
   const [isAsked, setAsked] = useState(false);
   const [isWholeList, setWholeList] = useState(false);
   const isSearched = isQuick || isAsked;
-  useEffect(() => {
-    let isCurrent = true;
-    setFound(null);
-    if (!isSearched) return;
-    findRelated(chain, place, content, names, () => isCurrent).then(
-      (result) => { if (isCurrent) setFound(result); },
-      (error: Error) => { if (isCurrent) setWords(error.message); },
-    );
-    return () => { isCurrent = false; };
-  }, [chain, place, content, names, isSearched]);
+  const { value: found, words, retry } = useAnswer(async (isCurrent) => (isSearched ? findRelated(chain, place, content, names, isCurrent) : null), [chain, place, content, names, isSearched]);
   return (
     <section class="section" id="section-related">
       <h2>Records that belong to it</h2>
-      {words ? <p class="finding failed" role="alert"><Text>{words}</Text></p> : null}
+      {words ? <Problem words={words} retry={retry} /> : null}
       {isSearched ? null : <p><button type="button" onClick={() => setAsked(true)}>Look through {plural(names.length, "chain")}</button></p>}
       {isSearched && found === null && !words ? <p class="beside" role="status">Looking through {plural(names.length, "chain")} …</p> : null}
       {found !== null && !found.found.length ? <p class="beside">No other record {isWhole ? "here" : "of its chain and session"} belongs to the same request, caused it, or was caused by it.</p> : null}

@@ -1,8 +1,8 @@
 /** The signed statements in a record: of approvers, policy servers and participants. Each signature is checked here. */
 
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
 import { Value } from "../../parts/json.tsx";
+import { Problem, useAnswer } from "../../parts/states.tsx";
 import { Hex, Text, plural } from "../../parts/text.tsx";
 import { Mark } from "../../parts/verdict.tsx";
 import { pins } from "../../source/pins.ts";
@@ -55,24 +55,14 @@ function collectKeys(open: Contents): Promise<[string, string][]> {
 
 /** Statements with the result of each check. */
 export function Statements({ values }: { values: Json[] }): JSX.Element {
-  const [checked, setChecked] = useState<StatementCheck[] | null>(null);
-  const [words, setWords] = useState("");
-  useEffect(() => {
-    let isCurrent = true;
+  const { value: checked, words, retry } = useAnswer(async () => {
     const open = contents.value;
-    const check = async () => {
-      const second = new Map(open?.pqKeys ?? []);
-      const named = open === null ? [] : [...open.keys, ...(await collectKeys(open))];
-      const along = named.map(([fingerprint, key]): [string, string] => [key, second.get(fingerprint) ?? ""]);
-      return connection.ask({ type: "statements", text: canonicalJson(values), keys: pinnedKeys(), along });
-    };
-    check().then(
-      (found) => { if (isCurrent) setChecked(found); },
-      (error: Error) => { if (isCurrent) setWords(error.message); },
-    );
-    return () => { isCurrent = false; };
+    const second = new Map(open?.pqKeys ?? []);
+    const named = open === null ? [] : [...open.keys, ...(await collectKeys(open))];
+    const along = named.map(([fingerprint, key]): [string, string] => [key, second.get(fingerprint) ?? ""]);
+    return connection.ask({ type: "statements", text: canonicalJson(values), keys: pinnedKeys(), along });
   }, [values, pins.value]);
-  if (words) return <p class="finding failed" role="alert"><Text>{words}</Text></p>;
+  if (words) return <Problem words={words} retry={retry} />;
   if (checked === null) return <p class="beside" role="status">Checking {plural(values.length, "statement")} …</p>;
   return (
     <ol class="statements">

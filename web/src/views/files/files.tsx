@@ -1,9 +1,9 @@
 /** The files that a session touched, each with its changes in order. */
 
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { Counts, DiffView } from "../../parts/diff.tsx";
-import { Empty } from "../../parts/states.tsx";
+import { Empty, Problem, useAnswer } from "../../parts/states.tsx";
 import { Text, Time, plural } from "../../parts/text.tsx";
 import { Output } from "../capsule/sections.tsx";
 import { SessionProblem, useSession } from "../session/session.tsx";
@@ -11,7 +11,6 @@ import { readWholeStep, recordAddress } from "../session/step_detail.tsx";
 import type { SessionReading } from "../../sessions/story.ts";
 import { type TouchedFile, diffOfFile, listFiles } from "../../sessions/files.ts";
 import { stepSummary } from "../../sessions/labels.ts";
-import type { Step } from "../../sessions/step.ts";
 import type { StoryEntry } from "../../sessions/story.ts";
 import { link } from "../../state.ts";
 
@@ -66,21 +65,13 @@ function FileChanges({ file }: { file: TouchedFile }): JSX.Element {
 }
 
 function FileChange({ entry, path }: { entry: StoryEntry; path: string }): JSX.Element {
-  const [step, setStep] = useState<Step | null>(null);
-  const [words, setWords] = useState("");
-  useEffect(() => {
-    let isCurrent = true;
-    readWholeStep(entry).then(
-      (found) => { if (isCurrent) setStep(found.step); },
-      (error: Error) => { if (isCurrent) setWords(error.message); },
-    );
-    return () => { isCurrent = false; };
-  }, [entry]);
+  const { value, words, retry } = useAnswer(() => readWholeStep(entry), [entry]);
+  const step = value?.step ?? null;
   const title = entry.step === null ? "" : stepSummary(entry.step);
   return (
     <section class="file-change">
       <h3>{entry.step?.at ? <Time short>{entry.step.at}</Time> : null} <a href={recordAddress(entry)}><Text>{title}</Text></a></h3>
-      {words ? <p class="finding failed" role="alert"><Text>{words}</Text></p> : null}
+      {words ? <Problem words={words} retry={retry} /> : null}
       {step === null && !words ? <div class="placeholder tall" aria-busy="true" /> : null}
       {step === null ? null : typeof step.diff === "string" ? <DiffView diff={diffOfFile(step.diff, path)} title={path} /> : step.diff === null ? <p class="beside">The record has no diff of this change.</p> : <Output value={step.diff} />}
     </section>

@@ -4,7 +4,7 @@ import { useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { Text } from "../../parts/text.tsx";
 import { fromDrop, fromFileList } from "../../source/files.ts";
-import { openThing, opening, problem } from "../../state.ts";
+import { openThing, opening, problem, retryOpening } from "../../state.ts";
 import type { OpenedThing } from "../../worker/protocol.ts";
 
 /** Open a thing, and go to its first screen. If it cannot be opened, that screen says why. */
@@ -48,6 +48,7 @@ export function OpenView(_: { parts: string[] }): JSX.Element {
       {problem.value ? (
         <div class="finding failed" role="alert">
           <p><strong>Not judged.</strong> <Text>{problem.value}</Text></p>
+          {retryOpening.value ? <p><button type="button" class="small" onClick={retryOpening.value}>Try again</button></p> : null}
         </div>
       ) : null}
       <h2>What it judges</h2>

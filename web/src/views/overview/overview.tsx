@@ -15,7 +15,7 @@ import { CaseLine } from "../approvals/case_line.tsx";
 import { cases, casesProblem, stateOf } from "../approvals/cases.ts";
 import { readRow } from "../search/find.ts";
 import { SessionTable } from "../sessions/sessions.tsx";
-import { type SessionRow, sessionRows, useSessions } from "../sessions/session_rows.ts";
+import { type SessionRow, readSessionsAgain, sessionRows, sessionsProblem, useSessions } from "../sessions/session_rows.ts";
 import { DayChart } from "./chart.tsx";
 import { Glance } from "./glance.tsx";
 import { Refused } from "./refused.tsx";
@@ -141,7 +141,7 @@ export function OverviewView(_: { parts: string[] }): JSX.Element {
   });
   if (whole === null) return <p class="strip">Nothing is open.</p>;
   // What waits stands first. Until it is known, nothing is drawn that it would push down.
-  if (cases.value === null && !casesProblem.value) return <><h1><Text>{whole.name}</Text></h1><div class="band placeholder tall" /></>;
+  if (cases.value === null && !casesProblem.value) return <div aria-busy="true"><h1><Text>{whole.name}</Text></h1><div class="band placeholder tall" /></div>;
   const rows = latestSessions();
   const counted = activity.value;
   const refusals = counted ? { count: counted.days.reduce((sum, day) => sum + day.blocked, 0), last: counted.denials[0] } : activity.state === "loading" ? "loading" : "not counted";
@@ -153,7 +153,8 @@ export function OverviewView(_: { parts: string[] }): JSX.Element {
       <VerdictBand />
       <section>
         <h2>Latest sessions</h2>
-        {sessionRows.value === null ? <Loading rows={LATEST} words="Reading the sessions" /> : null}
+        {sessionsProblem.value ? <Problem words={sessionsProblem.value} retry={readSessionsAgain} /> : null}
+        {sessionRows.value === null && !sessionsProblem.value ? <Loading rows={LATEST} words="Reading the sessions" /> : null}
         {rows.length ? <SessionTable rows={rows} /> : null}
         {sessionRows.value !== null && !rows.length ? <Empty command="aver ingest --all">{totalRecords.value ? <>No session of a coding agent is in it. <a href={link("chains")}>Its chains</a> have what was recorded otherwise.</> : "Nothing is recorded here yet. This records the sessions of coding agents on your machine:"}</Empty> : null}
         {(sessionRows.value?.length ?? 0) > LATEST ? <p class="all"><a href={link("sessions")}>All {count(sessionRows.value?.length ?? 0)} sessions</a></p> : null}

@@ -1,10 +1,10 @@
 /** One step, whole: what was asked, thought, done and changed, what the gate decided, and what later records add. */
 
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
 import { BreakCard } from "../../parts/break.tsx";
 import { DiffView } from "../../parts/diff.tsx";
 import { Value } from "../../parts/json.tsx";
+import { Problem, useAnswer } from "../../parts/states.tsx";
 import { Terminal } from "../../parts/terminal.tsx";
 import { Copy, Text, Time } from "../../parts/text.tsx";
 import { SortIcon } from "../../parts/timeline_icon.tsx";
@@ -60,19 +60,7 @@ function BreakDetail({ row, finding }: { row: TimelineRow; finding: Finding }): 
 
 export function StepDetail({ row }: { row: TimelineRow }): JSX.Element {
   const { entry } = row;
-  const [whole, setWhole] = useState<WholeStep | null>(null);
-  const [words, setWords] = useState("");
-  useEffect(() => {
-    let isCurrent = true;
-    setWords("");
-    if (entry?.step) {
-      readWholeStep(entry).then(
-        (found) => { if (isCurrent) setWhole(found); },
-        (error: Error) => { if (isCurrent) setWords(error.message); },
-      );
-    }
-    return () => { isCurrent = false; };
-  }, [entry]);
+  const { value: whole, words, retry } = useAnswer(async () => (entry?.step ? readWholeStep(entry) : null), [entry]);
   if (row.finding !== null) return <BreakDetail row={row} finding={row.finding} />;
   if (entry === null) return <p class="strip">{row.words || "Choose a row to see the whole of it."}</p>;
   if (entry.step === null) {
@@ -97,7 +85,7 @@ export function StepDetail({ row }: { row: TimelineRow }): JSX.Element {
           <Copy text={`capsule://${entry.chain}/${step.sequence ?? entry.place}`} label="Copy its address" />
         </p>
       </header>
-      {words ? <div class="finding failed" role="alert"><p><Text>{words}</Text></p></div> : null}
+      {words ? <Problem words={words} retry={retry} /> : null}
       {isCurrent ? <StepBody step={step} /> : <div class="placeholder tall" />}
       {entry.decision === null ? null : <section><h3>The gate</h3><DecisionCard decision={entry.decision} /></section>}
       {isCurrent && whole.additions.length ? <Additions steps={whole.additions} chain={entry.chain} places={entry.additions} /> : null}

@@ -1072,10 +1072,10 @@ if (theme.value === "auto") delete document.documentElement.dataset["theme"];
 else document.documentElement.dataset["theme"] = theme.value;
 });
 }
-var PLAIN$1 = /^[\t\n\x20-\x7e]*$/;
+var PLAIN = /^[\t\n\x20-\x7e]*$/;
 var HIDDEN$1 = new RegExp(["(?![\\t\\n\\ufe0e\\ufe0f])[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}\\u2800]", "(?<!\\p{Extended_Pictographic})[\\ufe0e\\ufe0f]", "(?<=\\p{M}{2})\\p{M}"].join("|"), "gu");
 function visible(text) {
-if (PLAIN$1.test(text)) return text;
+if (PLAIN.test(text)) return text;
 return text.replace(HIDDEN$1, (one) => `⟨U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 }
 var f = Symbol.for("pv");
@@ -1754,1295 +1754,23 @@ super(64, SHA512_IV);
 };
 var sha256 = createHasher(() => new _SHA256(), oidNist(1));
 var sha512 = createHasher(() => new _SHA512(), oidNist(3));
-function aarray$1(item, title, inner = () => {}) {
-if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
-for (let i = 0; i < item.length; i++) inner(item[i], `${title}[${i}]`);
-return item;
-}
-var abytes = (value, length, title) => abytes$1(value, length, title);
-var anumber = anumber$1;
-function aobject$1(value, title = "object") {
-if (value === null || typeof value !== "object" || Array.isArray(value)) throw new TypeError(title === "object" ? "expected valid options object" : `"${title}" expected object, got type=${typeof value}`);
-return value;
-}
-function afunction(value, title) {
-if (typeof value !== "function") throw new TypeError(`"${title}" is invalid: expected function, got ${typeof value}`);
-return value;
-}
-var bytesToHex = bytesToHex$1;
-var concatBytes = (...arrays) => concatBytes$1(...arrays);
-var hexToBytes = (hex) => hexToBytes$1(hex);
-var isBytes = isBytes$1;
-var randomBytes$1 = (bytesLength) => randomBytes$2(bytesLength);
 var _0n$5 = BigInt(0);
-var _1n$6 = BigInt(1);
-var atitle = (title) => title ? `"${title}" ` : "";
-function abool(value, title = "") {
-if (typeof value !== "boolean") throw new TypeError(atitle(title) + "expected boolean, got type=" + typeof value);
-return value;
-}
-function abignumber(n) {
-if (typeof n === "bigint") {
-if (!isPosBig(n)) throw new RangeError("positive bigint expected, got " + n);
-} else anumber(n);
-return n;
-}
-function asafenumber(value, title = "") {
-if (typeof value !== "number") {
-const prefix = title && `"${title}" `;
-throw new TypeError(prefix + "expected number, got type=" + typeof value);
-}
-if (!Number.isSafeInteger(value)) {
-const prefix = title && `"${title}" `;
-throw new RangeError(prefix + "expected safe integer, got " + value);
-}
-}
-function hexToNumber(hex) {
-if (typeof hex !== "string") throw new TypeError("hex string expected, got " + typeof hex);
-return hex === "" ? _0n$5 : BigInt("0x" + hex);
-}
-function bytesToNumberBE(bytes) {
-return hexToNumber(bytesToHex$1(bytes));
-}
-function bytesToNumberLE(bytes) {
-return hexToNumber(bytesToHex$1(copyBytes(abytes$1(bytes)).reverse()));
-}
-function numberToBytesBE(n, len) {
-anumber$1(len);
-if (len === 0) throw new Error("zero output length is invalid");
-n = abignumber(n);
-const expectedLen = len * 2;
-const hex = n.toString(16);
-if (hex.length > expectedLen) throw new RangeError("number is too large");
-return hexToBytes$1(hex.padStart(expectedLen, "0"));
-}
-function numberToBytesLE(n, len) {
-return numberToBytesBE(n, len).reverse();
-}
-function copyBytes(bytes) {
-return Uint8Array.from(abytes(bytes));
-}
-function isPosBig(n) {
-return typeof n === "bigint" && _0n$5 <= n;
-}
-function inRange(n, min, max) {
-return isPosBig(n) && isPosBig(min) && isPosBig(max) && min <= n && n < max;
-}
-function aInRange(title, n, min, max) {
-if (!inRange(n, min, max)) throw new RangeError("expected valid " + title + ": " + min + " <= n < " + max + ", got " + n);
-}
-function bitLen(n) {
-if (n < _0n$5) throw new Error("expected non-negative bigint, got " + n);
-return n === _0n$5 ? 0 : n.toString(2).length;
-}
-var bitMask = (n) => {
-asafenumber(n, "n");
-return (_1n$6 << BigInt(n)) - _1n$6;
-};
-function validateObject(object, fields = {}, optFields = {}, title = "object") {
-aobject$1(object, title);
-aobject$1(fields, "fields");
-aobject$1(optFields, "optFields");
-function checkField(fieldName, expectedType, isOpt) {
-const label = title === "object" ? `param "${String(fieldName)}"` : `"${title}.${String(fieldName)}"`;
-const val = object[fieldName];
-if (!Object.hasOwn(object, fieldName) && (isOpt ? val !== void 0 : expectedType !== "function")) throw new TypeError(`${label} is invalid: expected own property`);
-if (isOpt && val === void 0) return;
-const current = typeof val;
-if (current !== expectedType || val === null) throw new TypeError(`${label} is invalid: expected ${expectedType}, got ${current}`);
-}
-const iter = (f, isOpt) => Object.entries(f).forEach(([k, v]) => checkField(k, v, isOpt));
-iter(fields, false);
-iter(optFields, true);
-}
-var _0n$4 = BigInt(0);
 var _1n$5 = BigInt(1);
-var _2n$4 = BigInt(2);
-var _3n$1 = BigInt(3);
-var _4n$3 = BigInt(4);
-var _5n$1 = BigInt(5);
-var _7n$1 = BigInt(7);
-var _8n$2 = BigInt(8);
-var _9n = BigInt(9);
-var _15n = BigInt(15);
-var _16n = BigInt(16);
-var POW_WINDOWED_MIN = BigInt("0x10000000000000000");
-function mod(a, b) {
-if (b <= _0n$4) throw new Error("mod: expected positive modulus, got " + b);
-const result = a % b;
-return result >= _0n$4 ? result : b + result;
-}
-function pow(num, power, modulo) {
-if (modulo <= _1n$5) throw new Error("pow: expected modulus > 1, got " + modulo);
-if (typeof power !== "bigint") throw new TypeError("invalid exponent: expected bigint, got " + typeof power);
-if (power < _0n$4) throw new Error("invalid exponent, negatives unsupported");
-if (power === _0n$4) return _1n$5;
-if (power === _1n$5) return num;
-let d = num % modulo;
-if (d < _0n$4) d += modulo;
-if (power < POW_WINDOWED_MIN) {
-let p = _1n$5;
-while (power > _0n$4) {
-if (power & _1n$5) p = p * d % modulo;
-d = d * d % modulo;
-power >>= _1n$5;
-}
-return p;
-}
-const digits = [];
-while (power > _0n$4) {
-digits.push(Number(power & _15n));
-power >>= _4n$3;
-}
-const table = new Array(16);
-table[0] = _1n$5;
-table[1] = d;
-for (let i = 2; i < 16; i++) table[i] = table[i - 1] * d % modulo;
-let p = table[digits[digits.length - 1]];
-for (let w = digits.length - 2; w >= 0; w--) {
-p = p * p % modulo;
-p = p * p % modulo;
-p = p * p % modulo;
-p = p * p % modulo;
-const digit = digits[w];
-if (digit !== 0) p = p * table[digit] % modulo;
-}
-return p;
-}
-function pow2(x, power, modulo) {
-if (modulo <= _1n$5) throw new Error("pow2: expected modulus > 1, got " + modulo);
-if (power < _0n$4) throw new Error("pow2: expected non-negative exponent, got " + power);
-let res = x;
-while (power-- > _0n$4) {
-res *= res;
-res %= modulo;
-}
-return res;
-}
-function invert(number, modulo) {
-if (number === _0n$4) throw new Error("invert: expected non-zero number");
-if (modulo <= _1n$5) throw new Error("invert: expected modulus > 1, got " + modulo);
-let a = mod(number, modulo);
-let b = modulo;
-let x = _0n$4, u = _1n$5;
-while (a !== _0n$4) {
-const q = b / a;
-const r = b - a * q;
-const m = x - u * q;
-b = a, a = r, x = u, u = m;
-}
-if (b !== _1n$5) throw new Error("invert: does not exist");
-return mod(x, modulo);
-}
-function assertIsSquare(Fp, root, n) {
-const F = Fp;
-if (!F.eql(F.sqr(root), n)) throw new Error("Cannot find square root");
-}
-function aoddModulus(order, fnName) {
-if ((order & _1n$5) === _0n$4) throw new Error(fnName + ": expected odd modulus, got " + order);
-}
-function sqrt3mod4(Fp, n) {
-const F = Fp;
-const p1div4 = (F.ORDER + _1n$5) / _4n$3;
-const root = F.pow(n, p1div4);
-assertIsSquare(F, root, n);
-return root;
-}
-function sqrt5mod8(Fp, n) {
-const F = Fp;
-const p5div8 = (F.ORDER - _5n$1) / _8n$2;
-const n2 = F.mul(n, _2n$4);
-const v = F.pow(n2, p5div8);
-const nv = F.mul(n, v);
-const i = F.mul(F.mul(nv, _2n$4), v);
-const root = F.mul(nv, F.sub(i, F.ONE));
-assertIsSquare(F, root, n);
-return root;
-}
-function sqrt9mod16(P) {
-const Fp_ = Field(P);
-const tn = tonelliShanks(P);
-const c1 = tn(Fp_, Fp_.neg(Fp_.ONE));
-const c2 = tn(Fp_, c1);
-const c3 = tn(Fp_, Fp_.neg(c1));
-const c4 = (P + _7n$1) / _16n;
-return ((Fp, n) => {
-const F = Fp;
-let tv1 = F.pow(n, c4);
-let tv2 = F.mul(tv1, c1);
-const tv3 = F.mul(tv1, c2);
-const tv4 = F.mul(tv1, c3);
-const e1 = F.eql(F.sqr(tv2), n);
-const e2 = F.eql(F.sqr(tv3), n);
-tv1 = F.cmov(tv1, tv2, e1);
-tv2 = F.cmov(tv4, tv3, e2);
-const e3 = F.eql(F.sqr(tv2), n);
-const root = F.cmov(tv1, tv2, e3);
-assertIsSquare(F, root, n);
-return root;
-});
-}
-function tonelliShanks(P) {
-if (P < _3n$1) throw new Error("sqrt is not defined for small field");
-aoddModulus(P, "tonelliShanks");
-let Q = P - _1n$5;
-let S = 0;
-while (Q % _2n$4 === _0n$4) {
-Q /= _2n$4;
-S++;
-}
-let Z = _2n$4;
-const _Fp = Field(P);
-while (FpLegendre(_Fp, Z) === 1) if (Z++ > 1e3) throw new Error("Cannot find square root: probably non-prime P");
-if (S === 1) return sqrt3mod4;
-let cc = _Fp.pow(Z, Q);
-const Q1div2 = (Q + _1n$5) / _2n$4;
-return function tonelliSlow(Fp, n) {
-const F = Fp;
-if (F.is0(n)) return n;
-if (FpLegendre(F, n) !== 1) throw new Error("Cannot find square root");
-let M = S;
-let c = F.mul(F.ONE, cc);
-let t = F.pow(n, Q);
-let R = F.pow(n, Q1div2);
-while (!F.eql(t, F.ONE)) {
-if (F.is0(t)) throw new Error("Cannot find square root: probably non-prime P");
-let i = 1;
-let t_tmp = F.sqr(t);
-while (!F.eql(t_tmp, F.ONE)) {
-i++;
-t_tmp = F.sqr(t_tmp);
-if (i === M) throw new Error("Cannot find square root");
-}
-const exponent = _1n$5 << BigInt(M - i - 1);
-const b = F.pow(c, exponent);
-M = i;
-c = F.sqr(b);
-t = F.mul(t, c);
-R = F.mul(R, b);
-}
-return R;
-};
-}
-function FpSqrt(P) {
-aoddModulus(P, "Fp.sqrt");
-if (P % _4n$3 === _3n$1) return sqrt3mod4;
-if (P % _8n$2 === _5n$1) return sqrt5mod8;
-if (P % _16n === _9n) return sqrt9mod16(P);
-return tonelliShanks(P);
-}
-var isNegativeLE = (num, modulo) => (mod(num, modulo) & _1n$5) === _1n$5;
-var FIELD_FIELDS = ["create", "isValid", "is0", "neg", "inv", "sqrt", "sqr", "eql", "add", "sub", "mul", "pow", "div", "addN", "subN", "mulN", "sqrN"];
-function validateField(field) {
-aobject$1(field, "field");
-if (typeof field.ORDER !== "bigint") throw new TypeError("param \"ORDER\" is invalid: expected bigint, got " + typeof field.ORDER);
-asafenumber(field.BYTES, "BYTES");
-asafenumber(field.BITS, "BITS");
-for (const name of FIELD_FIELDS) afunction(field[name], "field." + name);
-if (field.BYTES < 1 || field.BITS < 1) throw new Error("invalid field: expected BYTES/BITS > 0");
-if (field.ORDER <= _1n$5) throw new Error("invalid field: expected ORDER > 1, got " + field.ORDER);
-return field;
-}
-function FpInvertBatch(Fp, nums, passZero = false) {
-validateField(Fp);
-aarray$1(nums, "nums");
-abool(passZero, "passZero");
-const F = Fp;
-const inverted = new Array(nums.length).fill(passZero ? F.ZERO : void 0);
-const multipliedAcc = nums.reduce((acc, num, i) => {
-if (F.is0(num)) return acc;
-inverted[i] = acc;
-return F.mul(acc, num);
-}, F.ONE);
-const invertedAcc = F.inv(multipliedAcc);
-nums.reduceRight((acc, num, i) => {
-if (F.is0(num)) return acc;
-inverted[i] = F.mul(acc, inverted[i]);
-return F.mul(acc, num);
-}, invertedAcc);
-return inverted;
-}
-function FpLegendre(Fp, n) {
-validateField(Fp);
-const F = Fp;
-aoddModulus(F.ORDER, "FpLegendre");
-const p1mod2 = (F.ORDER - _1n$5) / _2n$4;
-const powered = F.pow(n, p1mod2);
-const yes = F.eql(powered, F.ONE);
-const zero = F.eql(powered, F.ZERO);
-const no = F.eql(powered, F.neg(F.ONE));
-if (!yes && !zero && !no) throw new Error("invalid Legendre symbol result");
-return yes ? 1 : zero ? 0 : -1;
-}
-function nLength(n, nBitLength) {
-if (nBitLength !== void 0) anumber(nBitLength);
-if (n <= _0n$4) throw new Error("invalid n length: expected positive n, got " + n);
-if (nBitLength !== void 0 && nBitLength < 1) throw new Error("invalid n length: expected positive bit length, got " + nBitLength);
-const bits = bitLen(n);
-if (nBitLength !== void 0 && nBitLength < bits) throw new Error(`invalid n length: expected nBitLength (${nBitLength}) >= bitLen(n) (${bits})`);
-const _nBitLength = nBitLength !== void 0 ? nBitLength : bits;
-return {
-nBitLength: _nBitLength, nByteLength: Math.ceil(_nBitLength / 8)
-};
-}
-var FIELD_SQRT = new WeakMap();
-var _Field = class {
-ORDER;
-BITS;
-BYTES;
-isLE;
-ZERO = _0n$4;
-ONE = _1n$5;
-_lengths;
-_mod;
-constructor(ORDER, opts = {}) {
-if (ORDER <= _1n$5) throw new Error("invalid field: expected ORDER > 1, got " + ORDER);
-let _nbitLength = void 0;
-this.isLE = false;
-if (opts != null && typeof opts === "object") {
-if (typeof opts.BITS === "number") _nbitLength = opts.BITS;
-if (typeof opts.sqrt === "function") Object.defineProperty(this, "sqrt", {
-value: opts.sqrt, enumerable: true
-});
-if (typeof opts.isLE === "boolean") this.isLE = opts.isLE;
-if (opts.allowedLengths) this._lengths = Object.freeze(opts.allowedLengths.slice());
-if (typeof opts.modFromBytes === "boolean") this._mod = opts.modFromBytes;
-}
-const { nBitLength, nByteLength } = nLength(ORDER, _nbitLength);
-if (nByteLength > 2048) throw new Error("invalid field: expected ORDER of <= 2048 bytes");
-this.ORDER = ORDER;
-this.BITS = nBitLength;
-this.BYTES = nByteLength;
-Object.freeze(this);
-}
-create(num) {
-return mod(num, this.ORDER);
-}
-isValid(num) {
-if (typeof num !== "bigint") throw new TypeError("invalid field element: expected bigint, got " + typeof num);
-return _0n$4 <= num && num < this.ORDER;
-}
-is0(num) {
-return num === _0n$4;
-}
-isValidNot0(num) {
-return !this.is0(num) && this.isValid(num);
-}
-isOdd(num) {
-return (num & _1n$5) === _1n$5;
-}
-neg(num) {
-return mod(-num, this.ORDER);
-}
-eql(lhs, rhs) {
-return lhs === rhs;
-}
-sqr(num) {
-return mod(num * num, this.ORDER);
-}
-add(lhs, rhs) {
-return mod(lhs + rhs, this.ORDER);
-}
-sub(lhs, rhs) {
-return mod(lhs - rhs, this.ORDER);
-}
-mul(lhs, rhs) {
-return mod(lhs * rhs, this.ORDER);
-}
-pow(num, power) {
-return pow(num, power, this.ORDER);
-}
-div(lhs, rhs) {
-return mod(lhs * invert(rhs, this.ORDER), this.ORDER);
-}
-sqrN(num) {
-return num * num;
-}
-addN(lhs, rhs) {
-return lhs + rhs;
-}
-subN(lhs, rhs) {
-return lhs - rhs;
-}
-mulN(lhs, rhs) {
-return lhs * rhs;
-}
-inv(num) {
-return invert(num, this.ORDER);
-}
-sqrt(num) {
-let sqrt = FIELD_SQRT.get(this);
-if (!sqrt) FIELD_SQRT.set(this, sqrt = FpSqrt(this.ORDER));
-return sqrt(this, num);
-}
-toBytes(num) {
-return this.isLE ? numberToBytesLE(num, this.BYTES) : numberToBytesBE(num, this.BYTES);
-}
-fromBytes(bytes, skipValidation = false) {
-abytes(bytes);
-const { _lengths: allowedLengths, BYTES, isLE, ORDER, _mod: modFromBytes } = this;
-if (allowedLengths) {
-if (bytes.length < 1 || !allowedLengths.includes(bytes.length) || bytes.length > BYTES) throw new Error("Field.fromBytes: expected " + allowedLengths + " bytes, got " + bytes.length);
-const padded = new Uint8Array(BYTES);
-padded.set(bytes, isLE ? 0 : padded.length - bytes.length);
-bytes = padded;
-}
-if (bytes.length !== BYTES) throw new Error("Field.fromBytes: expected " + BYTES + " bytes, got " + bytes.length);
-let scalar = isLE ? bytesToNumberLE(bytes) : bytesToNumberBE(bytes);
-if (modFromBytes) scalar = mod(scalar, ORDER);
-if (!skipValidation) {
-if (!this.isValid(scalar)) throw new Error("invalid field element: outside of range 0..ORDER");
-}
-return scalar;
-}
-invertBatch(lst) {
-return FpInvertBatch(this, lst, true);
-}
-cmov(a, b, condition) {
-abool(condition, "condition");
-return condition ? b : a;
-}
-};
-function Field(ORDER, opts = {}) {
-Object.freeze(_Field.prototype);
-return new _Field(ORDER, opts);
-}
-var _0n$3 = BigInt(0);
-var _1n$4 = BigInt(1);
-var _4n$2 = BigInt(4);
-var BLIND_BYTES = 16;
-var BLIND_BITS = 128;
-var FW_WINDOW = 5;
-var TABLE_BYTES_MAX = (() => 2 ** 31)();
-function validatePointCons(Point) {
-const pc = Point;
-if (typeof pc !== "function") throw new TypeError("\"Point\" expected constructor, got type=" + typeof Point);
-afunction(pc.fromAffine, "Point.fromAffine");
-afunction(pc.fromBytes, "Point.fromBytes");
-afunction(pc.fromHex, "Point.fromHex");
-aobject$1(pc.BASE, "Point.BASE");
-aobject$1(pc.ZERO, "Point.ZERO");
-validateField(pc.Fp);
-validateField(pc.Fn);
-}
-function normalizeZ(c, points) {
-validatePointCons(c);
-validateMSMPoints(points, c);
-const invertedZs = FpInvertBatch(c.Fp, points.map((p) => p.Z));
-return points.map((p, i) => c.fromAffine(p.toAffine(invertedZs[i])));
-}
-function validateW(W, bits, min = 1) {
-if (!Number.isSafeInteger(W) || W < min || W > bits) throw new Error("invalid window size, expected [" + min + ".." + bits + "], got W=" + W);
-}
-function validateTableBytes(numPoints, fpBytes) {
-const bytes = numPoints * (4 * fpBytes + 128);
-if (bytes > TABLE_BYTES_MAX) throw new Error("invalid window size: table would need ~" + Math.ceil(bytes / 2 ** 20) + " MiB, max " + TABLE_BYTES_MAX / 2 ** 20 + " MiB");
-}
-function probeRandomBytes(randomBytes, length) {
-if (randomBytes === void 0) return void 0;
-afunction(randomBytes, "randomBytes");
-try {
-const probe = randomBytes(length);
-if (!isBytes(probe) || probe.length !== length) return void 0;
-} catch {
-return;
-}
-return randomBytes;
-}
-function validateMSMPoints(points, c) {
-aarray$1(points, "points");
-points.forEach((p, i) => {
-if (!(p instanceof c)) throw new Error("invalid point at index " + i);
-});
-}
-function validateMSMScalars(scalars, field, maxScalar) {
-if (!Array.isArray(scalars)) throw new Error("array of scalars expected");
-scalars.forEach((s, i) => {
-if (!(maxScalar === void 0 ? field.isValid(s) : isPosBig(s) && s < maxScalar)) throw new Error("invalid scalar at index " + i);
-});
-}
-var pointWindowSizes = new WeakMap();
-function getWindowSize(P) {
-return pointWindowSizes.get(P) || 1;
-}
-function oddMultiples(p, size) {
-const dbl = p.double();
-const t = [p];
-for (let j = 1; j < size; j++) t.push(t[j - 1].add(dbl));
-return t;
-}
-function wnafDigits(n, W) {
-const size = 2 ** W;
-const half = size / 2;
-const mask = BigInt(size - 1);
-const d = [];
-while (n > _0n$3) {
-let w = 0;
-if (n & _1n$4) {
-w = Number(n & mask);
-if (w >= half) w -= size;
-n -= BigInt(w);
-}
-d.push(w);
-n >>= _1n$4;
-}
-return d;
-}
-function signedWindowDigits(n, W, windows) {
-const size = 2 ** W;
-const half = size / 2;
-const mask = BigInt(size - 1);
-const shiftBy = BigInt(W);
-const d = [];
-for (let w = 0; w < windows; w++) {
-let v = Number(n & mask);
-n >>= shiftBy;
-if (v > half) {
-v -= size;
-n += _1n$4;
-}
-d.push(v);
-}
-if (n !== _0n$3) throw new Error("invalid wnaf");
-return d;
-}
-function wnafWalk(zero, tables, digits) {
-let max = 0;
-for (const d of digits) max = Math.max(max, d.length);
-let acc = zero;
-for (let bit = max - 1; bit >= 0; bit--) {
-if (bit !== max - 1) acc = acc.double();
-for (let i = 0; i < digits.length; i++) {
-const w = digits[i][bit];
-if (w) {
-const item = tables[i][Math.abs(w) - 1 >> 1];
-acc = acc.add(w < 0 ? item.negate() : item);
-}
-}
-}
-return acc;
-}
-var ScalarMultiplier = class {
-Point;
-BASE;
-ZERO;
-randomBytes;
-wnafPrecomputes = new WeakMap();
-baseCanBeBlinded;
-bits;
-constructor(Point, randomBytes) {
-validatePointCons(Point);
-this.randomBytes = probeRandomBytes(randomBytes, BLIND_BYTES);
-this.Point = Point;
-this.BASE = Point.BASE;
-this.ZERO = Point.ZERO;
-this.bits = Point.Fn.BITS;
-}
-buildWnafTable(point, W, bits) {
-const windows = Math.ceil(bits / W) + 1;
-const half = 2 ** (W - 1);
-const comp = [];
-let base = point;
-for (let w = 0; w < windows; w++) {
-let acc = base;
-for (let i = 0; i < half; i++) {
-comp.push(acc);
-acc = acc.add(base);
-}
-base = comp[comp.length - 1].double();
-}
-return {
-W, bits, windows, comp
-};
-}
-wnafCachedCT(precomputes, n) {
-const { W, windows, comp } = precomputes;
-const half = 2 ** (W - 1);
-const digits = signedWindowDigits(n, W, windows);
-let p = this.ZERO;
-let f = this.BASE;
-for (let w = 0; w < windows; w++) {
-const digit = digits[w];
-const start = w * half;
-const idx = Math.abs(digit) - 1;
-let sel = comp[start];
-for (let i = 1; i < half; i++) sel = i === idx ? comp[start + i] : sel;
-const neg = sel.negate();
-if (digit === 0) f = f.add(comp[start]);
-else p = p.add(digit < 0 ? neg : sel);
-}
-return {
-p, f
-};
-}
-getWnafPrecomputes(W, point, bits, transform) {
-let entries = this.wnafPrecomputes.get(point);
-let comp = entries?.find((entry) => entry.W === W && entry.bits === bits);
-if (!comp) {
-comp = this.buildWnafTable(point, W, bits);
-if (typeof transform === "function") comp = {
-...comp, comp: transform(comp.comp)
-};
-if (!entries) {
-entries = [];
-this.wnafPrecomputes.set(point, entries);
-}
-entries.push(comp);
-}
-return comp;
-}
-assertPoint(point) {
-if (!(point instanceof this.Point)) throw new TypeError("\"point\" expected Point instance, got type=" + typeof point);
-}
-validateMulInput(point, scalar) {
-this.assertPoint(point);
-if (!inRange(scalar, _1n$4, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
-}
-runCT(point, n, bits, transform) {
-const W = getWindowSize(point);
-if (W === 1) return this.fixedWindowCT(point, n, bits);
-return this.wnafCachedCT(this.getWnafPrecomputes(W, point, bits, transform), n);
-}
-mulCT(point, scalar, transform) {
-this.validateMulInput(point, scalar);
-return this.runCT(point, scalar, this.bits, transform);
-}
-mulCTBlinded(point, scalar, transform) {
-this.validateMulInput(point, scalar);
-if (this.randomBytes === void 0) throw new Error("randomBytes is required for scalar blinding");
-const bits = this.Point.Fn.BITS + BLIND_BITS;
-const blind = this.randomBytes(BLIND_BYTES);
-if (!isBytes(blind) || blind.length !== BLIND_BYTES) throw new Error("randomBytes returned invalid byte array");
-blind[0] = blind[0] & 63 | 128;
-const n = scalar + bytesToNumberBE(blind) * this.Point.Fn.ORDER;
-return this.runCT(point, n, bits, transform);
-}
-fixedWindowCT(point, n, bits) {
-const W = FW_WINDOW;
-const size = 32;
-const mask = bitMask(W);
-const table = new Array(size);
-table[0] = this.ZERO;
-for (let i = 1; i < size; i++) table[i] = table[i - 1].add(point);
-const windows = Math.ceil(bits / W);
-let acc = this.ZERO;
-for (let window = windows - 1; window >= 0; window--) {
-if (window !== windows - 1) for (let d = 0; d < W; d++) acc = acc.double();
-const digit = Number(n >> BigInt(window * W) & mask);
-let sel = table[0];
-for (let i = 1; i < size; i++) sel = i === digit ? table[i] : sel;
-acc = acc.add(sel);
-}
-return {
-p: acc, f: acc
-};
-}
-shouldBlind(point, cofactor) {
-if (this.randomBytes === void 0) return false;
-if (cofactor === _1n$4) return true;
-if (point !== this.BASE) return false;
-if (this.baseCanBeBlinded === void 0) this.baseCanBeBlinded = this.mulUnsafe(this.BASE, this.Point.Fn.ORDER).is0();
-return this.baseCanBeBlinded;
-}
-mulSecret(point, scalar, cofactor, transform) {
-return this.shouldBlind(point, cofactor) ? this.mulCTBlinded(point, scalar, transform) : this.mulCT(point, scalar, transform);
-}
-mulUnsafe(point, scalar, transform) {
-this.assertPoint(point);
-if (!isPosBig(scalar)) throw new Error("invalid scalar");
-const W = getWindowSize(point);
-if (W === 1 || scalar >= this.Point.Fn.ORDER) return mulAddUnsafe(this.Point, [point], [scalar], true);
-const precomputes = this.getWnafPrecomputes(W, point, this.bits, transform);
-return this.wnafCachedCT(precomputes, scalar).p;
-}
-setWindowSize(point, W) {
-this.assertPoint(point);
-validateW(W, this.bits);
-validateTableBytes((Math.ceil((this.bits + BLIND_BITS) / W) + 1) * 2 ** (W - 1), this.Point.Fp.BYTES);
-pointWindowSizes.set(point, W);
-this.wnafPrecomputes.delete(point);
-}
-hasWindowSize(point) {
-return getWindowSize(point) !== 1;
-}
-};
-function mulAddUnsafe(c, points, scalars, allowOversized = false) {
-validatePointCons(c);
-validateMSMPoints(points, c);
-abool(allowOversized, "allowOversized");
-validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$2 : void 0);
-if (points.length !== scalars.length) throw new Error("arrays of points and scalars must have equal length");
-const tables = points.map((p) => oddMultiples(p, 4));
-const digits = scalars.map((n) => wnafDigits(n, 4));
-return wnafWalk(c.ZERO, tables, digits);
-}
-function createField(order, field, isLE) {
-if (field) {
-if (field.ORDER !== order) throw new Error("Field.ORDER must match order: Fp == p, Fn == n");
-validateField(field);
-return field;
-} else return Field(order, { isLE });
-}
-function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
-if (type !== "weierstrass" && type !== "edwards") throw new Error("expected curve type \"weierstrass\" or \"edwards\"");
-if (FpFnLE === void 0) FpFnLE = type === "edwards";
-if (!CURVE || typeof CURVE !== "object") throw new Error(`expected valid ${type} CURVE object`);
-validateObject(curveOpts);
-for (const p of ["p", "n", "h"]) {
-const val = CURVE[p];
-if (!(isPosBig(val) && val !== _0n$3)) throw new Error(`CURVE.${p} must be positive bigint`);
-}
-const Fp = createField(CURVE.p, curveOpts.Fp, FpFnLE);
-const Fn = createField(CURVE.n, curveOpts.Fn, FpFnLE);
-const params = ["Gx", "Gy", "a", type === "weierstrass" ? "b" : "d"];
-for (const p of params) if (!Fp.isValid(CURVE[p])) throw new Error(`CURVE.${p} must be valid field element of CURVE.Fp`);
-CURVE = Object.freeze(Object.assign({}, CURVE));
-return {
-CURVE, Fp, Fn
-};
-}
-function createKeygen(randomSecretKey, getPublicKey) {
-return function keygen(seed) {
-const secretKey = randomSecretKey(seed);
-return {
-secretKey, publicKey: getPublicKey(secretKey)
-};
-};
-}
-var _0n$2 = BigInt(0);
-var _1n$3 = BigInt(1);
 var _2n$3 = BigInt(2);
-var _4n$1 = BigInt(4);
-var _8n$1 = BigInt(8);
-function isEdValidXY(Fp, CURVE, x, y) {
-const x2 = Fp.sqr(x);
-const y2 = Fp.sqr(y);
-const left = Fp.add(Fp.mul(CURVE.a, x2), y2);
-const right = Fp.add(Fp.ONE, Fp.mul(CURVE.d, Fp.mul(x2, y2)));
-return Fp.eql(left, right);
-}
-function edwards(params, extraOpts = {}) {
-validateObject(extraOpts, {}, {}, "extraOpts");
-const opts = extraOpts;
-const validated = createCurveFields("edwards", params, opts, opts.FpFnLE);
-const { Fp, Fn } = validated;
-let CURVE = validated.CURVE;
-const { h: cofactor } = CURVE;
-if (FpLegendre(Fp, CURVE.a) !== 1) throw new Error("edwards: CURVE.a must be a square in Fp for complete addition formulas");
-if (FpLegendre(Fp, CURVE.d) !== -1) throw new Error("edwards: CURVE.d must be a non-square in Fp for complete addition formulas");
-validateObject(opts, {}, {
-uvRatio: "function", randomBytes: "function"
-});
-const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
-const MASK = _2n$3 << BigInt(Fp.BYTES * 8) - _1n$3;
-function isOdd(n) {
-if (!Fp.isOdd) throw new Error("Field does not have .isOdd()");
-return Fp.isOdd(n);
-}
-const uvRatio = opts.uvRatio === void 0 ? (u, v) => {
-try {
-return {
-isValid: true, value: Fp.sqrt(Fp.div(u, v))
-};
-} catch (e) {
-return {
-isValid: false, value: _0n$2
-};
-}
-} : opts.uvRatio;
-if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
-const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);
-function acoord(title, n, banZero = false) {
-const min = banZero ? _1n$3 : _0n$2;
-aInRange("coordinate " + title, n, min, MASK);
-return n;
-}
-function aedpoint(other) {
-if (!(other instanceof Point)) throw new Error("EdwardsPoint expected");
-}
-class Point {
-static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE, Fp.mul(CURVE.Gx, CURVE.Gy));
-static ZERO = new Point(Fp.ZERO, Fp.ONE, Fp.ONE, Fp.ZERO);
-static Fp = Fp;
-static Fn = Fn;
-X;
-Y;
-Z;
-T;
-constructor(X, Y, Z, T) {
-this.X = acoord("x", X);
-this.Y = acoord("y", Y);
-this.Z = acoord("z", Z, true);
-this.T = acoord("t", T);
-Object.freeze(this);
-}
-static CURVE() {
-return CURVE;
-}
-static fromAffine(p) {
-if (p instanceof Point) throw new Error("extended point not allowed");
-const { x, y } = p || {};
-acoord("x", x);
-acoord("y", y);
-return new Point(x, y, Fp.ONE, Fp.mul(x, y));
-}
-static fromBytes(bytes, zip215 = false) {
-const len = Fp.BYTES;
-const { a, d } = CURVE;
-bytes = copyBytes(abytes(bytes, len, "point"));
-abool(zip215, "zip215");
-const normed = copyBytes(bytes);
-const lastByte = bytes[len - 1];
-normed[len - 1] = lastByte & -129;
-const y = bytesToNumberLE(normed);
-aInRange("point.y", y, _0n$2, zip215 ? MASK : Fp.ORDER);
-const y2 = Fp.sqr(y);
-const u = Fp.sub(y2, Fp.ONE);
-const v = Fp.sub(Fp.mulN(d, y2), a);
-let { isValid, value: x } = uvRatio(u, v);
-if (!isValid) throw new Error("bad point: invalid y coordinate");
-const isXOdd = isOdd(x);
-const isLastByteOdd = (lastByte & 128) !== 0;
-if (!zip215 && Fp.is0(x) && isLastByteOdd) throw new Error("bad point: x=0 and x_0=1");
-if (isLastByteOdd !== isXOdd) x = Fp.neg(x);
-return Point.fromAffine({
-x, y
-});
-}
-static fromHex(hex, zip215 = false) {
-return Point.fromBytes(hexToBytes(hex), zip215);
-}
-get x() {
-return this.toAffine().x;
-}
-get y() {
-return this.toAffine().y;
-}
-precompute(windowSize = 6, isLazy = true) {
-wnaf.setWindowSize(this, windowSize);
-if (!isLazy) this.multiply(_2n$3);
-return this;
-}
-assertValidity() {
-const p = this;
-const { a, d } = CURVE;
-if (p.is0()) throw new Error("bad point: ZERO");
-const { X, Y, Z, T } = p;
-const X2 = Fp.sqr(X);
-const Y2 = Fp.sqr(Y);
-const Z2 = Fp.sqr(Z);
-const Z4 = Fp.sqr(Z2);
-const aX2 = Fp.mul(X2, a);
-const left = Fp.mul(Fp.add(aX2, Y2), Z2);
-const right = Fp.add(Z4, Fp.mul(d, Fp.mul(X2, Y2)));
-if (!Fp.eql(left, right)) throw new Error("bad point: equation left != right (1)");
-const XY = Fp.mul(X, Y);
-const ZT = Fp.mul(Z, T);
-if (!Fp.eql(XY, ZT)) throw new Error("bad point: equation left != right (2)");
-}
-equals(other) {
-aedpoint(other);
-const { X: X1, Y: Y1, Z: Z1 } = this;
-const { X: X2, Y: Y2, Z: Z2 } = other;
-const X1Z2 = Fp.mul(X1, Z2);
-const X2Z1 = Fp.mul(X2, Z1);
-const Y1Z2 = Fp.mul(Y1, Z2);
-const Y2Z1 = Fp.mul(Y2, Z1);
-return Fp.eql(X1Z2, X2Z1) && Fp.eql(Y1Z2, Y2Z1);
-}
-is0() {
-return this.equals(Point.ZERO);
-}
-negate() {
-return new Point(Fp.neg(this.X), this.Y, this.Z, Fp.neg(this.T));
-}
-double() {
-const { X: X1, Y: Y1, Z: Z1 } = this;
-const A = Fp.sqr(X1);
-const B = Fp.sqr(Y1);
-const C = Fp.mul(Fp.sqr(Z1), _2n$3);
-const D = mulA(A);
-const x1y1 = Fp.addN(X1, Y1);
-const E = Fp.sub(Fp.subN(Fp.sqr(x1y1), A), B);
-const G = Fp.addN(D, B);
-const F = Fp.subN(G, C);
-const H = Fp.subN(D, B);
-const X3 = Fp.mul(E, F);
-const Y3 = Fp.mul(G, H);
-const T3 = Fp.mul(E, H);
-const Z3 = Fp.mul(F, G);
-return new Point(X3, Y3, Z3, T3);
-}
-add(other) {
-aedpoint(other);
-const { d } = CURVE;
-const { X: X1, Y: Y1, Z: Z1, T: T1 } = this;
-const { X: X2, Y: Y2, Z: Z2, T: T2 } = other;
-const A = Fp.mul(X1, X2);
-const B = Fp.mul(Y1, Y2);
-const C = Fp.mul(Fp.mulN(T1, d), T2);
-const D = Fp.mul(Z1, Z2);
-const E = Fp.sub(Fp.subN(Fp.mulN(Fp.addN(X1, Y1), Fp.addN(X2, Y2)), A), B);
-const F = Fp.subN(D, C);
-const G = Fp.addN(D, C);
-const H = Fp.sub(B, mulA(A));
-const X3 = Fp.mul(E, F);
-const Y3 = Fp.mul(G, H);
-const T3 = Fp.mul(E, H);
-const Z3 = Fp.mul(F, G);
-return new Point(X3, Y3, Z3, T3);
-}
-subtract(other) {
-aedpoint(other);
-return this.add(other.negate());
-}
-multiply(scalar) {
-if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: expected 1 <= sc < curve.n");
-const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
-return normalize([p, f])[0];
-}
-multiplyUnsafe(scalar) {
-if (!Fn.isValid(scalar)) throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");
-if (scalar === _0n$2) return Point.ZERO;
-if (this.is0() || scalar === _1n$3) return this;
-return wnaf.mulUnsafe(this, scalar, normalize);
-}
-isSmallOrder() {
-return this.clearCofactor().is0();
-}
-isTorsionFree() {
-return wnaf.mulUnsafe(this, CURVE.n).is0();
-}
-toAffine(invertedZ) {
-const p = this;
-let iz = invertedZ;
-if (iz != null && typeof iz !== "bigint") throw new TypeError("\"invertedZ\" expected bigint, got type=" + typeof iz);
-const { X, Y, Z } = p;
-const is0 = p.is0();
-if (iz == null) iz = is0 ? Fp.create(_8n$1) : Fp.inv(Z);
-const x = Fp.mul(X, iz);
-const y = Fp.mul(Y, iz);
-const zz = Fp.mul(Z, iz);
-if (is0) return {
-x: Fp.ZERO, y: Fp.ONE
-};
-if (!Fp.eql(zz, Fp.ONE)) throw new Error("invZ was invalid");
-return {
-x, y
-};
-}
-clearCofactor() {
-if (cofactor === _1n$3) return this;
-if (cofactor === _2n$3) return this.double();
-if (cofactor === _4n$1) return this.double().double();
-if (cofactor === _8n$1) return this.double().double().double();
-return this.multiplyUnsafe(cofactor);
-}
-toBytes() {
-const { x, y } = this.toAffine();
-const bytes = Fp.toBytes(y);
-bytes[bytes.length - 1] |= isOdd(x) ? 128 : 0;
-return bytes;
-}
-toHex() {
-return bytesToHex(this.toBytes());
-}
-toString() {
-return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
-}
-}
-const normalize = (points) => normalizeZ(Point, points);
-const wnaf = new ScalarMultiplier(Point, randomBytes);
-if (wnaf.bits >= 6) Point.BASE.precompute(6);
-Object.freeze(Point.prototype);
-Object.freeze(Point);
-return Point;
-}
-function eddsa(Point, cHash, eddsaOpts = {}) {
-validatePointCons(Point);
-if (typeof cHash !== "function") throw new Error("\"hash\" function param is required");
-const hash = cHash;
-const opts = eddsaOpts;
-validateObject(opts, {}, {
-adjustScalarBytes: "function", randomBytes: "function", domain: "function", prehash: "function", zip215: "boolean", mapToCurve: "function", toMontgomery: "function", toMontgomerySecret: "function"
-});
-const { prehash } = opts;
-const { BASE, Fp, Fn } = Point;
-const outputLen = hash.outputLen;
-const expectedLen = 2 * Fp.BYTES;
-if (outputLen !== void 0) {
-asafenumber(outputLen, "hash.outputLen");
-if (outputLen !== expectedLen) throw new Error(`hash.outputLen must be ${expectedLen}, got ${outputLen}`);
-}
-const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
-const toMontgomery = opts.toMontgomery;
-const toMontgomerySecret = opts.toMontgomerySecret;
-const adjustScalarBytes = opts.adjustScalarBytes === void 0 ? (bytes) => bytes : opts.adjustScalarBytes;
-const domain = opts.domain === void 0 ? (data, ctx, phflag) => {
-abool(phflag, "phflag");
-if (ctx.length || phflag) throw new Error("Contexts/pre-hash are not supported");
-return data;
-} : opts.domain;
-function modN_LE(hash) {
-return Fn.create(bytesToNumberLE(hash));
-}
-function getPrivateScalar(key) {
-const len = lengths.secretKey;
-abytes(key, lengths.secretKey, "secretKey");
-const hashed = abytes(hash(key), 2 * len, "hashedSecretKey");
-const head = adjustScalarBytes(hashed.slice(0, len));
-return {
-head, prefix: hashed.slice(len, 2 * len), scalar: modN_LE(head)
-};
-}
-function getExtendedPublicKey(secretKey) {
-const { head, prefix, scalar } = getPrivateScalar(secretKey);
-const point = BASE.multiply(scalar);
-return {
-head, prefix, scalar, point, pointBytes: point.toBytes()
-};
-}
-function getPublicKey(secretKey) {
-return getExtendedPublicKey(secretKey).pointBytes;
-}
-function hashDomainToScalar(context = Uint8Array.of(), ...msgs) {
-const msg = concatBytes(...msgs);
-return modN_LE(hash(domain(msg, abytes(context, void 0, "context"), !!prehash)));
-}
-function sign(msg, secretKey, options = {}) {
-validateObject(options, {}, {}, "options");
-msg = copyBytes(abytes(msg, void 0, "message"));
-if (prehash) msg = prehash(msg);
-const { prefix, scalar, pointBytes } = getExtendedPublicKey(secretKey);
-const r = hashDomainToScalar(options.context, prefix, msg);
-const R = BASE.multiply(r).toBytes();
-const k = hashDomainToScalar(options.context, R, pointBytes, msg);
-const s = Fn.create(r + k * scalar);
-if (!Fn.isValid(s)) throw new Error("sign failed: invalid s");
-return abytes(concatBytes(R, Fn.toBytes(s)), lengths.signature, "result");
-}
-const verifyOpts = { zip215: opts.zip215 };
-function verify(sig, msg, publicKey, options = verifyOpts) {
-validateObject(options);
-const { context } = options;
-const zip215 = options.zip215 === void 0 ? !!verifyOpts.zip215 : options.zip215;
-const len = lengths.signature;
-sig = abytes(sig, len, "signature");
-msg = abytes(msg, void 0, "message");
-publicKey = abytes(publicKey, lengths.publicKey, "publicKey");
-if (zip215 !== void 0) abool(zip215, "zip215");
-if (prehash) msg = prehash(msg);
-const mid = len / 2;
-const r = sig.subarray(0, mid);
-const s = bytesToNumberLE(sig.subarray(mid, len));
-let A, R, SB;
-try {
-A = Point.fromBytes(publicKey, zip215);
-R = Point.fromBytes(r, zip215);
-SB = BASE.multiplyUnsafe(s);
-} catch (error) {
-return false;
-}
-if (!zip215 && A.isSmallOrder()) return false;
-const k = hashDomainToScalar(context, r, publicKey, msg);
-return R.add(A.multiplyUnsafe(k)).subtract(SB).clearCofactor().is0();
-}
-const _size = Fp.BYTES;
-const lengths = {
-secretKey: _size, publicKey: _size, signature: 2 * _size, seed: _size
-};
-function randomSecretKey(seed) {
-seed = seed === void 0 ? randomBytes(lengths.seed) : seed;
-return abytes(seed, lengths.seed, "seed");
-}
-function isValidSecretKey(key) {
-return isBytes(key) && key.length === lengths.secretKey;
-}
-function isValidPublicKey(key, zip215) {
-try {
-return !!Point.fromBytes(key, zip215 === void 0 ? verifyOpts.zip215 : zip215);
-} catch (error) {
-return false;
-}
-}
-const utils = {
-getExtendedPublicKey, randomSecretKey, isValidSecretKey, isValidPublicKey, toMontgomery(publicKey) {
-if (toMontgomery === void 0) throw new Error("Montgomery conversion is not supported for this curve");
-return toMontgomery(Point.fromBytes(publicKey));
-}, toMontgomerySecret(secretKey) {
-if (toMontgomerySecret === void 0) throw new Error("Montgomery conversion is not supported for this curve");
-return toMontgomerySecret(secretKey);
-}
-};
-Object.freeze(lengths);
-Object.freeze(utils);
-return Object.freeze({
-keygen: createKeygen(randomSecretKey, getPublicKey), getPublicKey, sign, verify, utils, Point, lengths
-});
-}
-function checkU32(n, title = "n") {
-if (typeof n !== "number") throw new TypeError(`wrong u32 integer "${title}": expected number, got type=${typeof n}`);
-if (!Number.isSafeInteger(n) || n < 0 || n > 4294967295) throw new RangeError(`wrong u32 integer "${title}": expected 0..4294967295, got ${n}`);
-return n;
-}
-function isPowerOfTwo(x) {
-checkU32(x, "x");
-return (x & x - 1) === 0 && x !== 0;
-}
-function reverseBits(n, bits) {
-checkU32(n);
-if (typeof bits !== "number") throw new TypeError("\"bits\" expected number, got type=" + typeof bits);
-if (!Number.isSafeInteger(bits) || bits < 0 || bits > 32) throw new Error(`expected integer 0 <= bits <= 32, got ${bits}`);
-let reversed = 0;
-for (let i = 0; i < bits; i++, n >>>= 1) reversed = reversed << 1 | n & 1;
-return reversed >>> 0;
-}
-function log2(n) {
-checkU32(n);
-return 31 - Math.clz32(n);
-}
-function bitReversalInplace(values) {
-if (!values || typeof values !== "object" || typeof values.length !== "number") throw new TypeError("\"values\" expected array-like, got type=" + typeof values);
-const n = values.length;
-if (!isPowerOfTwo(n)) throw new Error("expected positive power-of-two length, got " + n);
-const bits = log2(n);
-for (let i = 0; i < n; i++) {
-const j = reverseBits(i, bits);
-if (i < j) {
-const tmp = values[i];
-values[i] = values[j];
-values[j] = tmp;
-}
-}
-return values;
-}
-var FFTCore = (F, coreOpts) => {
-validateObject(coreOpts, {
-N: "number", roots: "object", dit: "boolean"
-}, {
-invertButterflies: "boolean", skipStages: "number", brp: "boolean"
-}, "coreOpts");
-const { N, roots, dit, invertButterflies = false, skipStages = 0, brp = true } = coreOpts;
-checkU32(N, "coreOpts.N");
-const bits = log2(N);
-if (!isPowerOfTwo(N)) throw new Error("FFT: Polynomial size should be power of two");
-checkU32(skipStages, "coreOpts.skipStages");
-const maxSkipStages = bits === 0 ? 0 : bits - 1;
-if (skipStages > maxSkipStages) throw new Error(`FFT: wrong skipStages: expected 0 <= skipStages <= ${maxSkipStages}`);
-if (roots.length !== N) throw new Error(`FFT: wrong roots length: expected ${N}, got ${roots.length}`);
-const isDit = dit !== invertButterflies;
-return (values) => {
-if (values.length !== N) throw new Error("FFT: wrong Polynomial length");
-if (dit && brp) bitReversalInplace(values);
-for (let i = 0, g = 1; i < bits - skipStages; i++) {
-const s = dit ? i + 1 + skipStages : bits - i;
-const m = 1 << s;
-const m2 = m >> 1;
-const stride = N >> s;
-for (let k = 0; k < N; k += m) for (let j = 0, grp = g++; j < m2; j++) {
-const rootPos = invertButterflies ? dit ? N - grp : grp : j * stride;
-const i0 = k + j;
-const i1 = k + j + m2;
-const omega = roots[rootPos];
-const b = values[i1];
-const a = values[i0];
-if (isDit) {
-const t = F.mul(b, omega);
-values[i0] = F.add(a, t);
-values[i1] = F.sub(a, t);
-} else if (invertButterflies) {
-values[i0] = F.add(b, a);
-values[i1] = F.mul(F.sub(b, a), omega);
-} else {
-values[i0] = F.add(a, b);
-values[i1] = F.mul(F.sub(a, b), omega);
-}
-}
-}
-if (!dit && brp) bitReversalInplace(values);
-return values;
-};
-};
-var _1n$2 = BigInt(1);
-var _2n$2 = BigInt(2);
-var _5n = BigInt(5);
-var _8n = BigInt(8);
-var ed25519_CURVE_p = BigInt("0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffed");
-var ed25519_CURVE = (() => ({
-p: ed25519_CURVE_p, n: BigInt("0x1000000000000000000000000000000014def9dea2f79cd65812631a5cf5d3ed"), h: _8n, a: BigInt("0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffec"), d: BigInt("0x52036cee2b6ffe738cc740797779e89800700a4d4141d8ab75eb4dca135978a3"), Gx: BigInt("0x216936d3cd6e53fec0a4e231fdd6dc5c692cc7609525a7b2c9562d608f25d51a"), Gy: BigInt("0x6666666666666666666666666666666666666666666666666666666666666658")
-}))();
-function ed25519_pow_2_252_3(x) {
-const _10n = BigInt(10), _20n = BigInt(20), _40n = BigInt(40), _80n = BigInt(80);
-const P = ed25519_CURVE_p;
-const b2 = x * x % P * x % P;
-const b5 = pow2(pow2(b2, _2n$2, P) * b2 % P, _1n$2, P) * x % P;
-const b10 = pow2(b5, _5n, P) * b5 % P;
-const b20 = pow2(b10, _10n, P) * b10 % P;
-const b40 = pow2(b20, _20n, P) * b20 % P;
-const b80 = pow2(b40, _40n, P) * b40 % P;
-return {
-pow_p_5_8: pow2(pow2(pow2(pow2(b80, _80n, P) * b80 % P, _80n, P) * b80 % P, _10n, P) * b10 % P, _2n$2, P) * x % P, b2
-};
-}
-function adjustScalarBytes(bytes) {
-bytes[0] &= 248;
-bytes[31] &= 127;
-bytes[31] |= 64;
-return bytes;
-}
-var ED25519_SQRT_M1 = BigInt("19681161376707505956807079304988542015446066515923890162744021073123829784752");
-function uvRatio(u, v) {
-const P = ed25519_CURVE_p;
-const v3 = mod(v * v * v, P);
-const pow = ed25519_pow_2_252_3(u * mod(v3 * v3 * v, P)).pow_p_5_8;
-let x = mod(u * v3 * pow, P);
-const vx2 = mod(v * x * x, P);
-const root1 = x;
-const root2 = mod(x * ED25519_SQRT_M1, P);
-const useRoot1 = vx2 === u;
-const useRoot2 = vx2 === mod(-u, P);
-const noRoot = vx2 === mod(-u * ED25519_SQRT_M1, P);
-if (useRoot1) x = root1;
-if (useRoot2 || noRoot) x = root2;
-if (isNegativeLE(x, P)) x = mod(-x, P);
-return {
-isValid: useRoot1 || useRoot2, value: x
-};
-}
-var ed25519_Point = edwards(ed25519_CURVE, { uvRatio });
-var Fp = (() => ed25519_Point.Fp)();
-function toMontgomery(point) {
-const { y } = point;
-return Fp.toBytes(Fp.div(_1n$2 + y, _1n$2 - y));
-}
-function toMontgomerySecret(secretKey) {
-const size = ed25519_Point.Fp.BYTES;
-abytes$1(secretKey, size);
-return adjustScalarBytes(sha512(secretKey.subarray(0, size))).subarray(0, size);
-}
-function ed(opts) {
-return eddsa(ed25519_Point, sha512, Object.assign({
-adjustScalarBytes, toMontgomery, toMontgomerySecret, zip215: true
-}, opts));
-}
-var ed25519 = ed({});
-var _0n$1 = BigInt(0);
-var _1n$1 = BigInt(1);
-var _2n$1 = BigInt(2);
-var _7n = BigInt(7);
+var _7n$1 = BigInt(7);
 var _256n = BigInt(256);
 var _0x71n = BigInt(113);
 var SHA3_PI = [];
 var SHA3_ROTL = [];
 var _SHA3_IOTA = [];
-for (let round = 0, R = _1n$1, x = 1, y = 0; round < 24; round++) {
+for (let round = 0, R = _1n$5, x = 1, y = 0; round < 24; round++) {
 [x, y] = [y, (2 * x + 3 * y) % 5];
 SHA3_PI.push(2 * (5 * y + x));
 SHA3_ROTL.push((round + 1) * (round + 2) / 2 % 64);
-let t = _0n$1;
+let t = _0n$5;
 for (let j = 0; j < 7; j++) {
-R = (R << _1n$1 ^ (R >> _7n) * _0x71n) % _256n;
-if (R & _2n$1) t ^= _1n$1 << (_1n$1 << BigInt(j)) - _1n$1;
+R = (R << _1n$5 ^ (R >> _7n$1) * _0x71n) % _256n;
+if (R & _2n$3) t ^= _1n$5 << (_1n$5 << BigInt(j)) - _1n$5;
 }
 _SHA3_IOTA.push(t);
 }
@@ -3268,11 +1996,8 @@ return Number(this.text);
 };
 var INTEGER = /^-?[0-9]+$/;
 var SPACE = /[ \t\r\n]*/y;
-var PLAIN = /[^"\\\u0000-\u001f]*/y;
+var CONTROL = /[\u0000-\u001f]/g;
 var NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?/y;
-var ESCAPES = {
-"\"": "\"", "\\": "\\", "/": "/", b: "\b", f: "\f", n: "\n", r: "\r", t: "	"
-};
 var decoder = new TextDecoder("utf-8", {
 fatal: true, ignoreBOM: true
 });
@@ -3289,6 +2014,12 @@ return new Parser(decodeBounded(data)).document();
 }
 function parseBounded(text) {
 return new Parser(text).document();
+}
+function readWithForm(text, writeNumber) {
+const parser = new Parser(decodeBounded(text), writeNumber);
+return {
+value: parser.document(), isCanonical: parser.isCanonical
+};
 }
 function decodeBounded(data) {
 if (isTooLarge(data)) throw new Unreadable(`larger than ${ELEMENT_MAX} bytes`);
@@ -3348,15 +2079,12 @@ SPACE.test(text);
 return SPACE.lastIndex;
 }
 function findStringEnd(text, at) {
-let end = at + 1;
-for (;;) {
-const quote = text.indexOf("\"", end);
-if (quote < 0) return null;
-const escape = text.indexOf("\\", end);
-if (escape < 0 || escape > quote) return quote + 1;
-end = escape + 2;
-if (end > text.length) return null;
+for (let here = at + 1; here < text.length; here++) {
+const unit = text.charCodeAt(here);
+if (unit === 34) return here + 1;
+if (unit === 92) here++;
 }
+return null;
 }
 function findValueEnd(text, at) {
 const first = text.charCodeAt(at);
@@ -3386,11 +2114,20 @@ if (depth === 0) return here + 1;
 }
 return null;
 }
+function findControl(text, at) {
+CONTROL.lastIndex = at;
+return CONTROL.test(text) ? CONTROL.lastIndex - 1 : text.length;
+}
 var Parser = class {
 text;
 at = 0;
-constructor(text) {
+nextEscape = -1;
+nextControl = -1;
+writeNumber;
+isCanonical = true;
+constructor(text, writeNumber = null) {
 this.text = text;
+this.writeNumber = writeNumber;
 }
 document() {
 this.space();
@@ -3401,7 +2138,10 @@ return value;
 }
 space() {
 const unit = this.text.charCodeAt(this.at);
-if (unit === 32 || unit >= 9 && unit <= 13) this.at = skipSpace(this.text, this.at);
+if (unit === 32 || unit >= 9 && unit <= 13) {
+this.at = skipSpace(this.text, this.at);
+this.isCanonical = false;
+}
 }
 error(words) {
 return new Unreadable(`not valid JSON: ${words} (character ${this.at})`);
@@ -3431,37 +2171,31 @@ const number = new JsonNumber(match[0]);
 if (number.isInteger) {
 if (number.text.length - Number(number.text.startsWith("-")) > INTEGER_DIGITS_MAX) throw this.error("an integer with too many digits");
 } else if (!Number.isFinite(number.value)) throw new Unreadable(`the number ${number.text.slice(0, 40)} is too large for a float`);
+if (this.writeNumber !== null && this.isCanonical) this.isCanonical = this.writeNumber(number) === number.text;
 return number;
 }
 string() {
-const text = this.text;
-let from = ++this.at;
-let out = "";
-for (;;) {
-PLAIN.lastIndex = this.at;
-PLAIN.test(text);
-this.at = PLAIN.lastIndex;
-const unit = text.charCodeAt(this.at);
-if (unit === 34) {
-out = from === this.at && out !== "" ? out : out + text.slice(from, this.at);
-this.at++;
-return out;
+const { text, at } = this;
+const quote = text.indexOf("\"", at + 1);
+if (this.nextEscape < at) {
+const escape = text.indexOf("\\", at);
+this.nextEscape = escape < 0 ? text.length : escape;
 }
-if (unit !== 92) throw this.error("a string has no end, or holds a control character");
-out += text.slice(from, this.at);
-const escape = text[this.at + 1] ?? "";
-if (escape === "u") {
-const digits = text.slice(this.at + 2, this.at + 6);
-if (!/^[0-9a-fA-F]{4}$/.test(digits)) throw this.error("a bad \\u escape");
-out += String.fromCharCode(Number.parseInt(digits, 16));
-this.at += 6;
-} else {
-const plain = ESCAPES[escape];
-if (plain === void 0) throw this.error("a bad escape");
-out += plain;
-this.at += 2;
+if (this.nextControl < at) this.nextControl = findControl(text, at);
+if (quote >= 0 && quote < this.nextEscape && quote < this.nextControl) {
+this.at = quote + 1;
+return text.slice(at + 1, quote);
 }
-from = this.at;
+const end = findStringEnd(text, at);
+if (end === null) throw this.error("a string has no end, or holds a control character");
+try {
+const written = text.slice(at, end);
+const value = JSON.parse(written);
+this.at = end;
+if (this.writeNumber !== null && this.isCanonical) this.isCanonical = value.isWellFormed() && JSON.stringify(value) === written;
+return value;
+} catch {
+throw this.error("a string has a bad escape, or holds a control character");
 }
 }
 array() {
@@ -3489,6 +2223,7 @@ object() {
 const members = new Map();
 let count = 0;
 let twice = null;
+let before = null;
 this.at++;
 this.space();
 if (this.text.charCodeAt(this.at) === 125) {
@@ -3498,6 +2233,8 @@ return members;
 for (;;) {
 if (this.text.charCodeAt(this.at) !== 34) throw this.error("expected a key");
 const key = this.string();
+if (this.isCanonical && before !== null) this.isCanonical = compareCodePoints(before, key) < 0;
+before = key;
 this.space();
 if (this.text.charCodeAt(this.at) !== 58) throw this.error("expected a colon");
 this.at++;
@@ -3519,6 +2256,17 @@ this.space();
 }
 }
 };
+function compareCodePoints(one, other) {
+const length = Math.min(one.length, other.length);
+for (let at = 0; at < length; at++) {
+const left = one.charCodeAt(at);
+const right = other.charCodeAt(at);
+if (left === right) continue;
+const isLeftHigh = left >= 55296 && left < 57344;
+return isLeftHigh === (right >= 55296 && right < 57344) ? left - right : isLeftHigh ? 1 : -1;
+}
+return one.length - other.length;
+}
 function isObject(value) {
 return value instanceof Map;
 }
@@ -3590,13 +2338,1003 @@ if (text.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(digits)) return null;
 return Uint8Array.from(atob(text), (unit) => unit.charCodeAt(0));
 }
 var HEX64 = /^[0-9a-f]{64}$/;
+function aarray$1(item, title, inner = () => {}) {
+if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
+for (let i = 0; i < item.length; i++) inner(item[i], `${title}[${i}]`);
+return item;
+}
+var abytes = (value, length, title) => abytes$1(value, length, title);
+var anumber = anumber$1;
+function aobject$1(value, title = "object") {
+if (value === null || typeof value !== "object" || Array.isArray(value)) throw new TypeError(title === "object" ? "expected valid options object" : `"${title}" expected object, got type=${typeof value}`);
+return value;
+}
+function afunction(value, title) {
+if (typeof value !== "function") throw new TypeError(`"${title}" is invalid: expected function, got ${typeof value}`);
+return value;
+}
+var bytesToHex = bytesToHex$1;
+var concatBytes = (...arrays) => concatBytes$1(...arrays);
+var hexToBytes = (hex) => hexToBytes$1(hex);
+var isBytes = isBytes$1;
+var randomBytes$1 = (bytesLength) => randomBytes$2(bytesLength);
+var _0n$4 = BigInt(0);
+var _1n$4 = BigInt(1);
+var atitle = (title) => title ? `"${title}" ` : "";
+function abool(value, title = "") {
+if (typeof value !== "boolean") throw new TypeError(atitle(title) + "expected boolean, got type=" + typeof value);
+return value;
+}
+function abignumber(n) {
+if (typeof n === "bigint") {
+if (!isPosBig(n)) throw new RangeError("positive bigint expected, got " + n);
+} else anumber(n);
+return n;
+}
+function asafenumber(value, title = "") {
+if (typeof value !== "number") {
+const prefix = title && `"${title}" `;
+throw new TypeError(prefix + "expected number, got type=" + typeof value);
+}
+if (!Number.isSafeInteger(value)) {
+const prefix = title && `"${title}" `;
+throw new RangeError(prefix + "expected safe integer, got " + value);
+}
+}
+function hexToNumber(hex) {
+if (typeof hex !== "string") throw new TypeError("hex string expected, got " + typeof hex);
+return hex === "" ? _0n$4 : BigInt("0x" + hex);
+}
+function bytesToNumberBE(bytes) {
+return hexToNumber(bytesToHex$1(bytes));
+}
+function bytesToNumberLE(bytes) {
+return hexToNumber(bytesToHex$1(copyBytes(abytes$1(bytes)).reverse()));
+}
+function numberToBytesBE(n, len) {
+anumber$1(len);
+if (len === 0) throw new Error("zero output length is invalid");
+n = abignumber(n);
+const expectedLen = len * 2;
+const hex = n.toString(16);
+if (hex.length > expectedLen) throw new RangeError("number is too large");
+return hexToBytes$1(hex.padStart(expectedLen, "0"));
+}
+function numberToBytesLE(n, len) {
+return numberToBytesBE(n, len).reverse();
+}
+function copyBytes(bytes) {
+return Uint8Array.from(abytes(bytes));
+}
+function isPosBig(n) {
+return typeof n === "bigint" && _0n$4 <= n;
+}
+function inRange(n, min, max) {
+return isPosBig(n) && isPosBig(min) && isPosBig(max) && min <= n && n < max;
+}
+function aInRange(title, n, min, max) {
+if (!inRange(n, min, max)) throw new RangeError("expected valid " + title + ": " + min + " <= n < " + max + ", got " + n);
+}
+function bitLen(n) {
+if (n < _0n$4) throw new Error("expected non-negative bigint, got " + n);
+return n === _0n$4 ? 0 : n.toString(2).length;
+}
+var bitMask = (n) => {
+asafenumber(n, "n");
+return (_1n$4 << BigInt(n)) - _1n$4;
+};
+function validateObject(object, fields = {}, optFields = {}, title = "object") {
+aobject$1(object, title);
+aobject$1(fields, "fields");
+aobject$1(optFields, "optFields");
+function checkField(fieldName, expectedType, isOpt) {
+const label = title === "object" ? `param "${String(fieldName)}"` : `"${title}.${String(fieldName)}"`;
+const val = object[fieldName];
+if (!Object.hasOwn(object, fieldName) && (isOpt ? val !== void 0 : expectedType !== "function")) throw new TypeError(`${label} is invalid: expected own property`);
+if (isOpt && val === void 0) return;
+const current = typeof val;
+if (current !== expectedType || val === null) throw new TypeError(`${label} is invalid: expected ${expectedType}, got ${current}`);
+}
+const iter = (f, isOpt) => Object.entries(f).forEach(([k, v]) => checkField(k, v, isOpt));
+iter(fields, false);
+iter(optFields, true);
+}
+var _0n$3 = BigInt(0);
+var _1n$3 = BigInt(1);
+var _2n$2 = BigInt(2);
+var _3n$1 = BigInt(3);
+var _4n$3 = BigInt(4);
+var _5n = BigInt(5);
+var _7n = BigInt(7);
+var _8n$1 = BigInt(8);
+var _9n = BigInt(9);
+var _15n = BigInt(15);
+var _16n = BigInt(16);
+var POW_WINDOWED_MIN = BigInt("0x10000000000000000");
+function mod(a, b) {
+if (b <= _0n$3) throw new Error("mod: expected positive modulus, got " + b);
+const result = a % b;
+return result >= _0n$3 ? result : b + result;
+}
+function pow(num, power, modulo) {
+if (modulo <= _1n$3) throw new Error("pow: expected modulus > 1, got " + modulo);
+if (typeof power !== "bigint") throw new TypeError("invalid exponent: expected bigint, got " + typeof power);
+if (power < _0n$3) throw new Error("invalid exponent, negatives unsupported");
+if (power === _0n$3) return _1n$3;
+if (power === _1n$3) return num;
+let d = num % modulo;
+if (d < _0n$3) d += modulo;
+if (power < POW_WINDOWED_MIN) {
+let p = _1n$3;
+while (power > _0n$3) {
+if (power & _1n$3) p = p * d % modulo;
+d = d * d % modulo;
+power >>= _1n$3;
+}
+return p;
+}
+const digits = [];
+while (power > _0n$3) {
+digits.push(Number(power & _15n));
+power >>= _4n$3;
+}
+const table = new Array(16);
+table[0] = _1n$3;
+table[1] = d;
+for (let i = 2; i < 16; i++) table[i] = table[i - 1] * d % modulo;
+let p = table[digits[digits.length - 1]];
+for (let w = digits.length - 2; w >= 0; w--) {
+p = p * p % modulo;
+p = p * p % modulo;
+p = p * p % modulo;
+p = p * p % modulo;
+const digit = digits[w];
+if (digit !== 0) p = p * table[digit] % modulo;
+}
+return p;
+}
+function invert(number, modulo) {
+if (number === _0n$3) throw new Error("invert: expected non-zero number");
+if (modulo <= _1n$3) throw new Error("invert: expected modulus > 1, got " + modulo);
+let a = mod(number, modulo);
+let b = modulo;
+let x = _0n$3, u = _1n$3;
+while (a !== _0n$3) {
+const q = b / a;
+const r = b - a * q;
+const m = x - u * q;
+b = a, a = r, x = u, u = m;
+}
+if (b !== _1n$3) throw new Error("invert: does not exist");
+return mod(x, modulo);
+}
+function assertIsSquare(Fp, root, n) {
+const F = Fp;
+if (!F.eql(F.sqr(root), n)) throw new Error("Cannot find square root");
+}
+function aoddModulus(order, fnName) {
+if ((order & _1n$3) === _0n$3) throw new Error(fnName + ": expected odd modulus, got " + order);
+}
+function sqrt3mod4(Fp, n) {
+const F = Fp;
+const p1div4 = (F.ORDER + _1n$3) / _4n$3;
+const root = F.pow(n, p1div4);
+assertIsSquare(F, root, n);
+return root;
+}
+function sqrt5mod8(Fp, n) {
+const F = Fp;
+const p5div8 = (F.ORDER - _5n) / _8n$1;
+const n2 = F.mul(n, _2n$2);
+const v = F.pow(n2, p5div8);
+const nv = F.mul(n, v);
+const i = F.mul(F.mul(nv, _2n$2), v);
+const root = F.mul(nv, F.sub(i, F.ONE));
+assertIsSquare(F, root, n);
+return root;
+}
+function sqrt9mod16(P) {
+const Fp_ = Field(P);
+const tn = tonelliShanks(P);
+const c1 = tn(Fp_, Fp_.neg(Fp_.ONE));
+const c2 = tn(Fp_, c1);
+const c3 = tn(Fp_, Fp_.neg(c1));
+const c4 = (P + _7n) / _16n;
+return ((Fp, n) => {
+const F = Fp;
+let tv1 = F.pow(n, c4);
+let tv2 = F.mul(tv1, c1);
+const tv3 = F.mul(tv1, c2);
+const tv4 = F.mul(tv1, c3);
+const e1 = F.eql(F.sqr(tv2), n);
+const e2 = F.eql(F.sqr(tv3), n);
+tv1 = F.cmov(tv1, tv2, e1);
+tv2 = F.cmov(tv4, tv3, e2);
+const e3 = F.eql(F.sqr(tv2), n);
+const root = F.cmov(tv1, tv2, e3);
+assertIsSquare(F, root, n);
+return root;
+});
+}
+function tonelliShanks(P) {
+if (P < _3n$1) throw new Error("sqrt is not defined for small field");
+aoddModulus(P, "tonelliShanks");
+let Q = P - _1n$3;
+let S = 0;
+while (Q % _2n$2 === _0n$3) {
+Q /= _2n$2;
+S++;
+}
+let Z = _2n$2;
+const _Fp = Field(P);
+while (FpLegendre(_Fp, Z) === 1) if (Z++ > 1e3) throw new Error("Cannot find square root: probably non-prime P");
+if (S === 1) return sqrt3mod4;
+let cc = _Fp.pow(Z, Q);
+const Q1div2 = (Q + _1n$3) / _2n$2;
+return function tonelliSlow(Fp, n) {
+const F = Fp;
+if (F.is0(n)) return n;
+if (FpLegendre(F, n) !== 1) throw new Error("Cannot find square root");
+let M = S;
+let c = F.mul(F.ONE, cc);
+let t = F.pow(n, Q);
+let R = F.pow(n, Q1div2);
+while (!F.eql(t, F.ONE)) {
+if (F.is0(t)) throw new Error("Cannot find square root: probably non-prime P");
+let i = 1;
+let t_tmp = F.sqr(t);
+while (!F.eql(t_tmp, F.ONE)) {
+i++;
+t_tmp = F.sqr(t_tmp);
+if (i === M) throw new Error("Cannot find square root");
+}
+const exponent = _1n$3 << BigInt(M - i - 1);
+const b = F.pow(c, exponent);
+M = i;
+c = F.sqr(b);
+t = F.mul(t, c);
+R = F.mul(R, b);
+}
+return R;
+};
+}
+function FpSqrt(P) {
+aoddModulus(P, "Fp.sqrt");
+if (P % _4n$3 === _3n$1) return sqrt3mod4;
+if (P % _8n$1 === _5n) return sqrt5mod8;
+if (P % _16n === _9n) return sqrt9mod16(P);
+return tonelliShanks(P);
+}
+var FIELD_FIELDS = ["create", "isValid", "is0", "neg", "inv", "sqrt", "sqr", "eql", "add", "sub", "mul", "pow", "div", "addN", "subN", "mulN", "sqrN"];
+function validateField(field) {
+aobject$1(field, "field");
+if (typeof field.ORDER !== "bigint") throw new TypeError("param \"ORDER\" is invalid: expected bigint, got " + typeof field.ORDER);
+asafenumber(field.BYTES, "BYTES");
+asafenumber(field.BITS, "BITS");
+for (const name of FIELD_FIELDS) afunction(field[name], "field." + name);
+if (field.BYTES < 1 || field.BITS < 1) throw new Error("invalid field: expected BYTES/BITS > 0");
+if (field.ORDER <= _1n$3) throw new Error("invalid field: expected ORDER > 1, got " + field.ORDER);
+return field;
+}
+function FpInvertBatch(Fp, nums, passZero = false) {
+validateField(Fp);
+aarray$1(nums, "nums");
+abool(passZero, "passZero");
+const F = Fp;
+const inverted = new Array(nums.length).fill(passZero ? F.ZERO : void 0);
+const multipliedAcc = nums.reduce((acc, num, i) => {
+if (F.is0(num)) return acc;
+inverted[i] = acc;
+return F.mul(acc, num);
+}, F.ONE);
+const invertedAcc = F.inv(multipliedAcc);
+nums.reduceRight((acc, num, i) => {
+if (F.is0(num)) return acc;
+inverted[i] = F.mul(acc, inverted[i]);
+return F.mul(acc, num);
+}, invertedAcc);
+return inverted;
+}
+function FpLegendre(Fp, n) {
+validateField(Fp);
+const F = Fp;
+aoddModulus(F.ORDER, "FpLegendre");
+const p1mod2 = (F.ORDER - _1n$3) / _2n$2;
+const powered = F.pow(n, p1mod2);
+const yes = F.eql(powered, F.ONE);
+const zero = F.eql(powered, F.ZERO);
+const no = F.eql(powered, F.neg(F.ONE));
+if (!yes && !zero && !no) throw new Error("invalid Legendre symbol result");
+return yes ? 1 : zero ? 0 : -1;
+}
+function nLength(n, nBitLength) {
+if (nBitLength !== void 0) anumber(nBitLength);
+if (n <= _0n$3) throw new Error("invalid n length: expected positive n, got " + n);
+if (nBitLength !== void 0 && nBitLength < 1) throw new Error("invalid n length: expected positive bit length, got " + nBitLength);
+const bits = bitLen(n);
+if (nBitLength !== void 0 && nBitLength < bits) throw new Error(`invalid n length: expected nBitLength (${nBitLength}) >= bitLen(n) (${bits})`);
+const _nBitLength = nBitLength !== void 0 ? nBitLength : bits;
+return {
+nBitLength: _nBitLength, nByteLength: Math.ceil(_nBitLength / 8)
+};
+}
+var FIELD_SQRT = new WeakMap();
+var _Field = class {
+ORDER;
+BITS;
+BYTES;
+isLE;
+ZERO = _0n$3;
+ONE = _1n$3;
+_lengths;
+_mod;
+constructor(ORDER, opts = {}) {
+if (ORDER <= _1n$3) throw new Error("invalid field: expected ORDER > 1, got " + ORDER);
+let _nbitLength = void 0;
+this.isLE = false;
+if (opts != null && typeof opts === "object") {
+if (typeof opts.BITS === "number") _nbitLength = opts.BITS;
+if (typeof opts.sqrt === "function") Object.defineProperty(this, "sqrt", {
+value: opts.sqrt, enumerable: true
+});
+if (typeof opts.isLE === "boolean") this.isLE = opts.isLE;
+if (opts.allowedLengths) this._lengths = Object.freeze(opts.allowedLengths.slice());
+if (typeof opts.modFromBytes === "boolean") this._mod = opts.modFromBytes;
+}
+const { nBitLength, nByteLength } = nLength(ORDER, _nbitLength);
+if (nByteLength > 2048) throw new Error("invalid field: expected ORDER of <= 2048 bytes");
+this.ORDER = ORDER;
+this.BITS = nBitLength;
+this.BYTES = nByteLength;
+Object.freeze(this);
+}
+create(num) {
+return mod(num, this.ORDER);
+}
+isValid(num) {
+if (typeof num !== "bigint") throw new TypeError("invalid field element: expected bigint, got " + typeof num);
+return _0n$3 <= num && num < this.ORDER;
+}
+is0(num) {
+return num === _0n$3;
+}
+isValidNot0(num) {
+return !this.is0(num) && this.isValid(num);
+}
+isOdd(num) {
+return (num & _1n$3) === _1n$3;
+}
+neg(num) {
+return mod(-num, this.ORDER);
+}
+eql(lhs, rhs) {
+return lhs === rhs;
+}
+sqr(num) {
+return mod(num * num, this.ORDER);
+}
+add(lhs, rhs) {
+return mod(lhs + rhs, this.ORDER);
+}
+sub(lhs, rhs) {
+return mod(lhs - rhs, this.ORDER);
+}
+mul(lhs, rhs) {
+return mod(lhs * rhs, this.ORDER);
+}
+pow(num, power) {
+return pow(num, power, this.ORDER);
+}
+div(lhs, rhs) {
+return mod(lhs * invert(rhs, this.ORDER), this.ORDER);
+}
+sqrN(num) {
+return num * num;
+}
+addN(lhs, rhs) {
+return lhs + rhs;
+}
+subN(lhs, rhs) {
+return lhs - rhs;
+}
+mulN(lhs, rhs) {
+return lhs * rhs;
+}
+inv(num) {
+return invert(num, this.ORDER);
+}
+sqrt(num) {
+let sqrt = FIELD_SQRT.get(this);
+if (!sqrt) FIELD_SQRT.set(this, sqrt = FpSqrt(this.ORDER));
+return sqrt(this, num);
+}
+toBytes(num) {
+return this.isLE ? numberToBytesLE(num, this.BYTES) : numberToBytesBE(num, this.BYTES);
+}
+fromBytes(bytes, skipValidation = false) {
+abytes(bytes);
+const { _lengths: allowedLengths, BYTES, isLE, ORDER, _mod: modFromBytes } = this;
+if (allowedLengths) {
+if (bytes.length < 1 || !allowedLengths.includes(bytes.length) || bytes.length > BYTES) throw new Error("Field.fromBytes: expected " + allowedLengths + " bytes, got " + bytes.length);
+const padded = new Uint8Array(BYTES);
+padded.set(bytes, isLE ? 0 : padded.length - bytes.length);
+bytes = padded;
+}
+if (bytes.length !== BYTES) throw new Error("Field.fromBytes: expected " + BYTES + " bytes, got " + bytes.length);
+let scalar = isLE ? bytesToNumberLE(bytes) : bytesToNumberBE(bytes);
+if (modFromBytes) scalar = mod(scalar, ORDER);
+if (!skipValidation) {
+if (!this.isValid(scalar)) throw new Error("invalid field element: outside of range 0..ORDER");
+}
+return scalar;
+}
+invertBatch(lst) {
+return FpInvertBatch(this, lst, true);
+}
+cmov(a, b, condition) {
+abool(condition, "condition");
+return condition ? b : a;
+}
+};
+function Field(ORDER, opts = {}) {
+Object.freeze(_Field.prototype);
+return new _Field(ORDER, opts);
+}
+var _0n$2 = BigInt(0);
+var _1n$2 = BigInt(1);
+var _4n$2 = BigInt(4);
+var BLIND_BYTES = 16;
+var BLIND_BITS = 128;
+var FW_WINDOW = 5;
+var TABLE_BYTES_MAX = (() => 2 ** 31)();
+function validatePointCons(Point) {
+const pc = Point;
+if (typeof pc !== "function") throw new TypeError("\"Point\" expected constructor, got type=" + typeof Point);
+afunction(pc.fromAffine, "Point.fromAffine");
+afunction(pc.fromBytes, "Point.fromBytes");
+afunction(pc.fromHex, "Point.fromHex");
+aobject$1(pc.BASE, "Point.BASE");
+aobject$1(pc.ZERO, "Point.ZERO");
+validateField(pc.Fp);
+validateField(pc.Fn);
+}
+function normalizeZ(c, points) {
+validatePointCons(c);
+validateMSMPoints(points, c);
+const invertedZs = FpInvertBatch(c.Fp, points.map((p) => p.Z));
+return points.map((p, i) => c.fromAffine(p.toAffine(invertedZs[i])));
+}
+function validateW(W, bits, min = 1) {
+if (!Number.isSafeInteger(W) || W < min || W > bits) throw new Error("invalid window size, expected [" + min + ".." + bits + "], got W=" + W);
+}
+function validateTableBytes(numPoints, fpBytes) {
+const bytes = numPoints * (4 * fpBytes + 128);
+if (bytes > TABLE_BYTES_MAX) throw new Error("invalid window size: table would need ~" + Math.ceil(bytes / 2 ** 20) + " MiB, max " + TABLE_BYTES_MAX / 2 ** 20 + " MiB");
+}
+function probeRandomBytes(randomBytes, length) {
+if (randomBytes === void 0) return void 0;
+afunction(randomBytes, "randomBytes");
+try {
+const probe = randomBytes(length);
+if (!isBytes(probe) || probe.length !== length) return void 0;
+} catch {
+return;
+}
+return randomBytes;
+}
+function validateMSMPoints(points, c) {
+aarray$1(points, "points");
+points.forEach((p, i) => {
+if (!(p instanceof c)) throw new Error("invalid point at index " + i);
+});
+}
+function validateMSMScalars(scalars, field, maxScalar) {
+if (!Array.isArray(scalars)) throw new Error("array of scalars expected");
+scalars.forEach((s, i) => {
+if (!(maxScalar === void 0 ? field.isValid(s) : isPosBig(s) && s < maxScalar)) throw new Error("invalid scalar at index " + i);
+});
+}
+var pointWindowSizes = new WeakMap();
+function getWindowSize(P) {
+return pointWindowSizes.get(P) || 1;
+}
+function oddMultiples(p, size) {
+const dbl = p.double();
+const t = [p];
+for (let j = 1; j < size; j++) t.push(t[j - 1].add(dbl));
+return t;
+}
+function wnafDigits(n, W) {
+const size = 2 ** W;
+const half = size / 2;
+const mask = BigInt(size - 1);
+const d = [];
+while (n > _0n$2) {
+let w = 0;
+if (n & _1n$2) {
+w = Number(n & mask);
+if (w >= half) w -= size;
+n -= BigInt(w);
+}
+d.push(w);
+n >>= _1n$2;
+}
+return d;
+}
+function signedWindowDigits(n, W, windows) {
+const size = 2 ** W;
+const half = size / 2;
+const mask = BigInt(size - 1);
+const shiftBy = BigInt(W);
+const d = [];
+for (let w = 0; w < windows; w++) {
+let v = Number(n & mask);
+n >>= shiftBy;
+if (v > half) {
+v -= size;
+n += _1n$2;
+}
+d.push(v);
+}
+if (n !== _0n$2) throw new Error("invalid wnaf");
+return d;
+}
+function wnafWalk(zero, tables, digits) {
+let max = 0;
+for (const d of digits) max = Math.max(max, d.length);
+let acc = zero;
+for (let bit = max - 1; bit >= 0; bit--) {
+if (bit !== max - 1) acc = acc.double();
+for (let i = 0; i < digits.length; i++) {
+const w = digits[i][bit];
+if (w) {
+const item = tables[i][Math.abs(w) - 1 >> 1];
+acc = acc.add(w < 0 ? item.negate() : item);
+}
+}
+}
+return acc;
+}
+var ScalarMultiplier = class {
+Point;
+BASE;
+ZERO;
+randomBytes;
+wnafPrecomputes = new WeakMap();
+baseCanBeBlinded;
+bits;
+constructor(Point, randomBytes) {
+validatePointCons(Point);
+this.randomBytes = probeRandomBytes(randomBytes, BLIND_BYTES);
+this.Point = Point;
+this.BASE = Point.BASE;
+this.ZERO = Point.ZERO;
+this.bits = Point.Fn.BITS;
+}
+buildWnafTable(point, W, bits) {
+const windows = Math.ceil(bits / W) + 1;
+const half = 2 ** (W - 1);
+const comp = [];
+let base = point;
+for (let w = 0; w < windows; w++) {
+let acc = base;
+for (let i = 0; i < half; i++) {
+comp.push(acc);
+acc = acc.add(base);
+}
+base = comp[comp.length - 1].double();
+}
+return {
+W, bits, windows, comp
+};
+}
+wnafCachedCT(precomputes, n) {
+const { W, windows, comp } = precomputes;
+const half = 2 ** (W - 1);
+const digits = signedWindowDigits(n, W, windows);
+let p = this.ZERO;
+let f = this.BASE;
+for (let w = 0; w < windows; w++) {
+const digit = digits[w];
+const start = w * half;
+const idx = Math.abs(digit) - 1;
+let sel = comp[start];
+for (let i = 1; i < half; i++) sel = i === idx ? comp[start + i] : sel;
+const neg = sel.negate();
+if (digit === 0) f = f.add(comp[start]);
+else p = p.add(digit < 0 ? neg : sel);
+}
+return {
+p, f
+};
+}
+getWnafPrecomputes(W, point, bits, transform) {
+let entries = this.wnafPrecomputes.get(point);
+let comp = entries?.find((entry) => entry.W === W && entry.bits === bits);
+if (!comp) {
+comp = this.buildWnafTable(point, W, bits);
+if (typeof transform === "function") comp = {
+...comp, comp: transform(comp.comp)
+};
+if (!entries) {
+entries = [];
+this.wnafPrecomputes.set(point, entries);
+}
+entries.push(comp);
+}
+return comp;
+}
+assertPoint(point) {
+if (!(point instanceof this.Point)) throw new TypeError("\"point\" expected Point instance, got type=" + typeof point);
+}
+validateMulInput(point, scalar) {
+this.assertPoint(point);
+if (!inRange(scalar, _1n$2, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
+}
+runCT(point, n, bits, transform) {
+const W = getWindowSize(point);
+if (W === 1) return this.fixedWindowCT(point, n, bits);
+return this.wnafCachedCT(this.getWnafPrecomputes(W, point, bits, transform), n);
+}
+mulCT(point, scalar, transform) {
+this.validateMulInput(point, scalar);
+return this.runCT(point, scalar, this.bits, transform);
+}
+mulCTBlinded(point, scalar, transform) {
+this.validateMulInput(point, scalar);
+if (this.randomBytes === void 0) throw new Error("randomBytes is required for scalar blinding");
+const bits = this.Point.Fn.BITS + BLIND_BITS;
+const blind = this.randomBytes(BLIND_BYTES);
+if (!isBytes(blind) || blind.length !== BLIND_BYTES) throw new Error("randomBytes returned invalid byte array");
+blind[0] = blind[0] & 63 | 128;
+const n = scalar + bytesToNumberBE(blind) * this.Point.Fn.ORDER;
+return this.runCT(point, n, bits, transform);
+}
+fixedWindowCT(point, n, bits) {
+const W = FW_WINDOW;
+const size = 32;
+const mask = bitMask(W);
+const table = new Array(size);
+table[0] = this.ZERO;
+for (let i = 1; i < size; i++) table[i] = table[i - 1].add(point);
+const windows = Math.ceil(bits / W);
+let acc = this.ZERO;
+for (let window = windows - 1; window >= 0; window--) {
+if (window !== windows - 1) for (let d = 0; d < W; d++) acc = acc.double();
+const digit = Number(n >> BigInt(window * W) & mask);
+let sel = table[0];
+for (let i = 1; i < size; i++) sel = i === digit ? table[i] : sel;
+acc = acc.add(sel);
+}
+return {
+p: acc, f: acc
+};
+}
+shouldBlind(point, cofactor) {
+if (this.randomBytes === void 0) return false;
+if (cofactor === _1n$2) return true;
+if (point !== this.BASE) return false;
+if (this.baseCanBeBlinded === void 0) this.baseCanBeBlinded = this.mulUnsafe(this.BASE, this.Point.Fn.ORDER).is0();
+return this.baseCanBeBlinded;
+}
+mulSecret(point, scalar, cofactor, transform) {
+return this.shouldBlind(point, cofactor) ? this.mulCTBlinded(point, scalar, transform) : this.mulCT(point, scalar, transform);
+}
+mulUnsafe(point, scalar, transform) {
+this.assertPoint(point);
+if (!isPosBig(scalar)) throw new Error("invalid scalar");
+const W = getWindowSize(point);
+if (W === 1 || scalar >= this.Point.Fn.ORDER) return mulAddUnsafe(this.Point, [point], [scalar], true);
+const precomputes = this.getWnafPrecomputes(W, point, this.bits, transform);
+return this.wnafCachedCT(precomputes, scalar).p;
+}
+setWindowSize(point, W) {
+this.assertPoint(point);
+validateW(W, this.bits);
+validateTableBytes((Math.ceil((this.bits + BLIND_BITS) / W) + 1) * 2 ** (W - 1), this.Point.Fp.BYTES);
+pointWindowSizes.set(point, W);
+this.wnafPrecomputes.delete(point);
+}
+hasWindowSize(point) {
+return getWindowSize(point) !== 1;
+}
+};
+function mulAddUnsafe(c, points, scalars, allowOversized = false) {
+validatePointCons(c);
+validateMSMPoints(points, c);
+abool(allowOversized, "allowOversized");
+validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$2 : void 0);
+if (points.length !== scalars.length) throw new Error("arrays of points and scalars must have equal length");
+const tables = points.map((p) => oddMultiples(p, 4));
+const digits = scalars.map((n) => wnafDigits(n, 4));
+return wnafWalk(c.ZERO, tables, digits);
+}
+function createField(order, field, isLE) {
+if (field) {
+if (field.ORDER !== order) throw new Error("Field.ORDER must match order: Fp == p, Fn == n");
+validateField(field);
+return field;
+} else return Field(order, { isLE });
+}
+function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
+if (type !== "weierstrass" && type !== "edwards") throw new Error("expected curve type \"weierstrass\" or \"edwards\"");
+if (FpFnLE === void 0) FpFnLE = type === "edwards";
+if (!CURVE || typeof CURVE !== "object") throw new Error(`expected valid ${type} CURVE object`);
+validateObject(curveOpts);
+for (const p of ["p", "n", "h"]) {
+const val = CURVE[p];
+if (!(isPosBig(val) && val !== _0n$2)) throw new Error(`CURVE.${p} must be positive bigint`);
+}
+const Fp = createField(CURVE.p, curveOpts.Fp, FpFnLE);
+const Fn = createField(CURVE.n, curveOpts.Fn, FpFnLE);
+const params = ["Gx", "Gy", "a", type === "weierstrass" ? "b" : "d"];
+for (const p of params) if (!Fp.isValid(CURVE[p])) throw new Error(`CURVE.${p} must be valid field element of CURVE.Fp`);
+CURVE = Object.freeze(Object.assign({}, CURVE));
+return {
+CURVE, Fp, Fn
+};
+}
+var _0n$1 = BigInt(0);
+var _1n$1 = BigInt(1);
+var _2n$1 = BigInt(2);
+var _4n$1 = BigInt(4);
+var _8n = BigInt(8);
+function isEdValidXY(Fp, CURVE, x, y) {
+const x2 = Fp.sqr(x);
+const y2 = Fp.sqr(y);
+const left = Fp.add(Fp.mul(CURVE.a, x2), y2);
+const right = Fp.add(Fp.ONE, Fp.mul(CURVE.d, Fp.mul(x2, y2)));
+return Fp.eql(left, right);
+}
+function edwards(params, extraOpts = {}) {
+validateObject(extraOpts, {}, {}, "extraOpts");
+const opts = extraOpts;
+const validated = createCurveFields("edwards", params, opts, opts.FpFnLE);
+const { Fp, Fn } = validated;
+let CURVE = validated.CURVE;
+const { h: cofactor } = CURVE;
+if (FpLegendre(Fp, CURVE.a) !== 1) throw new Error("edwards: CURVE.a must be a square in Fp for complete addition formulas");
+if (FpLegendre(Fp, CURVE.d) !== -1) throw new Error("edwards: CURVE.d must be a non-square in Fp for complete addition formulas");
+validateObject(opts, {}, {
+uvRatio: "function", randomBytes: "function"
+});
+const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
+const MASK = _2n$1 << BigInt(Fp.BYTES * 8) - _1n$1;
+function isOdd(n) {
+if (!Fp.isOdd) throw new Error("Field does not have .isOdd()");
+return Fp.isOdd(n);
+}
+const uvRatio = opts.uvRatio === void 0 ? (u, v) => {
+try {
+return {
+isValid: true, value: Fp.sqrt(Fp.div(u, v))
+};
+} catch (e) {
+return {
+isValid: false, value: _0n$1
+};
+}
+} : opts.uvRatio;
+if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
+const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);
+function acoord(title, n, banZero = false) {
+const min = banZero ? _1n$1 : _0n$1;
+aInRange("coordinate " + title, n, min, MASK);
+return n;
+}
+function aedpoint(other) {
+if (!(other instanceof Point)) throw new Error("EdwardsPoint expected");
+}
+class Point {
+static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE, Fp.mul(CURVE.Gx, CURVE.Gy));
+static ZERO = new Point(Fp.ZERO, Fp.ONE, Fp.ONE, Fp.ZERO);
+static Fp = Fp;
+static Fn = Fn;
+X;
+Y;
+Z;
+T;
+constructor(X, Y, Z, T) {
+this.X = acoord("x", X);
+this.Y = acoord("y", Y);
+this.Z = acoord("z", Z, true);
+this.T = acoord("t", T);
+Object.freeze(this);
+}
+static CURVE() {
+return CURVE;
+}
+static fromAffine(p) {
+if (p instanceof Point) throw new Error("extended point not allowed");
+const { x, y } = p || {};
+acoord("x", x);
+acoord("y", y);
+return new Point(x, y, Fp.ONE, Fp.mul(x, y));
+}
+static fromBytes(bytes, zip215 = false) {
+const len = Fp.BYTES;
+const { a, d } = CURVE;
+bytes = copyBytes(abytes(bytes, len, "point"));
+abool(zip215, "zip215");
+const normed = copyBytes(bytes);
+const lastByte = bytes[len - 1];
+normed[len - 1] = lastByte & -129;
+const y = bytesToNumberLE(normed);
+aInRange("point.y", y, _0n$1, zip215 ? MASK : Fp.ORDER);
+const y2 = Fp.sqr(y);
+const u = Fp.sub(y2, Fp.ONE);
+const v = Fp.sub(Fp.mulN(d, y2), a);
+let { isValid, value: x } = uvRatio(u, v);
+if (!isValid) throw new Error("bad point: invalid y coordinate");
+const isXOdd = isOdd(x);
+const isLastByteOdd = (lastByte & 128) !== 0;
+if (!zip215 && Fp.is0(x) && isLastByteOdd) throw new Error("bad point: x=0 and x_0=1");
+if (isLastByteOdd !== isXOdd) x = Fp.neg(x);
+return Point.fromAffine({
+x, y
+});
+}
+static fromHex(hex, zip215 = false) {
+return Point.fromBytes(hexToBytes(hex), zip215);
+}
+get x() {
+return this.toAffine().x;
+}
+get y() {
+return this.toAffine().y;
+}
+precompute(windowSize = 6, isLazy = true) {
+wnaf.setWindowSize(this, windowSize);
+if (!isLazy) this.multiply(_2n$1);
+return this;
+}
+assertValidity() {
+const p = this;
+const { a, d } = CURVE;
+if (p.is0()) throw new Error("bad point: ZERO");
+const { X, Y, Z, T } = p;
+const X2 = Fp.sqr(X);
+const Y2 = Fp.sqr(Y);
+const Z2 = Fp.sqr(Z);
+const Z4 = Fp.sqr(Z2);
+const aX2 = Fp.mul(X2, a);
+const left = Fp.mul(Fp.add(aX2, Y2), Z2);
+const right = Fp.add(Z4, Fp.mul(d, Fp.mul(X2, Y2)));
+if (!Fp.eql(left, right)) throw new Error("bad point: equation left != right (1)");
+const XY = Fp.mul(X, Y);
+const ZT = Fp.mul(Z, T);
+if (!Fp.eql(XY, ZT)) throw new Error("bad point: equation left != right (2)");
+}
+equals(other) {
+aedpoint(other);
+const { X: X1, Y: Y1, Z: Z1 } = this;
+const { X: X2, Y: Y2, Z: Z2 } = other;
+const X1Z2 = Fp.mul(X1, Z2);
+const X2Z1 = Fp.mul(X2, Z1);
+const Y1Z2 = Fp.mul(Y1, Z2);
+const Y2Z1 = Fp.mul(Y2, Z1);
+return Fp.eql(X1Z2, X2Z1) && Fp.eql(Y1Z2, Y2Z1);
+}
+is0() {
+return this.equals(Point.ZERO);
+}
+negate() {
+return new Point(Fp.neg(this.X), this.Y, this.Z, Fp.neg(this.T));
+}
+double() {
+const { X: X1, Y: Y1, Z: Z1 } = this;
+const A = Fp.sqr(X1);
+const B = Fp.sqr(Y1);
+const C = Fp.mul(Fp.sqr(Z1), _2n$1);
+const D = mulA(A);
+const x1y1 = Fp.addN(X1, Y1);
+const E = Fp.sub(Fp.subN(Fp.sqr(x1y1), A), B);
+const G = Fp.addN(D, B);
+const F = Fp.subN(G, C);
+const H = Fp.subN(D, B);
+const X3 = Fp.mul(E, F);
+const Y3 = Fp.mul(G, H);
+const T3 = Fp.mul(E, H);
+const Z3 = Fp.mul(F, G);
+return new Point(X3, Y3, Z3, T3);
+}
+add(other) {
+aedpoint(other);
+const { d } = CURVE;
+const { X: X1, Y: Y1, Z: Z1, T: T1 } = this;
+const { X: X2, Y: Y2, Z: Z2, T: T2 } = other;
+const A = Fp.mul(X1, X2);
+const B = Fp.mul(Y1, Y2);
+const C = Fp.mul(Fp.mulN(T1, d), T2);
+const D = Fp.mul(Z1, Z2);
+const E = Fp.sub(Fp.subN(Fp.mulN(Fp.addN(X1, Y1), Fp.addN(X2, Y2)), A), B);
+const F = Fp.subN(D, C);
+const G = Fp.addN(D, C);
+const H = Fp.sub(B, mulA(A));
+const X3 = Fp.mul(E, F);
+const Y3 = Fp.mul(G, H);
+const T3 = Fp.mul(E, H);
+const Z3 = Fp.mul(F, G);
+return new Point(X3, Y3, Z3, T3);
+}
+subtract(other) {
+aedpoint(other);
+return this.add(other.negate());
+}
+multiply(scalar) {
+if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: expected 1 <= sc < curve.n");
+const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
+return normalize([p, f])[0];
+}
+multiplyUnsafe(scalar) {
+if (!Fn.isValid(scalar)) throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");
+if (scalar === _0n$1) return Point.ZERO;
+if (this.is0() || scalar === _1n$1) return this;
+return wnaf.mulUnsafe(this, scalar, normalize);
+}
+isSmallOrder() {
+return this.clearCofactor().is0();
+}
+isTorsionFree() {
+return wnaf.mulUnsafe(this, CURVE.n).is0();
+}
+toAffine(invertedZ) {
+const p = this;
+let iz = invertedZ;
+if (iz != null && typeof iz !== "bigint") throw new TypeError("\"invertedZ\" expected bigint, got type=" + typeof iz);
+const { X, Y, Z } = p;
+const is0 = p.is0();
+if (iz == null) iz = is0 ? Fp.create(_8n) : Fp.inv(Z);
+const x = Fp.mul(X, iz);
+const y = Fp.mul(Y, iz);
+const zz = Fp.mul(Z, iz);
+if (is0) return {
+x: Fp.ZERO, y: Fp.ONE
+};
+if (!Fp.eql(zz, Fp.ONE)) throw new Error("invZ was invalid");
+return {
+x, y
+};
+}
+clearCofactor() {
+if (cofactor === _1n$1) return this;
+if (cofactor === _2n$1) return this.double();
+if (cofactor === _4n$1) return this.double().double();
+if (cofactor === _8n) return this.double().double().double();
+return this.multiplyUnsafe(cofactor);
+}
+toBytes() {
+const { x, y } = this.toAffine();
+const bytes = Fp.toBytes(y);
+bytes[bytes.length - 1] |= isOdd(x) ? 128 : 0;
+return bytes;
+}
+toHex() {
+return bytesToHex(this.toBytes());
+}
+toString() {
+return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
+}
+}
+const normalize = (points) => normalizeZ(Point, points);
+const wnaf = new ScalarMultiplier(Point, randomBytes);
+if (wnaf.bits >= 6) Point.BASE.precompute(6);
+Object.freeze(Point.prototype);
+Object.freeze(Point);
+return Point;
+}
+// src/verify/edwards25519.ts
+var P = 2n ** 255n - 19n;
+var L = 2n ** 252n + 27742317777372353535851937790883648493n;
+var Point = edwards({
+p: P, n: L, h: 8n, a: P - 1n, d: 37095705934669439343138083508754565189542113879843219016388785533085940283555n, Gx: 15112221349535400772501151409588531511454012693041857206046113283949847762202n, Gy: 46316835694926478169428394003475163141307993866256225615783033603165251855960n
+});
 // src/verify/ed25519.ts
 var SIGNATURE$1 = /^[0-9a-f]{128}$/;
 var PUBLIC$1 = /^[0-9a-f]{64}$/;
-var P = 2n ** 255n - 19n;
 var SIGNATURE_DIGITS = 128;
-var L = 2n ** 252n + 27742317777372353535851937790883648493n;
 var SMALL_ORDER = new Set(["0000000000000000000000000000000000000000000000000000000000000000", "0100000000000000000000000000000000000000000000000000000000000000", "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05", "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a", "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"]);
+var P_AFTER_FIRST = `${"f".repeat(60)}7f`;
 var ANSWERS_KEPT = 2e4;
 var KEYS_KEPT = 64;
 function isSignatureHex(signature) {
@@ -3607,23 +3345,27 @@ let value = 0n;
 for (let at = bytes.length - 1; at >= 0; at--) value = value << 8n | BigInt(bytes[at]);
 return value;
 }
-function withoutSign(bytes) {
-const copy = Uint8Array.from(bytes);
-copy[31] = copy[31] & 127;
-return copy;
+function withoutSign(pointHex) {
+const high = Number.parseInt(pointHex[62], 16) & 7;
+return `${pointHex.slice(0, 62)}${high}${pointHex[63]}`;
+}
+function isBelowP(y) {
+return y.slice(2) !== P_AFTER_FIRST || y.slice(0, 2) < "ed";
+}
+function isBelowL(scalarHex) {
+const last = scalarHex.slice(62);
+return last < "10" || last === "10" && readLittleEndian(fromHex(scalarHex)) < L;
 }
 function hasGoodForm(publicHex, signature) {
 if (!PUBLIC$1.test(publicHex) || !SIGNATURE$1.test(signature)) return false;
-const key = withoutSign(fromHex(publicHex));
-const point = withoutSign(fromHex(signature.slice(0, 64)));
-if (SMALL_ORDER.has(toHex$1(key)) || SMALL_ORDER.has(toHex$1(point))) return false;
-return readLittleEndian(key) < P && readLittleEndian(fromHex(signature.slice(64))) < L;
+const key = withoutSign(publicHex);
+if (SMALL_ORDER.has(key) || SMALL_ORDER.has(withoutSign(signature.slice(0, 64)))) return false;
+return isBelowP(key) && isBelowL(signature.slice(64));
 }
 function holdsByPoints(publicHex, message, signature) {
 if (!hasGoodForm(publicHex, signature)) return false;
-const point = ed25519.Point;
 try {
-const key = point.fromHex(publicHex, true);
+const key = Point.fromHex(publicHex, true);
 const first = fromHex(signature.slice(0, 64));
 const hashed = new Uint8Array(64 + message.length);
 hashed.set(first);
@@ -3631,8 +3373,8 @@ hashed.set(fromHex(publicHex), 32);
 hashed.set(message, 64);
 const k = readLittleEndian(sha512(hashed)) % L;
 const s = readLittleEndian(fromHex(signature.slice(64)));
-const left = s === 0n ? point.ZERO : point.BASE.multiplyUnsafe(s);
-const right = k === 0n ? point.ZERO : key.multiplyUnsafe(k);
+const left = s === 0n ? Point.ZERO : Point.BASE.multiplyUnsafe(s);
+const right = k === 0n ? Point.ZERO : key.multiplyUnsafe(k);
 return toHex$1(left.subtract(right).toBytes()) === signature.slice(0, 64);
 } catch {
 return false;
@@ -3640,9 +3382,9 @@ return false;
 }
 function isPrimeOrderPoint(publicHex) {
 try {
-const bytes = withoutSign(fromHex(publicHex));
-if (!PUBLIC$1.test(publicHex) || SMALL_ORDER.has(toHex$1(bytes)) || readLittleEndian(bytes) >= P) return false;
-return ed25519.Point.fromHex(publicHex, true).isTorsionFree();
+if (!PUBLIC$1.test(publicHex)) return false;
+const y = withoutSign(publicHex);
+return !SMALL_ORDER.has(y) && isBelowP(y) && Point.fromHex(publicHex, true).isTorsionFree();
 } catch {
 return false;
 }
@@ -3762,17 +3504,6 @@ function sortedKeys(value) {
 const keys = [...value.keys()].sort();
 return keys.some((key) => /[\ud800-\uffff]/.test(key)) ? keys.sort(compareCodePoints) : keys;
 }
-function compareCodePoints(one, other) {
-const length = Math.min(one.length, other.length);
-for (let at = 0; at < length; at++) {
-const left = one.charCodeAt(at);
-const right = other.charCodeAt(at);
-if (left === right) continue;
-const isLeftHigh = left >= 55296 && left < 57344;
-return isLeftHigh === (right >= 55296 && right < 57344) ? left - right : isLeftHigh ? 1 : -1;
-}
-return one.length - other.length;
-}
 function sortTexts(texts) {
 return [...texts].sort(compareCodePoints);
 }
@@ -3888,6 +3619,89 @@ changed.set("options", copies);
 }
 return isChanged ? new Map(content).set("reasoning", changed) : content;
 }
+function checkU32(n, title = "n") {
+if (typeof n !== "number") throw new TypeError(`wrong u32 integer "${title}": expected number, got type=${typeof n}`);
+if (!Number.isSafeInteger(n) || n < 0 || n > 4294967295) throw new RangeError(`wrong u32 integer "${title}": expected 0..4294967295, got ${n}`);
+return n;
+}
+function isPowerOfTwo(x) {
+checkU32(x, "x");
+return (x & x - 1) === 0 && x !== 0;
+}
+function reverseBits(n, bits) {
+checkU32(n);
+if (typeof bits !== "number") throw new TypeError("\"bits\" expected number, got type=" + typeof bits);
+if (!Number.isSafeInteger(bits) || bits < 0 || bits > 32) throw new Error(`expected integer 0 <= bits <= 32, got ${bits}`);
+let reversed = 0;
+for (let i = 0; i < bits; i++, n >>>= 1) reversed = reversed << 1 | n & 1;
+return reversed >>> 0;
+}
+function log2(n) {
+checkU32(n);
+return 31 - Math.clz32(n);
+}
+function bitReversalInplace(values) {
+if (!values || typeof values !== "object" || typeof values.length !== "number") throw new TypeError("\"values\" expected array-like, got type=" + typeof values);
+const n = values.length;
+if (!isPowerOfTwo(n)) throw new Error("expected positive power-of-two length, got " + n);
+const bits = log2(n);
+for (let i = 0; i < n; i++) {
+const j = reverseBits(i, bits);
+if (i < j) {
+const tmp = values[i];
+values[i] = values[j];
+values[j] = tmp;
+}
+}
+return values;
+}
+var FFTCore = (F, coreOpts) => {
+validateObject(coreOpts, {
+N: "number", roots: "object", dit: "boolean"
+}, {
+invertButterflies: "boolean", skipStages: "number", brp: "boolean"
+}, "coreOpts");
+const { N, roots, dit, invertButterflies = false, skipStages = 0, brp = true } = coreOpts;
+checkU32(N, "coreOpts.N");
+const bits = log2(N);
+if (!isPowerOfTwo(N)) throw new Error("FFT: Polynomial size should be power of two");
+checkU32(skipStages, "coreOpts.skipStages");
+const maxSkipStages = bits === 0 ? 0 : bits - 1;
+if (skipStages > maxSkipStages) throw new Error(`FFT: wrong skipStages: expected 0 <= skipStages <= ${maxSkipStages}`);
+if (roots.length !== N) throw new Error(`FFT: wrong roots length: expected ${N}, got ${roots.length}`);
+const isDit = dit !== invertButterflies;
+return (values) => {
+if (values.length !== N) throw new Error("FFT: wrong Polynomial length");
+if (dit && brp) bitReversalInplace(values);
+for (let i = 0, g = 1; i < bits - skipStages; i++) {
+const s = dit ? i + 1 + skipStages : bits - i;
+const m = 1 << s;
+const m2 = m >> 1;
+const stride = N >> s;
+for (let k = 0; k < N; k += m) for (let j = 0, grp = g++; j < m2; j++) {
+const rootPos = invertButterflies ? dit ? N - grp : grp : j * stride;
+const i0 = k + j;
+const i1 = k + j + m2;
+const omega = roots[rootPos];
+const b = values[i1];
+const a = values[i0];
+if (isDit) {
+const t = F.mul(b, omega);
+values[i0] = F.add(a, t);
+values[i1] = F.sub(a, t);
+} else if (invertButterflies) {
+values[i0] = F.add(b, a);
+values[i1] = F.mul(F.sub(b, a), omega);
+} else {
+values[i0] = F.add(a, b);
+values[i1] = F.mul(F.sub(a, b), omega);
+}
+}
+}
+if (!dit && brp) bitReversalInplace(values);
+return values;
+};
+};
 var abytesDoc = abytes$1;
 var randomBytes = randomBytes$2;
 function aarray(item, title, inner = () => {}) {
@@ -5106,6 +4920,11 @@ worker.postMessage({
 });
 });
 }
+rest() {
+if (this.waiting.size) this.worker?.postMessage({
+id: 0, type: "rest"
+});
+}
 stop(words = "stopped") {
 for (const worker of [...this.worker ? [this.worker] : [], ...this.crew]) worker.terminate();
 this.worker = null;
@@ -5246,6 +5065,7 @@ var judgement = y$1({ state: "none" });
 var chainJudgements = y$1(new Map());
 var opening = y$1("");
 var problem = y$1("");
+var retryOpening = y$1(null);
 var changed = y$1("");
 var copyHeads = [];
 var spoken = y$1("");
@@ -5294,6 +5114,7 @@ judgement.value = { state: "none" };
 chainJudgements.value = new Map();
 unjudged.value = 0;
 problem.value = "";
+retryOpening.value = null;
 opening.value = `Reading ${found.name}`;
 try {
 const listed = await connection.ask({
@@ -5308,6 +5129,7 @@ if (totalRecords.value <= 2e4 || !found.live) await verifyThing();
 opening.value = "";
 thing.value = null;
 problem.value = error.message;
+if (found === home$1.value) retryOpening.value = () => void openThing(found, change, beforeJudging);
 }
 }
 async function verifyThing() {
@@ -5374,6 +5196,14 @@ return status !== "failed" && checks.some((check) => check.name === "signature" 
 }
 function stopVerifying() {
 judges.stop("you stopped it");
+}
+var REST_EVERY = 50;
+var restAsked = 0;
+function yieldToScrolling() {
+const now = performance.now();
+if (now - restAsked < REST_EVERY) return;
+restAsked = now;
+judges.rest();
 }
 async function refreshContents() {
 const before = contents.value;
@@ -5789,7 +5619,7 @@ name, share: totalBytes ? Math.floor(100 * bytes / totalBytes) : 0
 }), " ", a("span", { children: name === "working" ? "verifying" : name })]
 });
 }
-var codes_default = JSON.parse("{\"codes\":{\"ALLOW\":{\"meaning\":\"Every check passed, and what was asked for was done.\",\"advice\":\"Nothing is left to do.\"},\"ALLOW_INSECURE\":{\"meaning\":\"The executor runs with EXECUTOR_INSECURE_ALLOW=1 and did the act without checking its evidence.\",\"advice\":\"Unset EXECUTOR_INSECURE_ALLOW and start the executor again. This mode is outside of every guarantee.\"},\"REQUIRE_CONFIRM\":{\"meaning\":\"The policy wants a person to approve this request, and no approval of it was found.\",\"advice\":\"Have the request approved (aver approvals), then send the same act again.\"},\"POLICY_DENY\":{\"meaning\":\"The policy does not allow this request, or wants a change of it that cannot be made.\",\"advice\":\"Change the request, or ask the person who keeps the rules. aver policy explain shows which rule decided.\"},\"RECIPIENT_NOT_ALLOWED\":{\"meaning\":\"A rule of the policy refuses this recipient.\",\"advice\":\"Use a recipient that the rules allow, or have the recipient added to them.\"},\"DOMAIN_NOT_ALLOWED\":{\"meaning\":\"A rule of the policy refuses this domain, or the domain leads to a private network or redirects to another one.\",\"advice\":\"Use a domain that the rules allow, or have the domain added to them. A host of a private network must be in [gateway] private_hosts.\"},\"IOC_BLOCKED\":{\"meaning\":\"The skill names a host that is listed as an indicator of compromise.\",\"advice\":\"Do not install this skill. Report where it came from.\"},\"BAD_REQUEST\":{\"meaning\":\"The request does not have the required form: a field is missing, unknown, of another type, too long, given twice, or has no canonical form.\",\"advice\":\"Correct the place that the summary names, then send the request again.\"},\"UNKNOWN_INTENT\":{\"meaning\":\"No intent has this name.\",\"advice\":\"Use a name from the table of intents in docs/gateway/evidence.md.\"},\"ARTIFACTS_NOT_ALLOWED\":{\"meaning\":\"The inputs have artifacts, which an act never forwards.\",\"advice\":\"Leave artifacts out, or send an empty list.\"},\"CAPABILITY_DENY\":{\"meaning\":\"The capabilities of this caller do not have this intent, or the list of commands does not have this command.\",\"advice\":\"Ask the operator to add the intent to [gateway.capabilities.callers], or the first words of the command to [gateway.commands] allow.\"},\"PRINCIPAL_CAPABILITY_DENY\":{\"meaning\":\"The capabilities of the external principal do not have this intent.\",\"advice\":\"Ask the operator to add the intent to [gateway.capabilities.principals].\"},\"WORKLOAD_TOKEN_INVALID\":{\"meaning\":\"The workload token is malformed, expired, for another session, or not signed by this ledger's key.\",\"advice\":\"Install the skill again to get a new token.\"},\"EXTERNAL_PRINCIPAL_MISMATCH\":{\"meaning\":\"The external principal of the request is not the one for whom the delegation token was issued.\",\"advice\":\"Send the principal that the first token of the chain names as iss, or leave it out.\"},\"DELEGATION_REQUIRED\":{\"meaning\":\"The request names an external principal and carries no delegation token.\",\"advice\":\"Ask the principal for a token (aver gateway delegate) and send it in constraints.delegation_token.\"},\"DELEGATION_TOKEN_MALFORMED\":{\"meaning\":\"The delegation token cannot be read, or its chain of parents is broken.\",\"advice\":\"Send the token exactly as it was issued.\"},\"DELEGATION_TOKEN_BAD_SIGNATURE\":{\"meaning\":\"A token of the chain is not signed by the key of its issuer, or the issuer has no key under [gateway.principals].\",\"advice\":\"Have the token issued again, and check the issuer's key in the settings.\"},\"DELEGATION_SESSION_MISMATCH\":{\"meaning\":\"The delegation token was issued for another session.\",\"advice\":\"Ask for a token for this session.\"},\"DELEGATION_SUBJECT_MISMATCH\":{\"meaning\":\"The delegation token was issued to another caller.\",\"advice\":\"Ask for a token for this caller.\"},\"DELEGATION_SCOPE_DENY\":{\"meaning\":\"The scope of the delegation token does not contain this intent.\",\"advice\":\"Ask for a token whose scope contains the intent.\"},\"DELEGATION_TOKEN_EXPIRED\":{\"meaning\":\"The delegation token, or a parent of it, is past its time.\",\"advice\":\"Ask for a new token.\"},\"DELEGATION_REVOKED\":{\"meaning\":\"The delegation token, or a parent of it, was revoked.\",\"advice\":\"Ask the issuer. A revoked token never becomes good again.\"},\"INGRESS_SIGNATURE_REQUIRED\":{\"meaning\":\"The call names a principal in its headers and lacks a header that the signature needs.\",\"advice\":\"Send all of Aver-Principal, Aver-Session, Aver-Time, Aver-Nonce and Aver-Signature.\"},\"INGRESS_SIGNATURE_INVALID\":{\"meaning\":\"A header is malformed, or the signature is not by the principal's key over this method, path, session, time, nonce and body.\",\"advice\":\"Sign the exact bytes of the body, and check the principal's key in the settings.\"},\"INGRESS_EXPIRED\":{\"meaning\":\"The time in the headers is more than 60 seconds from the gateway's clock.\",\"advice\":\"Set the clock of the machine that signs, then sign the call again.\"},\"INGRESS_REPLAY\":{\"meaning\":\"The principal has used this nonce before.\",\"advice\":\"Use a new nonce for each call.\"},\"INGRESS_CONFLICT\":{\"meaning\":\"The door does not let this client name that session or caller, or a signed call is for the gateway of another ledger, or its body names another principal or delegation token than its headers.\",\"advice\":\"Use a session and a caller that [gateway.clients] allows. Sign a call for this gateway's ledger, and leave principal and token out of its body.\"},\"HANDLE_INVALID\":{\"meaning\":\"The handle does not exist, has expired, or belongs to another session or caller.\",\"advice\":\"Read the value again to get a new handle.\"},\"HIGH_HANDLE_BLOCKED\":{\"meaning\":\"The request would send a value of high sensitivity out.\",\"advice\":\"Leave the handle out, or have the value declassified first.\"},\"DECLASSIFY_BLOCKED\":{\"meaning\":\"The value behind this handle must not be declassified.\",\"advice\":\"Ask the person who keeps the rules.\"},\"TX_INVALID\":{\"meaning\":\"No PREVIEW has this tx_id, or it is past its time, was refused, or is for another intent. A clock that was set back ends a PREVIEW, too.\",\"advice\":\"Send the act again without tx_id.\"},\"TX_SESSION_MISMATCH\":{\"meaning\":\"The PREVIEW was made in another session.\",\"advice\":\"COMMIT in the session of the PREVIEW.\"},\"TX_CALLER_MISMATCH\":{\"meaning\":\"The PREVIEW was made by another caller.\",\"advice\":\"COMMIT as the caller of the PREVIEW.\"},\"TX_AUTH_CONTEXT_MISMATCH\":{\"meaning\":\"The external principal or the delegation differs from that of the PREVIEW. Unset differs from set.\",\"advice\":\"COMMIT with the same principal and token as the PREVIEW.\"},\"POLICY_UNAVAILABLE\":{\"meaning\":\"A policy server did not answer in time, answered garbage, runs another program, or disagrees with the other one.\",\"advice\":\"Look at aver gateway status, and at the detail. Nothing was done; the act can be sent again.\"},\"EXECUTOR_UNAVAILABLE\":{\"meaning\":\"The executor did not answer, or has no effect for this request: for example, no mail server is set.\",\"advice\":\"Look at aver gateway status, and at the setting that the summary names. If the COMMIT had begun, aver show says what became of it.\"},\"BAD_COMMIT_PROOF\":{\"meaning\":\"The evidence of the two policy servers does not hold. The detail says where.\",\"advice\":\"Make a new PREVIEW. If it happens again, look up the detail.\"},\"MISSING_EVIDENCE\":{\"meaning\":\"The COMMIT carries no evidence at all.\",\"advice\":\"Make a PREVIEW, and COMMIT through the gateway.\"},\"REPLAY_DENY\":{\"meaning\":\"The executor has begun an act with this action_id before.\",\"advice\":\"Look at the outcome of the first one. To do it again, make a new PREVIEW.\"},\"WORKSPACE_PATH_BLOCKED\":{\"meaning\":\"The path leads out of the workspace.\",\"advice\":\"Use a path relative to the workspace, without .. and without links that leave it.\"},\"WORKSPACE_CHANGED\":{\"meaning\":\"The file is not what it was when the change was shown.\",\"advice\":\"Read the file and make a new PREVIEW.\"},\"EFFECT_FAILED\":{\"meaning\":\"The act was allowed and begun, and its effect failed; or it could only fail, because its server is not connected.\",\"advice\":\"The outcome's record says how. To try again, make a new PREVIEW.\"},\"OUTCOME_UNKNOWN\":{\"meaning\":\"The executor ended between the mark of the act and its outcome, or sent something and got no answer. Nobody knows whether the effect happened.\",\"advice\":\"Look whether it did. The act is not tried again; to do it again, make a new PREVIEW.\"},\"TOOL_CHANGED\":{\"meaning\":\"The definition of the tool differs from the one that was first seen.\",\"advice\":\"Compare both definitions, then accept the new one.\"},\"CAPSULE_REQUIRED\":{\"meaning\":\"The settings, or the PREVIEW of this act, want an agent in a verified confinement, and this door has no fresh verdict that passes. Or this door has one, and the PREVIEW was made without.\",\"advice\":\"Start the agent with aver gateway run -- COMMAND. If it runs there, aver gateway smoke and verify-contract show what no longer holds. A PREVIEW that was made outside is no use inside: send the act again without tx_id.\"}},\"details\":{\"missing_commit\":{\"meaning\":\"The share of a policy server is missing.\",\"advice\":\"Send both shares, as policy0 and policy1.\"},\"bad_proof\":{\"meaning\":\"A share is not an object with exactly the required fields.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_proof_version\":{\"meaning\":\"A share has another major version than 1.\",\"advice\":\"Run parts of the same major version.\"},\"bad_proof_kind\":{\"meaning\":\"A share is not of the kind commit.\",\"advice\":\"Send the shares of a PREVIEW.\"},\"bad_server_id\":{\"meaning\":\"A share's server_id is neither 0 nor 1.\",\"advice\":\"Send the share as the policy server made it.\"},\"server_id_mismatch\":{\"meaning\":\"A share stands in the other server's place, or both are by one server.\",\"advice\":\"Put the share of server 0 into policy0, and that of server 1 into policy1.\"},\"unknown_kid\":{\"meaning\":\"The executor has no MAC key with the share's kid, or the kid is malformed.\",\"advice\":\"Give the executor the server's new MAC key.\"},\"bad_mac\":{\"meaning\":\"A share's MAC is malformed, or was not made over this share by the server's key.\",\"advice\":\"Treat the share as changed on its way, or compare the MAC keys of both parts.\"},\"bad_ts\":{\"meaning\":\"A share's ts is not a whole number of seconds.\",\"advice\":\"Send the share as the policy server made it.\"},\"expired_proof\":{\"meaning\":\"A share is older than POLICY_MAC_TTL_S seconds, or as far in the future.\",\"advice\":\"COMMIT again: the gateway gets fresh shares. If it happens again, compare the clocks.\"},\"bad_action_id\":{\"meaning\":\"A share is about another action_id.\",\"advice\":\"Send the shares of this PREVIEW.\"},\"bad_program_id\":{\"meaning\":\"A share was made by another policy program.\",\"advice\":\"Compare the rules of the parts: aver gateway pin shows the changes.\"},\"bad_commit_tag_b64\":{\"meaning\":\"A share's commit tag is not canonical base64.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_commit_tag_len\":{\"meaning\":\"A share's commit tag does not have the required length.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_outputs\":{\"meaning\":\"A share's outputs are not an object of bits, or the two shares have different names.\",\"advice\":\"Send the share as the policy server made it.\"},\"missing_output_key\":{\"meaning\":\"A required output is missing in at least one of the shares.\",\"advice\":\"Run parts of the same major version.\"},\"bad_request_sha256\":{\"meaning\":\"A share is about another request: inputs, caller, session or context differ.\",\"advice\":\"COMMIT exactly what was previewed, or make a new PREVIEW.\"},\"bad_attestation\":{\"meaning\":\"An attestation is missing, malformed, about other evidence, or not signed by that server's own key.\",\"advice\":\"Compare the keys of policy:0 and policy:1. If they are right, treat the evidence as forged.\"},\"servers_disagree\":{\"meaning\":\"A server attests another decision than the two shares give together.\",\"advice\":\"At least one server is faulty or dishonest: compare the records of both.\"},\"facts_differ\":{\"meaning\":\"The servers attest different facts.\",\"advice\":\"They were not asked the same question: look at the gateway between them.\"}}}");
+var codes_default = JSON.parse("{\"codes\":{\"ALLOW\":{\"meaning\":\"Every check passed, and what was asked for was done.\",\"advice\":\"Nothing is left to do.\"},\"ALLOW_INSECURE\":{\"meaning\":\"The executor runs with EXECUTOR_INSECURE_ALLOW=1 and did the act without checking its evidence.\",\"advice\":\"Unset EXECUTOR_INSECURE_ALLOW and start the executor again. This mode is outside of every guarantee.\"},\"REQUIRE_CONFIRM\":{\"meaning\":\"The policy wants a person to approve this request, and no approval of it was found.\",\"advice\":\"Have the request approved (aver approvals list), then send the same act again.\"},\"POLICY_DENY\":{\"meaning\":\"The policy does not allow this request, or wants a change of it that cannot be made.\",\"advice\":\"Change the request, or ask the person who keeps the rules. aver policy explain shows which rule decided.\"},\"RECIPIENT_NOT_ALLOWED\":{\"meaning\":\"A rule of the policy refuses this recipient.\",\"advice\":\"Use a recipient that the rules allow, or have the recipient added to them.\"},\"DOMAIN_NOT_ALLOWED\":{\"meaning\":\"A rule of the policy refuses this domain, or the domain leads to a private network or redirects to another one.\",\"advice\":\"Use a domain that the rules allow, or have the domain added to them. A host of a private network must be in [gateway] private_hosts.\"},\"IOC_BLOCKED\":{\"meaning\":\"The skill names a host that is listed as an indicator of compromise.\",\"advice\":\"Do not install this skill. Report where it came from.\"},\"BAD_REQUEST\":{\"meaning\":\"The request does not have the required form: a field is missing, unknown, of another type, too long, given twice, or has no canonical form.\",\"advice\":\"Correct the place that the summary names, then send the request again.\"},\"UNKNOWN_INTENT\":{\"meaning\":\"No intent has this name.\",\"advice\":\"Use a name from the table of intents in docs/gateway/evidence.md.\"},\"ARTIFACTS_NOT_ALLOWED\":{\"meaning\":\"The inputs have artifacts, which an act never forwards.\",\"advice\":\"Leave artifacts out, or send an empty list.\"},\"CAPABILITY_DENY\":{\"meaning\":\"The capabilities of this caller do not have this intent, or the list of commands does not have this command.\",\"advice\":\"Ask the operator to add the intent to [gateway.capabilities.callers], or the first words of the command to [gateway.commands] allow.\"},\"PRINCIPAL_CAPABILITY_DENY\":{\"meaning\":\"The capabilities of the external principal do not have this intent.\",\"advice\":\"Ask the operator to add the intent to [gateway.capabilities.principals].\"},\"WORKLOAD_TOKEN_INVALID\":{\"meaning\":\"The workload token is malformed, expired, for another session, or not signed by this ledger's key.\",\"advice\":\"Install the skill again to get a new token.\"},\"EXTERNAL_PRINCIPAL_MISMATCH\":{\"meaning\":\"The external principal of the request is not the one for whom the delegation token was issued.\",\"advice\":\"Send the principal that the first token of the chain names as iss, or leave it out.\"},\"DELEGATION_REQUIRED\":{\"meaning\":\"The request names an external principal and carries no delegation token.\",\"advice\":\"Ask the principal for a token (aver gateway delegate) and send it in constraints.delegation_token.\"},\"DELEGATION_TOKEN_MALFORMED\":{\"meaning\":\"The delegation token cannot be read, or its chain of parents is broken.\",\"advice\":\"Send the token exactly as it was issued.\"},\"DELEGATION_TOKEN_BAD_SIGNATURE\":{\"meaning\":\"A token of the chain is not signed by the key of its issuer, or the issuer has no key under [gateway.principals].\",\"advice\":\"Have the token issued again, and check the issuer's key in the settings.\"},\"DELEGATION_SESSION_MISMATCH\":{\"meaning\":\"The delegation token was issued for another session.\",\"advice\":\"Ask for a token for this session.\"},\"DELEGATION_SUBJECT_MISMATCH\":{\"meaning\":\"The delegation token was issued to another caller.\",\"advice\":\"Ask for a token for this caller.\"},\"DELEGATION_SCOPE_DENY\":{\"meaning\":\"The scope of the delegation token does not contain this intent.\",\"advice\":\"Ask for a token whose scope contains the intent.\"},\"DELEGATION_TOKEN_EXPIRED\":{\"meaning\":\"The delegation token, or a parent of it, is past its time.\",\"advice\":\"Ask for a new token.\"},\"DELEGATION_REVOKED\":{\"meaning\":\"The delegation token, or a parent of it, was revoked.\",\"advice\":\"Ask the issuer. A revoked token never becomes good again.\"},\"INGRESS_SIGNATURE_REQUIRED\":{\"meaning\":\"The call names a principal in its headers and lacks a header that the signature needs.\",\"advice\":\"Send all of Aver-Principal, Aver-Session, Aver-Time, Aver-Nonce and Aver-Signature.\"},\"INGRESS_SIGNATURE_INVALID\":{\"meaning\":\"A header is malformed, or the signature is not by the principal's key over this method, path, session, time, nonce and body.\",\"advice\":\"Sign the exact bytes of the body, and check the principal's key in the settings.\"},\"INGRESS_EXPIRED\":{\"meaning\":\"The time in the headers is more than 60 seconds from the gateway's clock.\",\"advice\":\"Set the clock of the machine that signs, then sign the call again.\"},\"INGRESS_REPLAY\":{\"meaning\":\"The principal has used this nonce before.\",\"advice\":\"Use a new nonce for each call.\"},\"INGRESS_CONFLICT\":{\"meaning\":\"The door does not let this client name that session or caller, or a signed call is for the gateway of another ledger, or its body names another principal or delegation token than its headers.\",\"advice\":\"Use a session and a caller that [gateway.clients] allows. Sign a call for this gateway's ledger, and leave principal and token out of its body.\"},\"HANDLE_INVALID\":{\"meaning\":\"The handle does not exist, has expired, or belongs to another session or caller.\",\"advice\":\"Read the value again to get a new handle.\"},\"HIGH_HANDLE_BLOCKED\":{\"meaning\":\"The request would send a value of high sensitivity out.\",\"advice\":\"Leave the handle out, or have the value declassified first.\"},\"DECLASSIFY_BLOCKED\":{\"meaning\":\"The value behind this handle must not be declassified.\",\"advice\":\"Ask the person who keeps the rules.\"},\"TX_INVALID\":{\"meaning\":\"No PREVIEW has this tx_id, or it is past its time, was refused, or is for another intent. A clock that was set back ends a PREVIEW, too.\",\"advice\":\"Send the act again without tx_id.\"},\"TX_SESSION_MISMATCH\":{\"meaning\":\"The PREVIEW was made in another session.\",\"advice\":\"COMMIT in the session of the PREVIEW.\"},\"TX_CALLER_MISMATCH\":{\"meaning\":\"The PREVIEW was made by another caller.\",\"advice\":\"COMMIT as the caller of the PREVIEW.\"},\"TX_AUTH_CONTEXT_MISMATCH\":{\"meaning\":\"The external principal or the delegation differs from that of the PREVIEW. Unset differs from set.\",\"advice\":\"COMMIT with the same principal and token as the PREVIEW.\"},\"POLICY_UNAVAILABLE\":{\"meaning\":\"A policy server did not answer in time, answered garbage, runs another program, or disagrees with the other one.\",\"advice\":\"Look at aver gateway status, and at the detail. Nothing was done; the act can be sent again.\"},\"EXECUTOR_UNAVAILABLE\":{\"meaning\":\"The executor did not answer, or has no effect for this request: for example, no mail server is set.\",\"advice\":\"Look at aver gateway status, and at the setting that the summary names. If the COMMIT had begun, aver show says what became of it.\"},\"BAD_COMMIT_PROOF\":{\"meaning\":\"The evidence of the two policy servers does not hold. The detail says where.\",\"advice\":\"Make a new PREVIEW. If it happens again, look up the detail.\"},\"MISSING_EVIDENCE\":{\"meaning\":\"The COMMIT carries no evidence at all.\",\"advice\":\"Make a PREVIEW, and COMMIT through the gateway.\"},\"REPLAY_DENY\":{\"meaning\":\"The executor has begun an act with this action_id before.\",\"advice\":\"Look at the outcome of the first one. To do it again, make a new PREVIEW.\"},\"WORKSPACE_PATH_BLOCKED\":{\"meaning\":\"The path leads out of the workspace.\",\"advice\":\"Use a path relative to the workspace, without .. and without links that leave it.\"},\"WORKSPACE_CHANGED\":{\"meaning\":\"The file is not what it was when the change was shown.\",\"advice\":\"Read the file and make a new PREVIEW.\"},\"EFFECT_FAILED\":{\"meaning\":\"The act was allowed and begun, and its effect failed; or it could only fail, because its server is not connected.\",\"advice\":\"The outcome's record says how. To try again, make a new PREVIEW.\"},\"OUTCOME_UNKNOWN\":{\"meaning\":\"The executor ended between the mark of the act and its outcome, or sent something and got no answer. Nobody knows whether the effect happened.\",\"advice\":\"Look whether it did. The act is not tried again; to do it again, make a new PREVIEW.\"},\"TOOL_CHANGED\":{\"meaning\":\"The definition of the tool differs from the one that was first seen.\",\"advice\":\"Compare both definitions, then accept the new one.\"},\"CAPSULE_REQUIRED\":{\"meaning\":\"The settings, or the PREVIEW of this act, want an agent in a verified confinement, and this door has no fresh verdict that passes. Or this door has one, and the PREVIEW was made without.\",\"advice\":\"Start the agent with aver gateway run -- COMMAND. If it runs there, aver gateway smoke and verify-contract show what no longer holds. A PREVIEW that was made outside is no use inside: send the act again without tx_id.\"}},\"details\":{\"missing_commit\":{\"meaning\":\"The share of a policy server is missing.\",\"advice\":\"Send both shares, as policy0 and policy1.\"},\"bad_proof\":{\"meaning\":\"A share is not an object with exactly the required fields.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_proof_version\":{\"meaning\":\"A share has another major version than 1.\",\"advice\":\"Run parts of the same major version.\"},\"bad_proof_kind\":{\"meaning\":\"A share is not of the kind commit.\",\"advice\":\"Send the shares of a PREVIEW.\"},\"bad_server_id\":{\"meaning\":\"A share's server_id is neither 0 nor 1.\",\"advice\":\"Send the share as the policy server made it.\"},\"server_id_mismatch\":{\"meaning\":\"A share stands in the other server's place, or both are by one server.\",\"advice\":\"Put the share of server 0 into policy0, and that of server 1 into policy1.\"},\"unknown_kid\":{\"meaning\":\"The executor has no MAC key with the share's kid, or the kid is malformed.\",\"advice\":\"Give the executor the server's new MAC key.\"},\"bad_mac\":{\"meaning\":\"A share's MAC is malformed, or was not made over this share by the server's key.\",\"advice\":\"Treat the share as changed on its way, or compare the MAC keys of both parts.\"},\"bad_ts\":{\"meaning\":\"A share's ts is not a whole number of seconds.\",\"advice\":\"Send the share as the policy server made it.\"},\"expired_proof\":{\"meaning\":\"A share is older than POLICY_MAC_TTL_S seconds, or as far in the future.\",\"advice\":\"COMMIT again: the gateway gets fresh shares. If it happens again, compare the clocks.\"},\"bad_action_id\":{\"meaning\":\"A share is about another action_id.\",\"advice\":\"Send the shares of this PREVIEW.\"},\"bad_program_id\":{\"meaning\":\"A share was made by another policy program.\",\"advice\":\"Compare the rules of the parts: aver gateway pin shows the changes.\"},\"bad_commit_tag_b64\":{\"meaning\":\"A share's commit tag is not canonical base64.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_commit_tag_len\":{\"meaning\":\"A share's commit tag does not have the required length.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_outputs\":{\"meaning\":\"A share's outputs are not an object of bits, or the two shares have different names.\",\"advice\":\"Send the share as the policy server made it.\"},\"missing_output_key\":{\"meaning\":\"A required output is missing in at least one of the shares.\",\"advice\":\"Run parts of the same major version.\"},\"bad_request_sha256\":{\"meaning\":\"A share is about another request: inputs, caller, session or context differ.\",\"advice\":\"COMMIT exactly what was previewed, or make a new PREVIEW.\"},\"bad_attestation\":{\"meaning\":\"An attestation is missing, malformed, about other evidence, or not signed by that server's own key.\",\"advice\":\"Compare the keys of policy:0 and policy:1. If they are right, treat the evidence as forged.\"},\"servers_disagree\":{\"meaning\":\"A server attests another decision than the two shares give together.\",\"advice\":\"At least one server is faulty or dishonest: compare the records of both.\"},\"facts_differ\":{\"meaning\":\"The servers attest different facts.\",\"advice\":\"They were not asked the same question: look at the gateway between them.\"}}}");
 var ITEMS_MAX = 200;
 var TEXT_MAX$1 = 2e4;
 var LINE_MAX$1 = 96;
@@ -5882,7 +5712,7 @@ state: "loading", value: null, words: ""
 const [tried, setTried] = d$2(0);
 A$1(() => {
 let isCurrent = true;
-ask().then((value) => {
+ask(() => isCurrent).then((value) => {
 if (isCurrent) setAnswer({
 state: "done", value, words: ""
 });
@@ -6101,12 +5931,15 @@ if (chosen.length && !named.includes(chosen[0])) return "reasoning.selected_opti
 }
 return null;
 }
-function hasExactly$2(part, rules) {
-const names = Object.keys(rules);
-return part.size === names.length && names.every((name) => part.has(name));
-}
+var LISTED$4 = new Map([TOP_LEVEL, OPTION, TOOL_CALL, ...Object.values(SECTION_RULES)].map((rules) => [rules, Object.entries(rules)]));
 function followsRules(part, rules) {
-return hasExactly$2(part, rules) && Object.entries(rules).every(([name, rule]) => rule(part.get(name)) === null);
+const listed = LISTED$4.get(rules);
+if (part.size !== listed.length) return false;
+for (const [name, rule] of listed) {
+const value = part.get(name);
+if (value === void 0 || rule(value) !== null) return false;
+}
+return true;
 }
 function isPlainScore(value) {
 return isFloat(value) && (value.value >= SCORE_MIN && value.value <= 1 || value.value === 0);
@@ -6144,13 +5977,7 @@ return chosen <= 1 && isNamed;
 var SCALARS = ["id", "type", "domain", "sequence", "previous_hash", "parent_id"];
 function readRecord(sealed) {
 const content = sealed.value;
-let isCanonical;
-try {
-isCanonical = canonicalJson(content) === sealed.canonical;
-} catch (error) {
-if (!(error instanceof NotCanonical)) throw error;
-isCanonical = false;
-}
+const { isCanonical } = sealed;
 if (isPlainlyValid(content) && isPlace(content.get("sequence"))) return {
 content, isCanonical, isValid: true
 };
@@ -6282,9 +6109,6 @@ return content;
 }
 get signer() {
 return this.verified;
-}
-get unreadableRecords() {
-return this.unreadableCount;
 }
 unreadable(error, where = "") {
 this.tally.records++;
@@ -7144,6 +6968,7 @@ signed_at;
 signed_by;
 chain = null;
 parsed = void 0;
+hasCanonicalForm = false;
 digest = void 0;
 constructor(canonical, seal, chain = null) {
 this.canonical = canonical;
@@ -7164,9 +6989,15 @@ return this.digest;
 get value() {
 if (this.parsed === void 0) {
 if (!this.canonical.isWellFormed()) throw new Unreadable("not UTF-8");
-this.parsed = readJson(this.canonical);
+const { value, isCanonical } = readWithForm(this.canonical, canonicalNumber);
+this.parsed = value;
+this.hasCanonicalForm = isCanonical;
 }
 return this.parsed;
+}
+get isCanonical() {
+this.value;
+return this.hasCanonicalForm;
 }
 get content() {
 const value = this.value;
@@ -7206,7 +7037,10 @@ seal[key] = value;
 return seal;
 }
 function checkSealFields(sealed) {
-for (const key of SEAL_KEYS) if (codePoints(sealed[key]) > SEAL_TEXT_MAX || !isPrintable(sealed[key])) throw new Unreadable(`its ${key} cannot be part of a seal`);
+for (const key of SEAL_KEYS) {
+const { length } = sealed[key];
+if (length > SEAL_TEXT_MAX && codePoints(sealed[key]) > SEAL_TEXT_MAX || !isPrintable(sealed[key])) throw new Unreadable(`its ${key} cannot be part of a seal`);
+}
 return sealed;
 }
 var LIVE_RECORDS = 1e3;
@@ -7376,29 +7210,16 @@ known.set(open, reading);
 return reading;
 }
 function Statements({ values }) {
-const [checked, setChecked] = d$2(null);
-const [words, setWords] = d$2("");
-A$1(() => {
-let isCurrent = true;
+const { value: checked, words, retry } = useAnswer(async () => {
 const open = contents.value;
-const check = async () => {
 const second = new Map(open?.pqKeys ?? []);
 const along = (open === null ? [] : [...open.keys, ...await collectKeys(open)]).map(([fingerprint, key]) => [key, second.get(fingerprint) ?? ""]);
 return connection.ask({
 type: "statements", text: canonicalJson(values), keys: pinnedKeys(), along
 });
-};
-check().then((found) => {
-if (isCurrent) setChecked(found);
-}, (error) => {
-if (isCurrent) setWords(error.message);
-});
-return () => {
-isCurrent = false;
-};
 }, [values, pins.value]);
-if (words) return a("p", {
-class: "finding failed", role: "alert", children: a(Text, { children: words })
+if (words) return a(Problem, {
+words, retry
 });
 if (checked === null) return a("p", {
 class: "beside", role: "status", children: ["Checking ", plural$1(values.length, "statement"), " …"]
@@ -9124,10 +8945,11 @@ const all = cases.value;
 if (id) {
 const one = all?.find((found) => found.id === id);
 if (one) return a(Case, { one });
-return all === null ? a(Loading, {
+if (all === null && !casesProblem.value) return a(Loading, {
 rows: 6, words: "Reading the request"
-}) : a(Problem, {
-words: `There is no request ${id} here.`, retry: readCases
+});
+return a(Problem, {
+words: casesProblem.value || `There is no request ${id} here.`, retry: readCases
 });
 }
 return a($, { children: [a("h1", { children: "Approvals" }), casesProblem.value ? a(Problem, {
@@ -9161,9 +8983,7 @@ tryChange(chain, place, change, `record ${sequence} of ${chain}: ${did}`).catch(
 }), a("span", {
 class: "beside", children: hope
 })] }, change))
-}), words ? a("div", {
-class: "finding failed", role: "alert", children: a("p", { children: a(Text, { children: words }) })
-}) : null]
+}), words ? a(Problem, { words }) : null]
 });
 }
 var SEARCHED_AT_ONCE = 2e3;
@@ -9554,11 +9374,9 @@ location.hash = wayBack(chain, detail?.row.sequence ?? "");
 });
 if (words) return a($, { children: [a("p", { children: a("a", {
 href: link("s", chain), children: "Back to the chain"
-}) }), a("div", {
-class: "finding failed", role: "alert", children: a("p", { children: a(Text, { children: words }) })
-}), a("p", { children: a("button", {
-type: "button", onClick: () => setTurn(turn + 1), children: "Try again"
-}) })] });
+}) }), a(Problem, {
+words, retry: () => setTurn(turn + 1)
+})] });
 if (detail === null) return a("div", {
 "aria-busy": "true", children: [a("h1", { children: "Record" }), a("p", {
 class: "beside", role: "status", children: "Reading the record …"
@@ -9685,28 +9503,14 @@ href: link("keys"), children: "Keys"
 });
 }
 function Related({ chain, place, content }) {
-const [found, setFound] = d$2(null);
-const [words, setWords] = d$2("");
 const { names, isWhole, isQuick } = w$2(() => relatedChains(chain, asText(at(content, "context", "session_id"))), [chain, content, contents.value]);
 const [isAsked, setAsked] = d$2(false);
 const [isWholeList, setWholeList] = d$2(false);
 const isSearched = isQuick || isAsked;
-A$1(() => {
-let isCurrent = true;
-setFound(null);
-if (!isSearched) return;
-findRelated(chain, place, content, names, () => isCurrent).then((result) => {
-if (isCurrent) setFound(result);
-}, (error) => {
-if (isCurrent) setWords(error.message);
-});
-return () => {
-isCurrent = false;
-};
-}, [chain, place, content, names, isSearched]);
+const { value: found, words, retry } = useAnswer(async (isCurrent) => isSearched ? findRelated(chain, place, content, names, isCurrent) : null, [chain, place, content, names, isSearched]);
 return a("section", {
-class: "section", id: "section-related", children: [a("h2", { children: "Records that belong to it" }), words ? a("p", {
-class: "finding failed", role: "alert", children: a(Text, { children: words })
+class: "section", id: "section-related", children: [a("h2", { children: "Records that belong to it" }), words ? a(Problem, {
+words, retry
 }) : null, isSearched ? null : a("p", { children: a("button", {
 type: "button", onClick: () => setAsked(true), children: ["Look through ", plural$1(names.length, "chain")]
 }) }), isSearched && found === null && !words ? a("p", {
@@ -9786,16 +9590,21 @@ chain, place, code: finding.code
 }
 var OVERSCAN = 12;
 function useVirtualRows(heights, box) {
+const tops = w$2(() => sumUp(heights), [heights]);
+const known = T(tops);
+known.current = tops;
 const [{ top, height }, setWindow] = d$2({
 top: 0, height: 800
 });
-const tops = w$2(() => sumUp(heights), [heights]);
 F$2(() => {
 const element = box();
 if (element === null) return;
-const update = () => setWindow({
+const update = () => {
+const next = {
 top: element.scrollTop, height: element.clientHeight
-});
+};
+setWindow((before) => isSameRange(visibleRange(known.current, before.top, before.height), visibleRange(known.current, next.top, next.height)) ? before : next);
+};
 const observer = new ResizeObserver(update);
 observer.observe(element);
 element.addEventListener("scroll", update, { passive: true });
@@ -9820,6 +9629,9 @@ return {
 rows, total: tops[heights.length] ?? 0, reveal
 };
 }
+function isSameRange(one, other) {
+return one[0] === other[0] && one[1] === other[1];
+}
 function sumUp(heights) {
 const tops = new Float64Array(heights.length + 1);
 heights.forEach((height, at) => {
@@ -9843,18 +9655,26 @@ return [from, Math.min(count, end + OVERSCAN, from + 120)];
 function VirtualRows({ heights, row, label, handle, onRange, isBusy = false, onKeyDown }) {
 const box = T(null);
 const { rows, total, reveal } = useVirtualRows(heights, () => box.current);
-const [start, stop] = [rows[0]?.index ?? 0, (rows.at(-1)?.index ?? -1) + 1];
-F$2(() => onRange?.(start, stop), [start, stop, heights]);
-F$2(() => handle?.({ scrollTo: reveal }));
-return a("div", {
-ref: box, class: "virtual", role: "grid", "aria-label": label, "aria-rowcount": heights.length, "aria-busy": isBusy, tabIndex: 0, onKeyDown, children: a("div", {
-class: "space", role: "rowgroup", style: { height: `${total}px` }, children: rows.map((one) => a("div", {
+const drawn = T({
+row, heights, entries: new Map()
+});
+const before = drawn.current.row === row && drawn.current.heights === heights ? drawn.current.entries : new Map();
+const entries = new Map(rows.map((one) => [one.index, before.get(one.index) ?? a("div", {
 class: "entry", role: "row", "aria-rowindex": one.index + 1, style: {
 top: `${one.start}px`, height: `${one.size}px`
 }, children: a("div", {
 role: "gridcell", children: row(one.index)
 })
-}, one.index))
+}, one.index)]));
+drawn.current = {
+row, heights, entries
+};
+const [start, stop] = [rows[0]?.index ?? 0, (rows.at(-1)?.index ?? -1) + 1];
+F$2(() => onRange?.(start, stop), [start, stop, heights]);
+F$2(() => handle?.({ scrollTo: reveal }));
+return a("div", {
+ref: box, class: "virtual", role: "grid", "aria-label": label, "aria-rowcount": heights.length, "aria-busy": isBusy, tabIndex: 0, onKeyDown, children: a("div", {
+class: "space", role: "rowgroup", style: { height: `${total}px` }, children: [...entries.values()]
 })
 });
 }
@@ -10828,20 +10648,7 @@ href: link("chain", row.chain), children: "The chain as it is stored"
 }
 function StepDetail({ row }) {
 const { entry } = row;
-const [whole, setWhole] = d$2(null);
-const [words, setWords] = d$2("");
-A$1(() => {
-let isCurrent = true;
-setWords("");
-if (entry?.step) readWholeStep(entry).then((found) => {
-if (isCurrent) setWhole(found);
-}, (error) => {
-if (isCurrent) setWords(error.message);
-});
-return () => {
-isCurrent = false;
-};
-}, [entry]);
+const { value: whole, words, retry } = useAnswer(async () => entry?.step ? readWholeStep(entry) : null, [entry]);
 if (row.finding !== null) return a(BreakDetail, {
 row, finding: row.finding
 });
@@ -10864,8 +10671,8 @@ class: "button small", href: recordAddress(entry), children: "Open the record"
 }), a(Copy, {
 text: `capsule://${entry.chain}/${step.sequence ?? entry.place}`, label: "Copy its address"
 })]
-})] }), words ? a("div", {
-class: "finding failed", role: "alert", children: a("p", { children: a(Text, { children: words }) })
+})] }), words ? a(Problem, {
+words, retry
 }) : null, isCurrent ? a(StepBody, { step }) : a("div", { class: "placeholder tall" }), entry.decision === null ? null : a("section", { children: [a("h3", { children: "The gate" }), a(DecisionCard, { decision: entry.decision })] }), isCurrent && whole.additions.length ? a(Additions, {
 steps: whole.additions, chain: entry.chain, places: entry.additions
 }) : null]
@@ -11294,27 +11101,16 @@ type: "button", onClick: () => setShown(shown + EDITS_SHOWN), children: ["Show "
 });
 }
 function FileChange({ entry, path }) {
-const [step, setStep] = d$2(null);
-const [words, setWords] = d$2("");
-A$1(() => {
-let isCurrent = true;
-readWholeStep(entry).then((found) => {
-if (isCurrent) setStep(found.step);
-}, (error) => {
-if (isCurrent) setWords(error.message);
-});
-return () => {
-isCurrent = false;
-};
-}, [entry]);
+const { value, words, retry } = useAnswer(() => readWholeStep(entry), [entry]);
+const step = value?.step ?? null;
 const title = entry.step === null ? "" : stepSummary(entry.step);
 return a("section", {
 class: "file-change", children: [a("h3", { children: [entry.step?.at ? a(Time, {
 short: true, children: entry.step.at
 }) : null, " ", a("a", {
 href: recordAddress(entry), children: a(Text, { children: title })
-})] }), words ? a("p", {
-class: "finding failed", role: "alert", children: a(Text, { children: words })
+})] }), words ? a(Problem, {
+words, retry
 }) : null, step === null && !words ? a("div", {
 class: "placeholder tall", "aria-busy": "true"
 }) : null, step === null ? null : typeof step.diff === "string" ? a(DiffView, {
@@ -11677,7 +11473,9 @@ folder.current = element;
 }), opening.value ? a("p", {
 class: "strip", role: "status", children: [a(Text, { children: opening.value }), " …"]
 }) : null, problem.value ? a("div", {
-class: "finding failed", role: "alert", children: a("p", { children: [a("strong", { children: "Not judged." }), " ", a(Text, { children: problem.value })] })
+class: "finding failed", role: "alert", children: [a("p", { children: [a("strong", { children: "Not judged." }), " ", a(Text, { children: problem.value })] }), retryOpening.value ? a("p", { children: a("button", {
+type: "button", class: "small", onClick: retryOpening.value, children: "Try again"
+}) }) : null]
 }) : null, a("h2", { children: "What it judges" }), a("table", {
 class: "plain", children: a("tbody", { children: [a("tr", { children: [a("th", {
 scope: "row", children: "a bundle's folder"
@@ -12338,7 +12136,9 @@ if (target !== null) location.hash = target;
 if (whole === null) return a("p", {
 class: "strip", children: "Nothing is open."
 });
-if (cases.value === null && !casesProblem.value) return a($, { children: [a("h1", { children: a(Text, { children: whole.name }) }), a("div", { class: "band placeholder tall" })] });
+if (cases.value === null && !casesProblem.value) return a("div", {
+"aria-busy": "true", children: [a("h1", { children: a(Text, { children: whole.name }) }), a("div", { class: "band placeholder tall" })]
+});
 const rows = latestSessions();
 const counted = activity.value;
 const refusals = counted ? {
@@ -12346,7 +12146,9 @@ count: counted.days.reduce((sum, day) => sum + day.blocked, 0), last: counted.de
 } : activity.state === "loading" ? "loading" : "not counted";
 return a($, { children: [a("h1", { children: a(Text, { children: whole.name }) }), a(Glance, {
 latest: rows[0], isCounted: sessionRows.value !== null, refusals, audits: counted?.audits ?? []
-}), a(Waiting, {}), a(VerdictBand, {}), a("section", { children: [a("h2", { children: "Latest sessions" }), sessionRows.value === null ? a(Loading, {
+}), a(Waiting, {}), a(VerdictBand, {}), a("section", { children: [a("h2", { children: "Latest sessions" }), sessionsProblem.value ? a(Problem, {
+words: sessionsProblem.value, retry: readSessionsAgain
+}) : null, sessionRows.value === null && !sessionsProblem.value ? a(Loading, {
 rows: LATEST, words: "Reading the sessions"
 }) : null, rows.length ? a(SessionTable, { rows }) : null, sessionRows.value !== null && !rows.length ? a(Empty, {
 command: "aver ingest --all", children: totalRecords.value ? a($, { children: ["No session of a coding agent is in it. ", a("a", {
@@ -13505,6 +13307,8 @@ var REST = 5;
 async function openDoor() {
 const door = document.documentElement.dataset["door"];
 const isLive = door === "live" || secrets.token !== "";
+problem.value = "";
+retryOpening.value = null;
 if (door === "site") opening.value = "Reading this site";
 else if (isLive) opening.value = "Asking the server";
 await enterScope(FILES_SCOPE);
@@ -13518,6 +13322,7 @@ await openThing(home$1.value);
 } catch (error) {
 opening.value = "";
 problem.value = error.message;
+retryOpening.value = () => void openDoor();
 }
 }
 async function openLive() {
@@ -13642,6 +13447,9 @@ const view = findView(route.value[0] ?? "");
 document.title = contents.value === null ? "Aver Explorer" : `${view.title} · ${contents.value.name} · Aver Explorer`;
 });
 for (const name of ["dragover", "drop"]) addEventListener(name, (event) => event.preventDefault());
+addEventListener("scroll", yieldToScrolling, {
+capture: true, passive: true
+});
 listenToKeys((letter) => {
 const view = VIEWS.find((one) => one.letter === letter);
 if (view !== void 0) location.hash = link(...view.route ? [view.route] : []);
@@ -14760,7 +14568,7 @@ return new PublicKey(need(data, "public_key"), need(data, "public_key_pq"));
 function isUsable(key) {
 if (key instanceof Passkey && key.alg !== "EdDSA") return isP256Point(key.publicKey);
 try {
-const point = ed25519.Point.fromHex(wholeKey(key), false);
+const point = Point.fromHex(wholeKey(key), false);
 return point.isTorsionFree() && !point.isSmallOrder();
 } catch {
 return false;
@@ -15357,80 +15165,6 @@ this.start = 0;
 return true;
 }
 };
-// src/verify/joins.ts
-var PURPOSE = "protocol-join";
-var OPENING = "protocol.session_initialized";
-var JOINING = "protocol.participant_joined";
-var OPERATOR = "operator";
-var FIELDS$1 = {
-ledger: /^[!-~]{1,200}$/, tenant: /^[!-~]{1,200}$/, chain: /^[!-~]{1,200}$/, task_sha256: /^[0-9a-f]{64}$/, profile: /^(?:strict|default|lenient)$/, role: /^(?:planner|executor|critic|auditor|operator)$/, agent: /^(?:operator|agent:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})$/
-};
-async function noteJoins(examination, tally) {
-for (const { name, origin } of selectChains(examination, "protocol")) {
-if (![...tally.unrecorded.keys()].some((signer) => signer.endsWith(` ${name}`))) continue;
-const joined = new JoinedKeys(examination, origin);
-for await (const record of examination.reader.read(origin)) joined.take(record);
-for (const key of joined.keys) tally.vouched.add(unrecordedKey(key, name));
-}
-}
-var JoinedKeys = class {
-keys = new Set();
-operator = null;
-examination;
-place;
-constructor(examination, chain) {
-this.examination = examination;
-this.place = [examination.ledger, examination.tenant, chain];
-}
-take(record) {
-const { rules } = this.examination;
-const kind = readKind(record.content);
-if (kind !== OPENING && kind !== JOINING) return;
-const given = at(record.content, "authority", "chain");
-const statements = (Array.isArray(given) ? given : []).flatMap((one) => read(() => [readStatement(one)]) ?? []);
-const joins = statements.flatMap((one) => read(() => [this.readJoin(one)]) ?? []);
-const sealer = rules.ring.lookup(record.signed_by).find((key) => key.fingerprint === record.signed_by);
-if (sealer === void 0) return;
-const sequence = record.content.get("sequence");
-if (kind === OPENING && sequence instanceof JsonNumber && sequence.text === "0") {
-if (roleOf(rules, sealer)?.mayAttest ?? true) this.operator = sealer;
-} else if (kind === JOINING && joins.some(({ role, key }) => role === OPERATOR && key.equals(sealer))) {
-if (this.operator !== null && this.leads(statements, this.operator, sealer)) this.operator = sealer;
-}
-if (this.operator === null || !sealer.equals(this.operator)) return;
-for (const { role, key } of joins) if (role !== OPERATOR) this.keys.add(key.ed25519);
-}
-leads(statements, from, to) {
-for (const statement of statements.filter(({ purpose }) => purpose === "rotation")) {
-const rotation = readRotation(statement, this.examination.rules.ed25519);
-if (rotation === null || !rotation.old.equals(from)) return false;
-from = rotation.new;
-}
-return from.equals(to);
-}
-readJoin(statement) {
-if (statement.purpose !== PURPOSE) throw new BadInput("it is no join");
-const content = checkObject(statement.content, PURPOSE, [...Object.keys(FIELDS$1), "v", "public_key", "public_key_pq", "at"]);
-checkVersion(content.get("v"), PURPOSE);
-for (const [name, pattern] of Object.entries(FIELDS$1)) textField(content.get(name), name, pattern);
-timeField(content.get("at"), "at");
-const key = new PublicKey(content.get("public_key"), content.get("public_key_pq"));
-const results = checkStatement(statement, new Ring([key]), this.examination.rules.ed25519);
-if (results.length !== 1 || results[0]?.outcome !== "valid") throw new BadInput("it is not signed by its key alone");
-if (["ledger", "tenant", "chain"].some((name, at) => content.get(name) !== this.place[at])) throw new BadInput("it is for another trace");
-return {
-role: content.get("role"), key
-};
-}
-};
-function read(reader) {
-try {
-return reader();
-} catch (error) {
-if (error instanceof BadInput) return null;
-throw error;
-}
-}
 // src/verify/elements.ts
 var WINDOW_CHARS = 65536;
 var TextWindow = class {
@@ -15763,8 +15497,380 @@ const seal = readSeal(entry, () => new Unreadable("the parts of a seal are strin
 if (!canonical.isWellFormed()) throw new Unreadable("`canonical` contains a lone surrogate, which has no bytes");
 return checkSealFields(new Sealed(canonical, seal));
 }
+var TITLE_SCAN_MAX = 4096;
+var SIGNERS_MAX = 1e3;
+var ChainFacts = class {
+count = 0;
+genesisHash = null;
+headHash = null;
+startedAt = null;
+endedAt = null;
+title = "";
+rawTitle = "";
+signers = new Set();
+addRecord(record, content) {
+if (this.count === 0) {
+this.genesisHash = record.hash;
+this.startedAt = record.signed_at;
+}
+this.count++;
+this.headHash = record.hash;
+this.endedAt = record.signed_at;
+if (record.signed_by && this.signers.size <= 1e3) this.signers.add(record.signed_by);
+if (this.rawTitle === "" && content !== null) {
+const request = at(content, "trigger", "request");
+this.rawTitle = typeof request === "string" ? firstLine(strip(cutText(request, TITLE_SCAN_MAX))) : "";
+this.title = cleanTitle(this.rawTitle, 90);
+}
+}
+addUnreadable() {
+this.count++;
+this.headHash = null;
+}
+};
+// src/verify/bundle/index_check.ts
+var CHECK$3 = "index";
+var NAME_SHOWN = 80;
+function checkChainClaim(claim, facts, source, tally, chain) {
+const { count } = facts;
+const who = source.name;
+if (claim.length !== null && claim.length !== count) {
+const code = claim.length > count ? "TRUNCATED" : "ROLLBACK";
+tally.fail(CHECK$3, code, `${who} claims ${claim.length} records; ${count} are here`, place(chain, Math.min(claim.length, count)));
+} else if (count && claim.headHash !== null && claim.headHash !== facts.headHash) tally.fail(CHECK$3, "ROLLBACK", `${who} claims another last record`, place(chain, count - 1));
+if (count && claim.genesisHash !== null && claim.genesisHash !== facts.genesisHash) tally.fail(CHECK$3, "CHAIN_IDENTITY", `${who} claims another first record`, place(chain, 0));
+}
+function checkShownClaims(claim, facts, source, tally, where, allHashesOk, name) {
+if (source.isAvers) warnOfKeys(claim.unknown, source.name, tally, where);
+if (facts.count === 0) return;
+const fail = (what, claimed) => {
+tally.fail(CHECK$3, "INDEX_MISMATCH", `${source.name} claims ${what} that the records do not have: ${show$1(claimed)}`, where);
+};
+if (claim.allHashesOk !== null && allHashesOk !== null && claim.allHashesOk !== allHashesOk) fail("an all_hashes_ok", claim.allHashesOk);
+if (claim.startedAt !== null && claim.startedAt !== facts.startedAt) fail("a time of its first record", claim.startedAt);
+if (claim.endedAt !== null && claim.endedAt !== facts.endedAt) fail("a time of its last record", claim.endedAt);
+if (facts.signers.size <= 1e3) {
+const actual = sortTexts(facts.signers);
+const isSame = claim.signedBy?.length === actual.length && actual.every((one, at) => claim.signedBy?.[at] === one);
+if (claim.signedBy !== null && !isSame) fail("signers", claim.signedBy);
+} else tally.skip(CHECK$3, `a chain has more than ${SIGNERS_MAX} signers, which were not compared`, { matters: true });
+if (source.isAvers && name) {
+if (claim.tool && claim.tool !== splitChainName(name)[0]) fail("a tool", claim.tool);
+if (claim.title !== null && claim.title !== (facts.title || name)) fail("a title", claim.title);
+if (claim.dbPath !== null && claim.dbPath !== "") fail("a path", claim.dbPath);
+}
+if (!source.isAvers && ![null, facts.title, cutText(facts.rawTitle, 90), name].includes(claim.title)) {
+const words = `${source.name} claims a title that the first request does not have: ${show$1(claim.title)}`;
+tally.warn(CHECK$3, "INDEX_MISMATCH", words, where);
+}
+}
+function warnOfKeys(unknown, who, tally, where) {
+if (!unknown.length) return;
+const listed = unknown.map((key) => show$1(key)).join(", ");
+tally.warn(CHECK$3, "INDEX_MISMATCH", `${who} has keys that Aver does not know, and which were not compared: ${listed}`, where);
+}
+function warnOfMembers(unknown, tally, chain, source = null) {
+if (!unknown.size) return;
+const words = `records have members beside \`canonical\` that Aver does not know, and that nobody signed: ${[...unknown.keys()].map((key) => show$1(key)).join(", ")}`;
+tally.warn(CHECK$3, "INDEX_MISMATCH", words, place(chain, Math.min(...unknown.values()), source));
+}
+function checkKeyClaims(index, head, signers, ring, recorded, tally) {
+const fail = (words) => tally.fail(CHECK$3, "INDEX_MISMATCH", words, place(null, null, INDEX));
+warnOfKeys(index.unknown, "the index", tally, place(null, null, INDEX));
+const claimed = new Map(index.keys ?? []);
+if (index.publicKey && index.fingerprint !== null) {
+if (!claimed.has(index.fingerprint)) claimed.set(index.fingerprint, index.publicKey);
+if (claimed.get(index.fingerprint) !== index.publicKey) fail("public_key and keys have two keys of one fingerprint");
+}
+if (Boolean(index.publicKey) !== Boolean(index.fingerprint)) fail("public_key and fingerprint are not those of one key");
+for (const [fingerprint, key] of claimed) {
+const known = new Set(ring.lookup(fingerprint).map((one) => one.ed25519));
+const record = recorded.get(fingerprint);
+if (record !== void 0) known.add(record.publicKey);
+if (cutText(key, 16) !== fingerprint || known.size && !known.has(key)) fail(`its key of ${show$1(fingerprint)} is another than that signer's`);
+else if (!signers.has(fingerprint) && fingerprint !== index.fingerprint) fail(`it lists the key ${show$1(fingerprint)}, which signed nothing here`);
+}
+for (const [fingerprint, key] of index.pqKeys ?? []) {
+const known = new Set(ring.lookup(fingerprint).map((one) => one.mlDsa).filter(Boolean));
+const record = recorded.get(fingerprint);
+if (record !== void 0) known.add(record.publicKeyPq);
+if (!claimed.has(fingerprint) || known.size && !known.has(key)) fail(`its ML-DSA-65 key of ${show$1(fingerprint)} is another than that signer's`);
+}
+const signersOfHead = head === null ? [] : head.statement.signatures.map((one) => one.by);
+if (head !== null && index.fingerprint !== null && !signersOfHead.includes(index.fingerprint)) fail(`it claims that the ledger's key is ${show$1(index.fingerprint)}; another signed ${HEAD$1}`);
+if (head !== null && index.isPart !== head.isPart) fail(`it claims ${index.isPart ? "a part" : "all"} of the ledger, and ${HEAD$1} states otherwise`);
+}
+async function checkUnlistedFiles(directory, index, blobs, known, tally) {
+const listed = new Set([INDEX, HEAD$1, ...index.chains.map(fileOf), ...known]);
+if (index.meta !== null) listed.add(META);
+const warn = (name, why) => {
+const shown = isPrintable(name) && codePoints(name) <= NAME_SHOWN ? name : show$1(name, NAME_SHOWN).slice(1);
+tally.warn(CHECK$3, "UNLISTED_FILE", `${shown}: ${why}`, place(null, null, shown));
+};
+for (const name of await directory.list()) {
+const inside = name === "blobs" ? await directory.list(BLOBS) : null;
+if (inside !== null) {
+for (const blob of inside) if (!blobs.has(blob)) warn(`${BLOBS}/${blob}`, "no record refers to it");
+} else if (!listed.has(name)) warn(name, "the index does not list it, and it was not verified");
+}
+}
+// src/verify/bundle/sources.ts
+function sourceKey({ digits, ledger, tenant }) {
+return JSON.stringify([digits, ledger, tenant]);
+}
+function identifySource(stored, named) {
+const name = (key) => named?.has(key) ? pythonText(named.get(key)) : "";
+return {
+digits: readDigits(stored) ?? "imported", ledger: name("ledger"), tenant: name("tenant")
+};
+}
+function pythonText(value) {
+if (typeof value === "string") return value;
+if (value instanceof JsonNumber) return value.text;
+return value === null ? "None" : JSON.stringify(value);
+}
+// src/verify/bundle/chain_file.ts
+var UNREADABLE_CODES = new Set(["SCHEMA_INVALID", "DUPLICATE_KEY"]);
+var JudgedChain = class {
+facts = new ChainFacts();
+wanted;
+atWanted = null;
+ownClaim = null;
+refersToBlobs = false;
+constructor(wanted = -1) {
+this.wanted = wanted;
+}
+take(item, judge) {
+if (item instanceof Sealed) {
+if (this.facts.count === this.wanted) this.atWanted = item.hash;
+this.refersToBlobs ||= item.canonical.includes(BLOB_REFERENCE);
+const content = judge.judge(item);
+this.facts.addRecord(item, content);
+return content;
+}
+if (item instanceof BadInput) {
+judge.unreadable(item);
+this.facts.addUnreadable();
+} else this.ownClaim = item.claim;
+return null;
+}
+checkClaim(claim, source, judge, chain, name, shown) {
+const codes = new Set([...judge.tally.counts.values()].map((counted) => counted.code));
+const hashesOk = judge.tally.done.has("content") && ![...UNREADABLE_CODES].some((code) => codes.has(code)) ? !codes.has("HASH_MISMATCH") : null;
+checkChainClaim(claim, this.facts, source, judge.tally, chain);
+checkShownClaims(claim, this.facts, source, shown, place(chain), hashesOk, claim.id || name);
+}
+};
+async function peekChainIdentity(source, unknown = null) {
+const batches = readChainFile(source, unknown);
+let first = null;
+while (first === null || first.length === 0) {
+const step = await batches.next();
+if (step.done) break;
+first = step.value;
+}
+const item = first?.[0];
+const rest = async function* () {
+if (first !== null) yield first;
+yield* batches;
+};
+return {
+named: readChainIdentity(item instanceof Sealed ? item : null), batches: rest()
+};
+}
+async function judgeChainFile(name, file, options) {
+const retired = retirementsByTime(options.ring, options.ed25519);
+const rules = plainRules(options.ring, options.ed25519, {
+retired, requirePq: options.requirePq ?? false, crew: options.crew ?? null
+});
+const judge = new ChainJudge(rules, { source: name });
+const seen = new JudgedChain();
+const unknown = new Map();
+const shown = new Tally();
+const meter = new ProgressMeter(options, file.size);
+const { named, batches } = await peekChainIdentity(file, unknown);
+read: for await (const items of prepareBatches(rules, batches, (found) => found.filter((item) => item instanceof Sealed))) {
+const records = items.filter((item) => item instanceof Sealed);
+for (const item of items) {
+if (judge.stopsReading()) break read;
+seen.take(item, judge);
+}
+meter.add(items.length, records.reduce((sum, record) => sum + record.canonical.length, 0));
+}
+const tally = judge.finish();
+tally.chains = Number(seen.facts.count > 0);
+tally.countDone("index");
+const ownName = named?.has("name") ? pythonText(named.get("name")) : "";
+if (seen.ownClaim !== null) {
+seen.checkClaim(seen.ownClaim, {
+name: "its summary", isAvers: named !== null
+}, judge, null, ownName, shown);
+checkName(seen.ownClaim, named, tally, name);
+}
+warnOfMembers(unknown, shown, null, name);
+tally.merge(shown);
+tally.skip("meta", "only one chain was verified: it may have been cut at its end", { matters: false });
+skipExaminers(domainOf(ownName), "only one chain was verified", tally);
+if (seen.refersToBlobs) tally.skip("blobs", "only one chain was verified", { matters: false });
+return conclude(`chain in ${name}`, tally, "signature", [...CHECKS, "index"]);
+}
+function checkName(claim, named, tally, source) {
+if (named === null) {
+tally.skip("identity", "made by other software, which does not name its chain", { matters: false });
+return;
+}
+if (!claim.id) {
+tally.skip("identity", "the file does not say which chain it is", { matters: false });
+return;
+}
+tally.countDone("identity");
+const madeAs = claim.origin || claim.id;
+if (named.get("name") !== madeAs) tally.fail("identity", "CHAIN_IDENTITY", `the file calls it '${madeAs}', its first record another name`, place(null, 0, source));
+else if (madeAs !== claim.id) tally.skip("identity", `that '${madeAs}' was imported as '${claim.id}' rests on the file's summary alone`, { matters: true });
+}
+// src/verify/joins.ts
+var PURPOSE = "protocol-join";
+var OPENING = "protocol.session_initialized";
+var JOINING = "protocol.participant_joined";
+var OPERATOR = "operator";
+var FIELDS$1 = {
+ledger: /^[!-~]{1,200}$/, tenant: /^[!-~]{1,200}$/, chain: /^[!-~]{1,200}$/, task_sha256: /^[0-9a-f]{64}$/, profile: /^(?:strict|default|lenient)$/, role: /^(?:planner|executor|critic|auditor|operator)$/, agent: /^(?:operator|agent:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})$/
+};
+async function noteJoins(examination, tally) {
+for (const { name, origin } of selectChains(examination, "protocol")) {
+if (![...tally.unrecorded.keys()].some((signer) => signer.endsWith(` ${name}`))) continue;
+const joined = new JoinedKeys(examination, origin);
+for await (const record of examination.reader.read(origin)) joined.take(record);
+for (const key of joined.keys) tally.vouched.add(unrecordedKey(key, name));
+}
+}
+var JoinedKeys = class {
+keys = new Set();
+operator = null;
+examination;
+place;
+constructor(examination, chain) {
+this.examination = examination;
+this.place = [examination.ledger, examination.tenant, chain];
+}
+take(record) {
+const { rules } = this.examination;
+const kind = readKind(record.content);
+if (kind !== OPENING && kind !== JOINING) return;
+const given = at(record.content, "authority", "chain");
+const statements = (Array.isArray(given) ? given : []).flatMap((one) => read(() => [readStatement(one)]) ?? []);
+const joins = statements.flatMap((one) => read(() => [this.readJoin(one)]) ?? []);
+const sealer = rules.ring.lookup(record.signed_by).find((key) => key.fingerprint === record.signed_by);
+if (sealer === void 0) return;
+const sequence = record.content.get("sequence");
+if (kind === OPENING && sequence instanceof JsonNumber && sequence.text === "0") {
+if (roleOf(rules, sealer)?.mayAttest ?? true) this.operator = sealer;
+} else if (kind === JOINING && joins.some(({ role, key }) => role === OPERATOR && key.equals(sealer))) {
+if (this.operator !== null && this.leads(statements, this.operator, sealer)) this.operator = sealer;
+}
+if (this.operator === null || !sealer.equals(this.operator)) return;
+for (const { role, key } of joins) if (role !== OPERATOR) this.keys.add(key.ed25519);
+}
+leads(statements, from, to) {
+for (const statement of statements.filter(({ purpose }) => purpose === "rotation")) {
+const rotation = readRotation(statement, this.examination.rules.ed25519);
+if (rotation === null || !rotation.old.equals(from)) return false;
+from = rotation.new;
+}
+return from.equals(to);
+}
+readJoin(statement) {
+if (statement.purpose !== PURPOSE) throw new BadInput("it is no join");
+const content = checkObject(statement.content, PURPOSE, [...Object.keys(FIELDS$1), "v", "public_key", "public_key_pq", "at"]);
+checkVersion(content.get("v"), PURPOSE);
+for (const [name, pattern] of Object.entries(FIELDS$1)) textField(content.get(name), name, pattern);
+timeField(content.get("at"), "at");
+const key = new PublicKey(content.get("public_key"), content.get("public_key_pq"));
+const results = checkStatement(statement, new Ring([key]), this.examination.rules.ed25519);
+if (results.length !== 1 || results[0]?.outcome !== "valid") throw new BadInput("it is not signed by its key alone");
+if (["ledger", "tenant", "chain"].some((name, at) => content.get(name) !== this.place[at])) throw new BadInput("it is for another trace");
+return {
+role: content.get("role"), key
+};
+}
+};
+function read(reader) {
+try {
+return reader();
+} catch (error) {
+if (error instanceof BadInput) return null;
+throw error;
+}
+}
+// src/verify/bundle/blobs.ts
+var BLOBS_KEPT = 1e5;
+var BLOB_READ_MAX = 67108864;
+var OTHER_BYTES = -1;
+var OTHER_SIZE = -2;
+async function readBundleBlob(directory, digest) {
+const file = await directory.open(BLOBS, digest);
+if (file.size > BLOB_READ_MAX) throw new NotFound(`the blob ${digest} is larger than ${BLOB_READ_MAX} bytes, and was not read`);
+const data = await file.read(0, file.size);
+if (sha256Hex(data) !== digest) throw new BadInput(`the blob stored as ${digest} has other bytes`);
+return data;
+}
+var BundleBlobs = class {
+sizes = new Map();
+directory;
+areLeftOut;
+meter;
+constructor(directory, areLeftOut, meter) {
+this.directory = directory;
+this.areLeftOut = areLeftOut;
+this.meter = meter;
+}
+get present() {
+return [...this.sizes].flatMap(([digest, size]) => size === null ? [] : [digest]);
+}
+async check(content, chain, sequence, tally) {
+for (const { digest, size } of blobReferences(content)) {
+if (this.areLeftOut) {
+tally.skip("blobs", "the bundle was made without its blobs", { matters: true });
+return;
+}
+tally.countDone("blobs");
+let actual = this.sizes.get(digest);
+if (actual === void 0 || actual === OTHER_SIZE) actual = await this.measure(digest, size);
+if (this.sizes.size < BLOBS_KEPT) this.sizes.set(digest, actual);
+if (actual === null) tally.fail("blobs", "ARTIFACT_MISSING", `the blob ${digest} is not here`, place(chain, sequence));
+else if (String(actual) !== size) tally.fail("blobs", "ARTIFACT_HASH_MISMATCH", `the blob stored as ${digest} has other bytes`, place(chain, sequence));
+}
+}
+async measure(digest, expected) {
+try {
+const file = await this.directory.open(BLOBS, digest);
+if (String(file.size) !== expected) return OTHER_SIZE;
+const hash = startSha256();
+for await (const chunk of readChunks(file)) {
+hash.update(chunk);
+this.meter.add(0, chunk.length);
+}
+return hash.hex() === digest ? file.size : OTHER_BYTES;
+} catch (error) {
+if (error instanceof BadInput) return null;
+throw error;
+}
+}
+checkCount(claimed, tally) {
+if (this.sizes.size >= BLOBS_KEPT) {
+tally.skip("index", `more than ${BLOBS_KEPT} blobs were not counted`, { matters: true });
+return false;
+}
+const here = this.present.length;
+if (claimed !== null && claimed !== here) {
+const words = `the index counts ${claimed} blobs; records refer to ${here} that are here`;
+tally.fail("index", "INDEX_MISMATCH", words, place(null, null, INDEX));
+}
+return true;
+}
+};
 // src/verify/bundle/head.ts
-var CHECK$3 = "head";
+var CHECK$2 = "head";
 var RECORDED_MAX = 1e4;
 var WHERE = place(null, null, HEAD$1);
 function noteRecordedKey(record, found) {
@@ -15805,24 +15911,24 @@ if (content.size !== keys.length || !keys.every((key) => content.has(key)) || ty
 return found;
 }
 function checkBundleHead(head, heads, tally, of, rules, history) {
-tally.countDone(CHECK$3);
+tally.countDone(CHECK$2);
 if (head.ledger !== of.ledger || head.tenant !== of.tenant) {
-tally.fail(CHECK$3, "CHAIN_IDENTITY", `${HEAD$1} is of ledger ${show$1(head.ledger)}; this is another`, WHERE);
+tally.fail(CHECK$2, "CHAIN_IDENTITY", `${HEAD$1} is of ledger ${show$1(head.ledger)}; this is another`, WHERE);
 return;
 }
 if (!checkSignatures(head, rules, tally, history, {
-check: CHECK$3, name: "head.json"
+check: CHECK$2, name: "head.json"
 })) return;
 for (const { key } of checkStatement(head.statement, rules.ring, rules.ed25519)) {
 if (key === null) continue;
 if (!history.roles.has(key.ed25519)) {
 const words = `${HEAD$1} was signed by ${key.fingerprint}, which the keys chain of the bundle does not record`;
-tally.warn(CHECK$3, "UNKNOWN_SIGNER", words, WHERE);
+tally.warn(CHECK$2, "UNKNOWN_SIGNER", words, WHERE);
 }
 const limits = history.retired.get(key.ed25519)?.limits ?? null;
 if (limits !== null && head.heads.some((stated) => stated.count > (limits.get(stated.chain) ?? 0))) {
 const words = `${HEAD$1} was signed by ${key.fingerprint}, and has records from after that key was retired`;
-tally.fail(CHECK$3, "KEY_RETIRED", words, WHERE);
+tally.fail(CHECK$2, "KEY_RETIRED", words, WHERE);
 }
 }
 const listed = new Map(head.heads.map((one) => [one.chain, one]));
@@ -15830,14 +15936,14 @@ for (const [chain, stated] of listed) {
 const actual = heads.get(chain) ?? null;
 if (actual !== null && actual.count > stated.count) {
 const words = `${HEAD$1} states ${stated.count} records of this chain; ${actual.count} are here`;
-tally.fail(CHECK$3, "HEAD_MISMATCH", words, place(chain, stated.count), {
+tally.fail(CHECK$2, "HEAD_MISMATCH", words, place(chain, stated.count), {
 stated: { ...stated }, actual: { ...actual }
 });
-} else checkHead(stated, actual, actual?.hash ?? null, tally, CHECK$3, HEAD$1);
+} else checkHead(stated, actual, actual?.hash ?? null, tally, CHECK$2, HEAD$1);
 }
-for (const chain of heads.keys()) if (!listed.has(chain)) tally.fail(CHECK$3, "HEAD_MISMATCH", `${HEAD$1} does not list this chain: it was added after the export`, place(chain));
+for (const chain of heads.keys()) if (!listed.has(chain)) tally.fail(CHECK$2, "HEAD_MISMATCH", `${HEAD$1} does not list this chain: it was added after the export`, place(chain));
 const which = head.isPart ? "a part of the ledger" : "the whole ledger";
-tally.notes.set(CHECK$3, `${listed.size} chains, ${which}, as signed at ${head.at}`);
+tally.notes.set(CHECK$2, `${listed.size} chains, ${which}, as signed at ${head.at}`);
 }
 function checkSignatures({ statement, at: madeAt }, given, tally, history, { check, name }) {
 const where = place(null, null, name);
@@ -15864,123 +15970,119 @@ if (retiredAt !== null && madeAt > retiredAt) return fail("KEY_RETIRED", `${name
 }
 return true;
 }
-var TITLE_SCAN_MAX = 4096;
-var SIGNERS_MAX = 1e3;
-var ChainFacts = class {
-count = 0;
-genesisHash = null;
-headHash = null;
-startedAt = null;
-endedAt = null;
-title = "";
-rawTitle = "";
-signers = new Set();
-addRecord(record, content) {
-if (this.count === 0) {
-this.genesisHash = record.hash;
-this.startedAt = record.signed_at;
+// src/verify/bundle/meta.ts
+var HEADS_MAX = 1e6;
+var MetaMemory = class {
+heads = new Map();
+imports;
+elsewhere = new Set();
+made = new Set();
+compared = new Set();
+doubtfulDrops = 0;
+grown = 0;
+outside = 0;
+constructor(imports) {
+this.imports = imports;
 }
-this.count++;
-this.headHash = record.hash;
-this.endedAt = record.signed_at;
-if (record.signed_by && this.signers.size <= 1e3) this.signers.add(record.signed_by);
-if (this.rawTitle === "" && content !== null) {
-const request = at(content, "trigger", "request");
-this.rawTitle = typeof request === "string" ? firstLine(strip(cutText(request, TITLE_SCAN_MAX))) : "";
-this.title = cleanTitle(this.rawTitle, 90);
+take(record, content, owner, rules) {
+if (this.heads.size >= HEADS_MAX) return;
+this.noteClaim(content);
+collectHeads(content, this.heads, owner.ledger ?? "", owner.tenant ?? "");
+const external = findExternalChain(content);
+if (external !== null && this.heads.has(external)) this.elsewhere.add(external);
+this.noteImport(record, content, rules);
+}
+compare(name, remembered, actual, atHead, tally) {
+if (remembered === void 0) {
+this.outside += Number(!RESERVED_CHAINS.has(actual.chain));
+return;
+}
+this.compared.add(name);
+this.grown += Number(checkHead({
+...remembered, chain: actual.chain
+}, actual, atHead, tally, "meta", "the meta chain"));
+}
+noteClaim(content) {
+if (readKind(content) !== "chain.import") return;
+const claimed = new Map();
+collectHeads(content, claimed, "", "");
+for (const name of claimed.keys()) if (this.heads.has(name)) this.made.add(name);
+}
+noteImport(record, content, rules) {
+const kind = readKind(content);
+if (kind === "chain.import") this.imports.add(record);
+else if (kind === "chain.drop") {
+const judge = new ChainJudge(rules, {
+chain: META_CHAIN, start: null
+});
+judge.judge(record);
+if (judge.tally.hasFailed()) return;
+const dropped = this.imports.add(record);
+forgetDropped(this.heads, [...dropped].filter(([name]) => !this.made.has(name)));
+if (judge.tally.findings.length || judge.signer === null) this.doubtfulDrops += dropped.size;
 }
 }
-addUnreadable() {
-this.count++;
-this.headHash = null;
+checkMissing(isPart, tally) {
+if (!this.heads.size) {
+tally.skip("meta", "the meta chain records no chain", { matters: false });
+return;
+}
+if (this.doubtfulDrops) {
+const words = `that ${this.doubtfulDrops} imported chains were dropped says an entry by an unknown signer`;
+tally.skip("meta", words, { matters: true });
+}
+const missing = [...this.heads].filter(([name]) => !this.compared.has(name));
+if (isPart && missing.length) tally.skip("meta", `${missing.length} chains that the meta chain knows are not in this part`, { matters: true });
+let elsewhere = 0;
+for (const [name, head] of isPart ? [] : missing) if (this.elsewhere.has(name)) elsewhere++;
+else checkHead(head, null, null, tally, "meta", "the meta chain");
+if (elsewhere) tally.skip("meta", `${elsewhere} chains were kept in databases of their own and are not here`, { matters: true });
+if (this.heads.size >= HEADS_MAX) tally.skip("meta", `the meta chain records more than ${HEADS_MAX} chains`, { matters: true });
+const compared = `${this.compared.size} chains match their recorded heads`;
+tally.notes.set("meta", `${compared} (${this.grown} grown since, ${this.outside} not recorded)`);
 }
 };
-// src/verify/bundle/index_check.ts
-var CHECK$2 = "index";
-var NAME_SHOWN = 80;
-function checkChainClaim(claim, facts, source, tally, chain) {
-const { count } = facts;
-const who = source.name;
-if (claim.length !== null && claim.length !== count) {
-const code = claim.length > count ? "TRUNCATED" : "ROLLBACK";
-tally.fail(CHECK$2, code, `${who} claims ${claim.length} records; ${count} are here`, place(chain, Math.min(claim.length, count)));
-} else if (count && claim.headHash !== null && claim.headHash !== facts.headHash) tally.fail(CHECK$2, "ROLLBACK", `${who} claims another last record`, place(chain, count - 1));
-if (count && claim.genesisHash !== null && claim.genesisHash !== facts.genesisHash) tally.fail(CHECK$2, "CHAIN_IDENTITY", `${who} claims another first record`, place(chain, 0));
+// src/verify/bundle/reader.ts
+var INDEXED_MAX = 2e5;
+var BundleReader = class {
+directory;
+heads;
+files;
+decisions = null;
+constructor(directory, heads, index) {
+this.directory = directory;
+this.heads = heads;
+this.files = new Map(index.chains.map((claim) => [claim.id, fileOf(claim)]));
 }
-function checkShownClaims(claim, facts, source, tally, where, allHashesOk, name) {
-if (source.isAvers) warnOfKeys(claim.unknown, source.name, tally, where);
-if (facts.count === 0) return;
-const fail = (what, claimed) => {
-tally.fail(CHECK$2, "INDEX_MISMATCH", `${source.name} claims ${what} that the records do not have: ${show$1(claimed)}`, where);
+async *read(chain) {
+const name = this.files.get(chain);
+if (name === void 0) throw new NotFound(`the chain ${chain} is not in the bundle`);
+for await (const items of readChainFile(await this.directory.open(name))) for (const item of items) {
+if (!(item instanceof Sealed)) continue;
+item.chain = chain;
+yield item;
+}
+}
+async get(hash) {
+if (this.decisions === null) {
+this.decisions = new Map();
+for (const chain of this.files.keys()) {
+if (!chain.split(".").includes("gate")) continue;
+for await (const record of this.read(chain)) {
+if (this.decisions.size >= INDEXED_MAX) break;
+this.decisions.set(record.hash, record);
+}
+}
+}
+return this.decisions.get(hash) ?? null;
+}
+blob(digest) {
+return readBundleBlob(this.directory, digest);
+}
+head(chain) {
+return this.heads.get(chain) ?? null;
+}
 };
-if (claim.allHashesOk !== null && allHashesOk !== null && claim.allHashesOk !== allHashesOk) fail("an all_hashes_ok", claim.allHashesOk);
-if (claim.startedAt !== null && claim.startedAt !== facts.startedAt) fail("a time of its first record", claim.startedAt);
-if (claim.endedAt !== null && claim.endedAt !== facts.endedAt) fail("a time of its last record", claim.endedAt);
-if (facts.signers.size <= 1e3) {
-const actual = sortTexts(facts.signers);
-const isSame = claim.signedBy?.length === actual.length && actual.every((one, at) => claim.signedBy?.[at] === one);
-if (claim.signedBy !== null && !isSame) fail("signers", claim.signedBy);
-} else tally.skip(CHECK$2, `a chain has more than ${SIGNERS_MAX} signers, which were not compared`, { matters: true });
-if (source.isAvers && name) {
-if (claim.tool && claim.tool !== splitChainName(name)[0]) fail("a tool", claim.tool);
-if (claim.title !== null && claim.title !== (facts.title || name)) fail("a title", claim.title);
-if (claim.dbPath !== null && claim.dbPath !== "") fail("a path", claim.dbPath);
-}
-if (!source.isAvers && ![null, facts.title, cutText(facts.rawTitle, 90), name].includes(claim.title)) {
-const words = `${source.name} claims a title that the first request does not have: ${show$1(claim.title)}`;
-tally.warn(CHECK$2, "INDEX_MISMATCH", words, where);
-}
-}
-function warnOfKeys(unknown, who, tally, where) {
-if (!unknown.length) return;
-const listed = unknown.map((key) => show$1(key)).join(", ");
-tally.warn(CHECK$2, "INDEX_MISMATCH", `${who} has keys that Aver does not know, and which were not compared: ${listed}`, where);
-}
-function warnOfMembers(unknown, tally, chain, source = null) {
-if (!unknown.size) return;
-const words = `records have members beside \`canonical\` that Aver does not know, and that nobody signed: ${[...unknown.keys()].map((key) => show$1(key)).join(", ")}`;
-tally.warn(CHECK$2, "INDEX_MISMATCH", words, place(chain, Math.min(...unknown.values()), source));
-}
-function checkKeyClaims(index, head, signers, ring, recorded, tally) {
-const fail = (words) => tally.fail(CHECK$2, "INDEX_MISMATCH", words, place(null, null, INDEX));
-warnOfKeys(index.unknown, "the index", tally, place(null, null, INDEX));
-const claimed = new Map(index.keys ?? []);
-if (index.publicKey && index.fingerprint !== null) {
-if (!claimed.has(index.fingerprint)) claimed.set(index.fingerprint, index.publicKey);
-if (claimed.get(index.fingerprint) !== index.publicKey) fail("public_key and keys have two keys of one fingerprint");
-}
-if (Boolean(index.publicKey) !== Boolean(index.fingerprint)) fail("public_key and fingerprint are not those of one key");
-for (const [fingerprint, key] of claimed) {
-const known = new Set(ring.lookup(fingerprint).map((one) => one.ed25519));
-const record = recorded.get(fingerprint);
-if (record !== void 0) known.add(record.publicKey);
-if (cutText(key, 16) !== fingerprint || known.size && !known.has(key)) fail(`its key of ${show$1(fingerprint)} is another than that signer's`);
-else if (!signers.has(fingerprint) && fingerprint !== index.fingerprint) fail(`it lists the key ${show$1(fingerprint)}, which signed nothing here`);
-}
-for (const [fingerprint, key] of index.pqKeys ?? []) {
-const known = new Set(ring.lookup(fingerprint).map((one) => one.mlDsa).filter(Boolean));
-const record = recorded.get(fingerprint);
-if (record !== void 0) known.add(record.publicKeyPq);
-if (!claimed.has(fingerprint) || known.size && !known.has(key)) fail(`its ML-DSA-65 key of ${show$1(fingerprint)} is another than that signer's`);
-}
-const signersOfHead = head === null ? [] : head.statement.signatures.map((one) => one.by);
-if (head !== null && index.fingerprint !== null && !signersOfHead.includes(index.fingerprint)) fail(`it claims that the ledger's key is ${show$1(index.fingerprint)}; another signed ${HEAD$1}`);
-if (head !== null && index.isPart !== head.isPart) fail(`it claims ${index.isPart ? "a part" : "all"} of the ledger, and ${HEAD$1} states otherwise`);
-}
-async function checkUnlistedFiles(directory, index, blobs, known, tally) {
-const listed = new Set([INDEX, HEAD$1, ...index.chains.map(fileOf), ...known]);
-if (index.meta !== null) listed.add(META);
-const warn = (name, why) => {
-const shown = isPrintable(name) && codePoints(name) <= NAME_SHOWN ? name : show$1(name, NAME_SHOWN).slice(1);
-tally.warn(CHECK$2, "UNLISTED_FILE", `${shown}: ${why}`, place(null, null, shown));
-};
-for (const name of await directory.list()) {
-const inside = name === "blobs" ? await directory.list(BLOBS) : null;
-if (inside !== null) {
-for (const blob of inside) if (!blobs.has(blob)) warn(`${BLOBS}/${blob}`, "no record refers to it");
-} else if (!listed.has(name)) warn(name, "the index does not list it, and it was not verified");
-}
-}
 // src/verify/run/inflate.ts
 var RATIO_CHECKED_FROM = 64 * 1024 ** 2;
 var RATIO_MAX = 250;
@@ -16255,76 +16357,8 @@ const data = await file.read(0, file.size);
 return data.length === unpacked.length && data.every((byte, at) => byte === unpacked[at]);
 }
 // src/verify/bundle/judge.ts
-var HEADS_MAX = 1e6;
 var SIGNERS_KEPT = 1e3;
 var SHORT_CHAINS_MAX = 1e3;
-var BLOBS_KEPT = 1e5;
-var BLOB_READ_MAX = 67108864;
-var INDEXED_MAX = 2e5;
-var OTHER_BYTES = -1;
-var OTHER_SIZE = -2;
-var UNREADABLE_CODES = new Set(["SCHEMA_INVALID", "DUPLICATE_KEY"]);
-var JudgedChain = class {
-facts = new ChainFacts();
-wanted;
-atWanted = null;
-ownClaim = null;
-refersToBlobs = false;
-constructor(wanted = -1) {
-this.wanted = wanted;
-}
-take(item, judge) {
-if (item instanceof Sealed) {
-if (this.facts.count === this.wanted) this.atWanted = item.hash;
-this.refersToBlobs ||= item.canonical.includes(BLOB_REFERENCE);
-const content = judge.judge(item);
-this.facts.addRecord(item, content);
-return content;
-}
-if (item instanceof BadInput) {
-judge.unreadable(item);
-this.facts.addUnreadable();
-} else this.ownClaim = item.claim;
-return null;
-}
-checkClaim(claim, source, judge, chain, name, shown) {
-const codes = new Set([...judge.tally.counts.values()].map((counted) => counted.code));
-const hashesOk = judge.tally.done.has("content") && ![...UNREADABLE_CODES].some((code) => codes.has(code)) ? !codes.has("HASH_MISMATCH") : null;
-checkChainClaim(claim, this.facts, source, judge.tally, chain);
-checkShownClaims(claim, this.facts, source, shown, place(chain), hashesOk, claim.id || name);
-}
-};
-function sourceKey({ digits, ledger, tenant }) {
-return JSON.stringify([digits, ledger, tenant]);
-}
-function identifySource(stored, named) {
-const name = (key) => named?.has(key) ? pythonText(named.get(key)) : "";
-return {
-digits: readDigits(stored) ?? "imported", ledger: name("ledger"), tenant: name("tenant")
-};
-}
-function pythonText(value) {
-if (typeof value === "string") return value;
-if (value instanceof JsonNumber) return value.text;
-return value === null ? "None" : JSON.stringify(value);
-}
-async function peekChainIdentity(source, unknown = null) {
-const batches = readChainFile(source, unknown);
-let first = null;
-while (first === null || first.length === 0) {
-const step = await batches.next();
-if (step.done) break;
-first = step.value;
-}
-const item = first?.[0];
-const rest = async function* () {
-if (first !== null) yield first;
-yield* batches;
-};
-return {
-named: readChainIdentity(item instanceof Sealed ? item : null), batches: rest()
-};
-}
 var BundleJudge = class {
 directory;
 index;
@@ -16334,23 +16368,16 @@ tally = new Tally();
 shown = new Tally();
 heads = new Map();
 signers = new Set();
-remembered = new Map();
-elsewhere = new Set();
-made = new Set();
-compared = new Set();
-blobs = new Map();
+blobs;
 origins = new Map();
 histories = new Map();
 recorded = new Map();
-history;
+meta;
 keyHistory;
 rules;
 owner = {
 ledger: null, tenant: null
 };
-doubtfulDrops = 0;
-grown = 0;
-outside = 0;
 byIndexAlone = 0;
 absent = 0;
 failed = 0;
@@ -16367,7 +16394,8 @@ const { requirePq = false } = options;
 this.rules = plainRules(options.ring, options.ed25519, {
 retired: this.keyHistory.retired, requirePq, crew: options.crew ?? null
 });
-this.history = new ImportHistory(options.ring, new Map());
+this.meta = new MetaMemory(new ImportHistory(options.ring, new Map()));
+this.blobs = new BundleBlobs(directory, index.areBlobsLeftOut, meter);
 }
 async prepare() {
 this.owner = await this.findOwner();
@@ -16400,7 +16428,7 @@ if (!this.histories.has(key)) this.histories.set(key, history);
 if (!(error instanceof BadInput)) throw error;
 }
 }
-this.history = new ImportHistory(this.options.ring, replaced);
+this.meta = new MetaMemory(new ImportHistory(this.options.ring, replaced));
 if (this.owner.ledger !== null) {
 const own = {
 digits: OLD_IMPORT, ledger: this.owner.ledger, tenant: this.owner.tenant ?? ""
@@ -16432,7 +16460,7 @@ tally.skip("identity", words, { matters: true });
 }
 const counts = [["chains", index.chainCount, index.chains.length, "CHAIN_MISSING"], ["capsules", index.capsuleCount, tally.records - ofMeta, "TRUNCATED"]];
 for (const [what, counted, here, code] of counts) if (counted !== null && counted !== here) tally.fail("index", counted > here ? code : "ROLLBACK", `the index counts ${counted} ${what}; ${here} are here`, where);
-this.checkMissing();
+if (index.meta !== null) this.meta.checkMissing(index.isPart, tally);
 const head = await this.checkHead();
 if (index.meta === null) {
 const instead = head === null ? ": chains may have been cut or left out" : `; ${HEAD$1} states which chains there are`;
@@ -16486,7 +16514,7 @@ this.short += Number(file.size < SHORTEST_CHAIN);
 const peeked = await peekChainIdentity(file, unknown);
 named = peeked.named;
 name = named === null && this.owner.ledger === null ? claimedName(claim) : claim.id;
-remembered = this.remembered.get(name);
+remembered = this.meta.heads.get(name);
 seen = new JudgedChain(remembered === void 0 ? -1 : remembered.count - 1);
 judge = this.buildJudge(claim, named);
 await this.takeAll(peeked.batches, seen, judge, chain, file.size);
@@ -16523,14 +16551,7 @@ ledger: ledger ?? "", tenant: tenant ?? "", chain, count: facts.count, hash: fac
 this.heads.set(chain, actual);
 this.noteOrigin(chain, name, named, claim);
 if (seen.ownClaim !== null && seen.ownClaim.id !== "" && seen.ownClaim.id !== chain) tally.fail("index", "CHAIN_IDENTITY", `the file says that it is '${seen.ownClaim.id}'`, place(chain));
-if (remembered === void 0) {
-this.outside += Number(!RESERVED_CHAINS.has(chain));
-return;
-}
-this.compared.add(name);
-this.grown += Number(checkHead({
-...remembered, chain
-}, actual, seen.atWanted, tally, "meta", "the meta chain"));
+this.meta.compare(name, remembered, actual, seen.atWanted, tally);
 }
 async takeAll(batches, seen, judge, chain, size) {
 let judged = 0;
@@ -16542,7 +16563,8 @@ const content = seen.take(item, judge);
 if (item instanceof Sealed) this.options.witness?.(chain, seen.facts.count - 1, item.hash);
 if (content !== null && item instanceof Sealed) {
 bytes += item.canonical.length;
-await this.noteRecord(item, content, chain, seen.facts.count - 1, judge.tally);
+this.noteRecord(item, content, chain);
+if (item.canonical.includes("\"blob\":{")) await this.blobs.check(content, chain, seen.facts.count - 1, judge.tally);
 }
 }
 judged += bytes;
@@ -16559,36 +16581,9 @@ this.origins.set(chain, {
 origin, ledger: clean(claimed("ledger", this.owner.ledger)), tenant: clean(claimed("tenant", this.owner.tenant))
 });
 }
-async noteRecord(record, content, chain, sequence, tally) {
+noteRecord(record, content, chain) {
 if (this.signers.size < SIGNERS_KEPT) this.signers.add(record.signed_by);
-if (chain === "meta" && this.remembered.size < HEADS_MAX) {
-this.noteClaim(content);
-collectHeads(content, this.remembered, this.owner.ledger ?? "", this.owner.tenant ?? "");
-const external = findExternalChain(content);
-if (external !== null && this.remembered.has(external)) this.elsewhere.add(external);
-this.noteImport(record, content);
-}
-if (record.canonical.includes("\"blob\":{")) await this.checkBlobs(content, chain, sequence, tally);
-}
-noteClaim(content) {
-if (readKind(content) !== "chain.import") return;
-const claimed = new Map();
-collectHeads(content, claimed, "", "");
-for (const name of claimed.keys()) if (this.remembered.has(name)) this.made.add(name);
-}
-noteImport(record, content) {
-const kind = readKind(content);
-if (kind === "chain.import") this.history.add(record);
-else if (kind === "chain.drop") {
-const judge = new ChainJudge(this.rules, {
-chain: META_CHAIN, start: null
-});
-judge.judge(record);
-if (judge.tally.hasFailed()) return;
-const dropped = this.history.add(record);
-forgetDropped(this.remembered, [...dropped].filter(([name]) => !this.made.has(name)));
-if (judge.tally.findings.length || judge.signer === null) this.doubtfulDrops += dropped.size;
-}
+if (chain === "meta") this.meta.take(record, content, this.owner, this.rules);
 }
 buildJudge(claim, named) {
 const { ledger, tenant } = this.owner;
@@ -16601,7 +16596,7 @@ return new ChainJudge(this.rules, {
 chain: claim.id, identity, needsBlock: ledger !== null
 });
 }
-if (this.history.imported.get(claim.id)?.origin !== claim.origin) this.byIndexAlone++;
+if (this.meta.imports.imported.get(claim.id)?.origin !== claim.origin) this.byIndexAlone++;
 return new ChainJudge(this.rulesForImported(claim.id, claim.origin, named), {
 chain: claim.id, identity: { name: claim.origin }
 });
@@ -16625,27 +16620,6 @@ return {
 ...this.rules, retired, roles: history.roles, recorded, began: history.began
 };
 }
-checkMissing() {
-const { tally, index } = this;
-if (index.meta === null) return;
-if (!this.remembered.size) {
-tally.skip("meta", "the meta chain records no chain", { matters: false });
-return;
-}
-if (this.doubtfulDrops) {
-const words = `that ${this.doubtfulDrops} imported chains were dropped says an entry by an unknown signer`;
-tally.skip("meta", words, { matters: true });
-}
-const missing = [...this.remembered].filter(([name]) => !this.compared.has(name));
-if (index.isPart && missing.length) tally.skip("meta", `${missing.length} chains that the meta chain knows are not in this part`, { matters: true });
-let elsewhere = 0;
-for (const [name, head] of index.isPart ? [] : missing) if (this.elsewhere.has(name)) elsewhere++;
-else checkHead(head, null, null, tally, "meta", "the meta chain");
-if (elsewhere) tally.skip("meta", `${elsewhere} chains were kept in databases of their own and are not here`, { matters: true });
-if (this.remembered.size >= HEADS_MAX) tally.skip("meta", `the meta chain records more than ${HEADS_MAX} chains`, { matters: true });
-const compared = `${this.compared.size} chains match their recorded heads`;
-tally.notes.set("meta", `${compared} (${this.grown} grown since, ${this.outside} not recorded)`);
-}
 async checkHead() {
 const { tally, owner } = this;
 let head;
@@ -16667,48 +16641,10 @@ return head;
 async checkIndex(head) {
 const { tally, index } = this;
 if (this.owner.ledger !== null) checkKeyClaims(index, head, this.signers, this.options.ring, this.recorded, tally);
-if (this.blobs.size >= BLOBS_KEPT) {
-tally.skip("index", `more than ${BLOBS_KEPT} blobs were not counted`, { matters: true });
-return;
-}
-const here = [...this.blobs.values()].filter((size) => size !== null).length;
-if (index.blobs !== null && index.blobs !== here) {
-const words = `the index counts ${index.blobs} blobs; records refer to ${here} that are here`;
-tally.fail("index", "INDEX_MISMATCH", words, place(null, null, INDEX));
-}
+if (!this.blobs.checkCount(index.blobs, tally)) return;
 const hasPage = await isSite(this.directory);
-await checkUnlistedFiles(this.directory, index, this.blobs, hasPage ? SITE_NAMES : new Set(), tally);
-const present = [...this.blobs].flatMap(([digest, size]) => size === null ? [] : [digest]);
-if (hasPage) await checkSite(this.directory, index, present, tally);
-}
-async checkBlobs(content, chain, sequence, tally) {
-for (const { digest, size } of blobReferences(content)) {
-if (this.index.areBlobsLeftOut) {
-tally.skip("blobs", "the bundle was made without its blobs", { matters: true });
-return;
-}
-tally.countDone("blobs");
-let actual = this.blobs.get(digest);
-if (actual === void 0 || actual === OTHER_SIZE) actual = await this.measureBlob(digest, size);
-if (this.blobs.size < BLOBS_KEPT) this.blobs.set(digest, actual);
-if (actual === null) tally.fail("blobs", "ARTIFACT_MISSING", `the blob ${digest} is not here`, place(chain, sequence));
-else if (String(actual) !== size) tally.fail("blobs", "ARTIFACT_HASH_MISMATCH", `the blob stored as ${digest} has other bytes`, place(chain, sequence));
-}
-}
-async measureBlob(digest, expected) {
-try {
-const file = await this.directory.open(BLOBS, digest);
-if (String(file.size) !== expected) return OTHER_SIZE;
-const hash = startSha256();
-for await (const chunk of readChunks(file)) {
-hash.update(chunk);
-this.meter.add(0, chunk.length);
-}
-return hash.hex() === digest ? file.size : OTHER_BYTES;
-} catch (error) {
-if (error instanceof BadInput) return null;
-throw error;
-}
+await checkUnlistedFiles(this.directory, index, this.blobs.sizes, hasPage ? SITE_NAMES : new Set(), tally);
+if (hasPage) await checkSite(this.directory, index, this.blobs.present, tally);
 }
 async examine(examiners) {
 const sources = new Map();
@@ -16746,52 +16682,6 @@ await noteJoins(examination, this.tally);
 }
 }
 };
-async function readBundleBlob(directory, digest) {
-const file = await directory.open(BLOBS, digest);
-if (file.size > BLOB_READ_MAX) throw new NotFound(`the blob ${digest} is larger than ${BLOB_READ_MAX} bytes, and was not read`);
-const data = await file.read(0, file.size);
-if (sha256Hex(data) !== digest) throw new BadInput(`the blob stored as ${digest} has other bytes`);
-return data;
-}
-var BundleReader = class {
-directory;
-heads;
-files;
-decisions = null;
-constructor(directory, heads, index) {
-this.directory = directory;
-this.heads = heads;
-this.files = new Map(index.chains.map((claim) => [claim.id, fileOf(claim)]));
-}
-async *read(chain) {
-const name = this.files.get(chain);
-if (name === void 0) throw new NotFound(`the chain ${chain} is not in the bundle`);
-for await (const items of readChainFile(await this.directory.open(name))) for (const item of items) {
-if (!(item instanceof Sealed)) continue;
-item.chain = chain;
-yield item;
-}
-}
-async get(hash) {
-if (this.decisions === null) {
-this.decisions = new Map();
-for (const chain of this.files.keys()) {
-if (!chain.split(".").includes("gate")) continue;
-for await (const record of this.read(chain)) {
-if (this.decisions.size >= INDEXED_MAX) break;
-this.decisions.set(record.hash, record);
-}
-}
-}
-return this.decisions.get(hash) ?? null;
-}
-blob(digest) {
-return readBundleBlob(this.directory, digest);
-}
-head(chain) {
-return this.heads.get(chain) ?? null;
-}
-};
 async function judgeBundle(directory, options, examiners) {
 const { tally } = await examineBundle(directory, options, examiners);
 return conclude(`bundle ${directory.name}`, tally, "signature", [...CHECKS, "index"]);
@@ -16826,56 +16716,6 @@ total += (await directory.open(name)).size;
 if (!(error instanceof BadInput)) throw error;
 }
 return total;
-}
-async function judgeChainFile(name, file, options) {
-const retired = retirementsByTime(options.ring, options.ed25519);
-const rules = plainRules(options.ring, options.ed25519, {
-retired, requirePq: options.requirePq ?? false, crew: options.crew ?? null
-});
-const judge = new ChainJudge(rules, { source: name });
-const seen = new JudgedChain();
-const unknown = new Map();
-const shown = new Tally();
-const meter = new ProgressMeter(options, file.size);
-const { named, batches } = await peekChainIdentity(file, unknown);
-read: for await (const items of prepareBatches(rules, batches, (found) => found.filter((item) => item instanceof Sealed))) {
-const records = items.filter((item) => item instanceof Sealed);
-for (const item of items) {
-if (judge.stopsReading()) break read;
-seen.take(item, judge);
-}
-meter.add(items.length, records.reduce((sum, record) => sum + record.canonical.length, 0));
-}
-const tally = judge.finish();
-tally.chains = Number(seen.facts.count > 0);
-tally.countDone("index");
-const ownName = named?.has("name") ? pythonText(named.get("name")) : "";
-if (seen.ownClaim !== null) {
-seen.checkClaim(seen.ownClaim, {
-name: "its summary", isAvers: named !== null
-}, judge, null, ownName, shown);
-checkName(seen.ownClaim, named, tally, name);
-}
-warnOfMembers(unknown, shown, null, name);
-tally.merge(shown);
-tally.skip("meta", "only one chain was verified: it may have been cut at its end", { matters: false });
-skipExaminers(domainOf(ownName), "only one chain was verified", tally);
-if (seen.refersToBlobs) tally.skip("blobs", "only one chain was verified", { matters: false });
-return conclude(`chain in ${name}`, tally, "signature", [...CHECKS, "index"]);
-}
-function checkName(claim, named, tally, source) {
-if (named === null) {
-tally.skip("identity", "made by other software, which does not name its chain", { matters: false });
-return;
-}
-if (!claim.id) {
-tally.skip("identity", "the file does not say which chain it is", { matters: false });
-return;
-}
-tally.countDone("identity");
-const madeAs = claim.origin || claim.id;
-if (named.get("name") !== madeAs) tally.fail("identity", "CHAIN_IDENTITY", `the file calls it '${madeAs}', its first record another name`, place(null, 0, source));
-else if (madeAs !== claim.id) tally.skip("identity", `that '${madeAs}' was imported as '${claim.id}' rests on the file's summary alone`, { matters: true });
 }
 // src/verify/capsules.ts
 var LINE_MAX = ELEMENT_MAX;
@@ -18560,17 +18400,25 @@ id, hashes, answers
 });
 };
 }
+var REST_MS = 150;
+var REST_MAX = 1e3;
+var REST_LOOK = 50;
 var WorkerCrew = class {
 size;
 ports;
 waiting = new Map();
 nextId = 0;
+restUntil = 0;
 constructor(ports) {
 this.ports = ports;
 this.size = ports.length;
 for (const port of ports) port.onmessage = (event) => this.take(event.data);
 }
-work(texts, questions) {
+rest() {
+this.restUntil = performance.now() + REST_MS;
+}
+async work(texts, questions) {
+for (let waited = 0; performance.now() < this.restUntil && waited < REST_MAX; waited += REST_LOOK) await new Promise((resolve) => setTimeout(resolve, REST_LOOK));
 const id = this.nextId++;
 const port = this.ports[id % this.size];
 return new Promise((resolve, reject) => {
@@ -19505,7 +19353,8 @@ setInterval(() => send({
 id: 0, type: "alive"
 }), ALIVE_EVERY);
 self.addEventListener("message", (event) => {
-queue = queue.then(() => answer(opening, event.data));
+if (event.data.type === "rest") opening.then((library) => library.crew?.rest());
+else queue = queue.then(() => answer(opening, event.data));
 });
 }
 if (typeof document === "undefined") startWorker();
