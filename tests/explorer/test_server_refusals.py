@@ -25,6 +25,7 @@ from aver.explorer import connection as limits
 from aver.explorer import guard, live
 from aver.explorer.guard import Rates
 from aver.explorer.server import ExplorerServer, check_origin, listen_locally, listen_with_tls
+from aver.files.locks import Pace, wait_until
 from aver.serving.sockets import bind_loopback
 from support.explorer_servers import API, ServedExplorer, serve
 
@@ -80,7 +81,8 @@ def test_defect_is_answered_in_the_common_form(
     assert (answer.status, answer.document["code"]) == (500, "INTERNAL")
     assert answer.document["message"] == "internal error: ZeroDivisionError"
     assert {name: answer.headers[name] for name in COMMON} == COMMON
-    assert any("chains failed" in record.getMessage() for record in caplog.records)
+    # The server's thread writes the log after the answer.
+    assert wait_until(lambda: any("chains failed" in record.getMessage() for record in caplog.records), 10, Pace())
 
 
 def test_every_route_of_the_api_needs_the_token(served: ServedExplorer) -> None:
