@@ -29,6 +29,7 @@ from aver.files.locks import Pace, wait_until
 from aver.serving.sockets import bind_loopback
 from support.explorer_servers import API, ServedExplorer, serve
 
+PACE = Pace(0.02, 0.02)
 COMMON = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src blob:;"
@@ -82,7 +83,7 @@ def test_defect_is_answered_in_the_common_form(
     assert answer.document["message"] == "internal error: ZeroDivisionError"
     assert {name: answer.headers[name] for name in COMMON} == COMMON
     # The server's thread writes the log after the answer.
-    assert wait_until(lambda: any("chains failed" in record.getMessage() for record in caplog.records), 10, Pace())
+    assert wait_until(lambda: any("chains failed" in record.getMessage() for record in caplog.records), 10, PACE)
 
 
 def test_every_route_of_the_api_needs_the_token(served: ServedExplorer) -> None:
