@@ -107,8 +107,9 @@ export async function openThing(found: OpenedThing, change = "", beforeJudging: 
     if (!change) await enterScope(scopeOf(found, listed));
     contents.value = listed;
     opening.value = "";
-    await beforeJudging();
-    if (totalRecords.value <= VERIFIED_AT_ONCE || !found.live) await verifyThing();
+    const judging = beforeJudging().then(() => (totalRecords.value <= VERIFIED_AT_ONCE || !found.live ? verifyThing() : undefined));
+    firstJudging = judging.catch(() => {}); // The line below says what went wrong.
+    await judging;
   } catch (error) {
     opening.value = "";
     thing.value = null;
@@ -172,6 +173,17 @@ async function judge(found: OpenedThing, listed: Contents, chains: string[] | nu
  */
 function isSignedByPins({ status, checks }: Verdict): boolean {
   return status !== "failed" && checks.some((check) => check.name === "signature" && check.status === "passed" && check.count > 0);
+}
+
+/** Cores from which on reading beside a verification takes no time from it: the judge, one of its crew, and a reader. */
+const CORES_MIN = 3;
+
+/** The first verification of the open thing. */
+let firstJudging: Promise<void> = Promise.resolve();
+
+/** Resolves when a reader of all records may begin. With few cores, the first verdict goes first. */
+export function waitForTurn(): Promise<void> {
+  return crewSize() + 1 < CORES_MIN ? firstJudging : Promise.resolve();
 }
 
 /** Stop the verification. The workers that judge are ended; views go on. */

@@ -391,7 +391,7 @@ const SHARED_MIN = 8;
 /** Ask about the signatures of records that are judged next, and hash the records meanwhile. */
 export async function prepareRecords(rules: Rules, records: Sealed[]): Promise<void> {
   const questions = records.flatMap((record) => [...ChainJudge.questions(rules, record)]);
-  if (rules.crew !== null && records.length >= SHARED_MIN && rules.ed25519.usesPlatform) {
+  if (rules.crew?.isBusy === false && records.length >= SHARED_MIN && rules.ed25519.usesPlatform) {
     const { hashes, answers } = await rules.crew.work(records.map((record) => record.canonical), questions);
     records.forEach((record, at) => record.adoptHash(hashes[at] as string));
     rules.ed25519.adopt(questions, answers);
@@ -402,16 +402,19 @@ export async function prepareRecords(rules: Rules, records: Sealed[]): Promise<v
   await asked;
 }
 
+/** Batches for each of a crew that are prepared ahead: those that it has, and one that the judge prepares meanwhile. */
+const AHEAD_EACH = 3;
+
 /**
- * Batches in their order, each prepared before it is given. With a crew, the next ones are prepared meanwhile: as many as
- * there are in the crew, so that memory stays bounded.
+ * Batches in their order, each prepared before it is given. With a crew, the next ones are prepared meanwhile: a few for
+ * each of the crew, so that memory stays bounded.
  */
 export async function* prepareBatches<Item>(
   rules: Rules,
   batches: AsyncIterable<Item[]>,
   pick: (items: Item[]) => Sealed[],
 ): AsyncGenerator<Item[]> {
-  const ahead = rules.crew?.size ?? 0;
+  const ahead = AHEAD_EACH * (rules.crew?.size ?? 0);
   const waiting: { items: Item[]; ready: Promise<void> }[] = [];
   for await (const items of batches) {
     const ready = prepareRecords(rules, pick(items));

@@ -15,6 +15,8 @@ export interface CrewAnswers {
 
 export interface Crew {
   readonly size: number;
+  /** Whether all of them have as much to do as they can take. Then the judge computes itself, instead of waiting. */
+  readonly isBusy: boolean;
   /** Raises `NotJudged` if one of the crew is lost. */
   work(texts: string[], questions: SignatureQuestion[]): Promise<CrewAnswers>;
   /** Begin nothing for a moment. */

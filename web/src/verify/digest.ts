@@ -41,7 +41,10 @@ export function startSha256(): { update(data: Uint8Array): void; hex(): string }
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | null {
   const digits = text.endsWith("==") ? text.slice(0, -2) : text.endsWith("=") ? text.slice(0, -1) : text;
   if (text.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(digits)) return null;
-  return Uint8Array.from(atob(text), (unit) => unit.charCodeAt(0));
+  const units = atob(text);
+  const bytes = new Uint8Array(units.length);
+  for (let at = 0; at < bytes.length; at++) bytes[at] = units.charCodeAt(at);
+  return bytes;
 }
 
 export const HEX64 = /^[0-9a-f]{64}$/;

@@ -43,11 +43,15 @@ interface Waiting {
   sizes: [texts: number, questions: number];
 }
 
+/** Tasks that each worker has at a time: one at work, and the next, so that it never waits. */
+const TASKS_EACH = 2;
+
 export class WorkerCrew implements Crew {
   readonly size: number;
   private readonly ports: MessagePort[];
   private readonly waiting = new Map<number, Waiting>();
   private nextId = 0;
+  private begun = 0;
   private restUntil = 0;
 
   constructor(ports: MessagePort[]) {
@@ -56,12 +60,25 @@ export class WorkerCrew implements Crew {
     for (const port of ports) port.onmessage = (event: MessageEvent<Reply>) => this.take(event.data);
   }
 
+  get isBusy(): boolean {
+    return this.begun >= TASKS_EACH * this.size;
+  }
+
   /** Begin nothing for a moment: the reader scrolls, and the page has to draw. */
   rest(): void {
     this.restUntil = performance.now() + REST_MS;
   }
 
   async work(texts: string[], questions: SignatureQuestion[]): Promise<CrewAnswers> {
+    this.begun++;
+    try {
+      return await this.ask(texts, questions);
+    } finally {
+      this.begun--;
+    }
+  }
+
+  private async ask(texts: string[], questions: SignatureQuestion[]): Promise<CrewAnswers> {
     for (let waited = 0; performance.now() < this.restUntil && waited < REST_MAX; waited += REST_LOOK) {
       await new Promise((resolve) => setTimeout(resolve, REST_LOOK));
     }

@@ -2966,7 +2966,10 @@ function startSha256() {
 function decodeBase64(text) {
 	const digits = text.endsWith("==") ? text.slice(0, -2) : text.endsWith("=") ? text.slice(0, -1) : text;
 	if (text.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(digits)) return null;
-	return Uint8Array.from(atob(text), (unit) => unit.charCodeAt(0));
+	const units = atob(text);
+	const bytes = new Uint8Array(units.length);
+	for (let at = 0; at < bytes.length; at++) bytes[at] = units.charCodeAt(at);
+	return bytes;
 }
 var HEX64 = /^[0-9a-f]{64}$/;
 // src/verify/ml_dsa.ts
@@ -5235,7 +5238,7 @@ var SHARED_MIN = 8;
 /** Ask about the signatures of records that are judged next, and hash the records meanwhile. */
 async function prepareRecords(rules, records) {
 	const questions = records.flatMap((record) => [...ChainJudge.questions(rules, record)]);
-	if (rules.crew !== null && records.length >= SHARED_MIN && rules.ed25519.usesPlatform) {
+	if (rules.crew?.isBusy === false && records.length >= SHARED_MIN && rules.ed25519.usesPlatform) {
 		const { hashes, answers } = await rules.crew.work(records.map((record) => record.canonical), questions);
 		records.forEach((record, at) => record.adoptHash(hashes[at]));
 		rules.ed25519.adopt(questions, answers);
@@ -5245,12 +5248,14 @@ async function prepareRecords(rules, records) {
 	for (const record of records) record.computedHash;
 	await asked;
 }
+/** Batches for each of a crew that are prepared ahead: those that it has, and one that the judge prepares meanwhile. */
+var AHEAD_EACH = 3;
 /**
-* Batches in their order, each prepared before it is given. With a crew, the next ones are prepared meanwhile: as many as
-* there are in the crew, so that memory stays bounded.
+* Batches in their order, each prepared before it is given. With a crew, the next ones are prepared meanwhile: a few for
+* each of the crew, so that memory stays bounded.
 */
 async function* prepareBatches(rules, batches, pick) {
-	const ahead = rules.crew?.size ?? 0;
+	const ahead = AHEAD_EACH * (rules.crew?.size ?? 0);
 	const waiting = [];
 	for await (const items of batches) {
 		const ready = prepareRecords(rules, pick(items));
@@ -8033,6 +8038,12 @@ var LineReader = class {
 		return true;
 	}
 };
+/** Whether two texts have the same bytes. By index: `every` takes twenty times as long. */
+function areSameBytes(one, other) {
+	let at = 0;
+	while (at < one.length && one[at] === other[at]) at++;
+	return at === one.length && at === other.length;
+}
 // src/verify/elements.ts
 /** Characters of a stream kept at a time, as long as each value ends within them. */
 var WINDOW_CHARS = 65536;
@@ -9689,7 +9700,7 @@ var CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
 });
 function crc32(data) {
 	let crc = 4294967295;
-	for (const byte of data) crc = CRC_TABLE[(crc ^ byte) & 255] ^ crc >>> 8;
+	for (let at = 0; at < data.length; at++) crc = CRC_TABLE[(crc ^ data[at]) & 255] ^ crc >>> 8;
 	return (crc ^ 4294967295) >>> 0;
 }
 // src/verify/bundle/site.ts
@@ -9772,8 +9783,7 @@ async function isTwin(directory, number, name) {
 	if (packed === null) throw new BadInput(`${number}.js is no twin of a file`);
 	const unpacked = gunzip(packed);
 	if (unpacked.length !== file.size) return false;
-	const data = await file.read(0, file.size);
-	return data.length === unpacked.length && data.every((byte, at) => byte === unpacked[at]);
+	return areSameBytes(await file.read(0, file.size), unpacked);
 }
 // src/verify/bundle/judge.ts
 /**
@@ -10602,7 +10612,7 @@ function readArchive(packed, ...formats) {
 		checkMember(header, archive);
 		fitting = fitting.filter((names) => names.has(header.name));
 		if (!fitting.length) throw new Unreadable(`${header.name} is no part of a run`);
-		archive.isPlain &&= isSame(block, writeHeader(header.name, header.size));
+		archive.isPlain &&= areSameBytes(block, writeHeader(header.name, header.size));
 		archive.members.set(header.name, take(header.size));
 		if (!isZero(take((BLOCK - header.size % BLOCK) % BLOCK))) throw new Unreadable(`there are extra bytes after the end of ${header.name}`);
 	}
@@ -10615,9 +10625,6 @@ function damaged(words) {
 }
 function isZero(data) {
 	return data.every((byte) => byte === 0);
-}
-function isSame(one, other) {
-	return one.length === other.length && one.every((byte, at) => byte === other[at]);
 }
 /** Read a header as Python's tarfile does. */
 function readHeader(block) {
@@ -11418,9 +11425,6 @@ function sealDocuments(seal, head) {
 	}
 	return /* @__PURE__ */ new Map([[PROOF$1, dumpDocument(proof)], [COMMITMENTS, dumpDocument(commitments)]]);
 }
-function isSameBytes(one, other) {
-	return one.length === other.length && one.every((byte, at) => byte === other[at]);
-}
 /** The verdict on a sealed run. `files` are its members, which may be incomplete or hostile. */
 async function judgeFiles(name, files, options, examiners) {
 	const archive = new Tally();
@@ -11434,7 +11438,7 @@ async function judgeFiles(name, files, options, examiners) {
 		else {
 			const data = readJson(raw);
 			const manifest = readManifest(data);
-			if (!isSameBytes(raw, dumpDocument(data))) fail("NOT_CANONICAL", "the manifest is not written as Aver writes it");
+			if (!areSameBytes(raw, dumpDocument(data))) fail("NOT_CANONICAL", "the manifest is not written as Aver writes it");
 			if (manifest.head.chain !== runChain(manifest.runId)) fail("CHAIN_IDENTITY", "the manifest names a chain that is not the run's");
 			found = {
 				manifest,
@@ -11531,7 +11535,7 @@ var RunFilesJudge = class {
 		if (last !== null && (!isSame || manifest.createdAt !== last.signed_at)) this.fail("ROLLBACK", "the manifest says something else than the run's seal", MANIFEST$1);
 		for (const [name, document] of sealDocuments(seal, manifest.head)) {
 			const raw = readSmall(this.files, name, SMALL_FILE_MAX);
-			if (raw !== null && !isSameBytes(raw, document)) this.fail("PROOF_INVALID", "it says something else than the run's seal", name);
+			if (raw !== null && !areSameBytes(raw, document)) this.fail("PROOF_INVALID", "it says something else than the run's seal", name);
 		}
 		return tally;
 	}
@@ -11629,7 +11633,7 @@ var RunFilesJudge = class {
 			["manifest_sha256", sha256Hex(this.raw)]
 		]);
 		if (statement.purpose !== "cap" || !equalJson(statement.content, content)) this.fail("ARTIFACT_HASH_MISMATCH", "the head that was signed is not that of this manifest", HEAD);
-		if (!isSameBytes(raw, dumpDocument(document))) this.fail("NOT_CANONICAL", "the head is not written as Aver writes it", HEAD);
+		if (!areSameBytes(raw, dumpDocument(document))) this.fail("NOT_CANONICAL", "the head is not written as Aver writes it", HEAD);
 		const results = checkStatement(statement, this.rules.ring, this.rules.ed25519);
 		if (!results.length) this.fail("SIG_MISSING", "the head is not signed", HEAD);
 		for (const { by, key, outcome } of results) {

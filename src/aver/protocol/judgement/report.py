@@ -357,14 +357,17 @@ class _ReportBuilder:
 
     def _report_challenge(self, name: str) -> dict[str, Any]:
         challenge = self._trace.challenges[name]
-        # A critic may use what a failed execution left behind: it does not claim a success.
-        judge = self._build_judge(challenge.id, "failure")
+        shown = []
+        if challenge.evidence:  # Most have none.
+            # A critic may use what a failed execution left behind: it does not claim a success.
+            judge = self._build_judge(challenge.id, "failure")
+            shown = [_show_item(item, judge.judge(item)) for item in challenge.evidence]
         return {
             "id": challenge.id,
             "sequence": self._facts.sequences.get(challenge.id),
             "agent": challenge.agent,
             "standing": challenge.standing,
-            "evidence": [_show_item(item, judge.judge(item)) for item in challenge.evidence],
+            "evidence": shown,
         }
 
     def _find_proposals_relied_on(self) -> set[str]:

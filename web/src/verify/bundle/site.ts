@@ -1,7 +1,7 @@
 /** A bundle that is also a site: the twins of its files, which a page on file:// shows. The twin of `aver.ledger.bundle.site`. */
 
 import type { Directory } from "../bytes.ts";
-import { readStart } from "../bytes.ts";
+import { areSameBytes, readStart } from "../bytes.ts";
 import { BadInput, type Json, encoder, readJson } from "../json.ts";
 import { decodeBase64 } from "../digest.ts";
 import { gunzip } from "../run/inflate.ts";
@@ -93,6 +93,5 @@ async function isTwin(directory: Directory, number: number, name: string): Promi
   if (packed === null) throw new BadInput(`${number}.js is no twin of a file`);
   const unpacked = gunzip(packed);
   if (unpacked.length !== file.size) return false;
-  const data = await file.read(0, file.size);
-  return data.length === unpacked.length && data.every((byte, at) => byte === unpacked[at]);
+  return areSameBytes(await file.read(0, file.size), unpacked);
 }

@@ -1,5 +1,6 @@
 /** `.cap` files: a tar inside a gzip. The twin of the reading half of `aver.actions.archive`; it trusts nothing. */
 
+import { areSameBytes } from "../bytes.ts";
 import { Unreadable, encoder } from "../json.ts";
 import { checkFileName } from "../bundle/layout.ts";
 import { gunzip } from "./inflate.ts";
@@ -50,7 +51,7 @@ export function readArchive(packed: Uint8Array, ...formats: ReadonlySet<string>[
     checkMember(header, archive);
     fitting = fitting.filter((names) => names.has(header.name));
     if (!fitting.length) throw new Unreadable(`${header.name} is no part of a run`);
-    archive.isPlain &&= isSame(block, writeHeader(header.name, header.size));
+    archive.isPlain &&= areSameBytes(block, writeHeader(header.name, header.size));
     archive.members.set(header.name, take(header.size));
     if (!isZero(take((BLOCK - (header.size % BLOCK)) % BLOCK))) {
       throw new Unreadable(`there are extra bytes after the end of ${header.name}`);
@@ -67,10 +68,6 @@ function damaged(words: string): Unreadable {
 
 function isZero(data: Uint8Array): boolean {
   return data.every((byte) => byte === 0);
-}
-
-function isSame(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && one.every((byte, at) => byte === other[at]);
 }
 
 interface TarHeader {

@@ -1,5 +1,6 @@
 /** Judge a sealed run by its files in a `.cap`. The twin of `aver.actions.verify_files`, with the same six steps. */
 
+import { areSameBytes } from "../bytes.ts";
 import { ChainJudge, REST_UNREAD, type Rules, UNREADABLE_MAX, plainRules, roleOf } from "../chain.ts";
 import { sha256Hex } from "../digest.ts";
 import { type ExaminedChain, type Examiner, ValidRecords, examine } from "../examiner.ts";
@@ -116,10 +117,6 @@ function sealDocuments(seal: RunSeal, head: Head): Map<string, Uint8Array> {
   return new Map([[PROOF, dumpDocument(proof)], [COMMITMENTS, dumpDocument(commitments)]]);
 }
 
-function isSameBytes(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && one.every((byte, at) => byte === other[at]);
-}
-
 /** The verdict on a sealed run. `files` are its members, which may be incomplete or hostile. */
 export async function judgeFiles(name: string, files: Archive, options: VerifyOptions, examiners: Examiner[]): Promise<Verdict> {
   const archive = new Tally();
@@ -133,7 +130,7 @@ export async function judgeFiles(name: string, files: Archive, options: VerifyOp
     else {
       const data = readJson(raw);
       const manifest = readManifest(data);
-      if (!isSameBytes(raw, dumpDocument(data))) fail("NOT_CANONICAL", "the manifest is not written as Aver writes it");
+      if (!areSameBytes(raw, dumpDocument(data))) fail("NOT_CANONICAL", "the manifest is not written as Aver writes it");
       if (manifest.head.chain !== runChain(manifest.runId)) fail("CHAIN_IDENTITY", "the manifest names a chain that is not the run's");
       found = { manifest, raw };
     }
@@ -234,7 +231,7 @@ class RunFilesJudge {
     }
     for (const [name, document] of sealDocuments(seal, manifest.head)) {
       const raw = readSmall(this.files, name, SMALL_FILE_MAX);
-      if (raw !== null && !isSameBytes(raw, document)) this.fail("PROOF_INVALID", "it says something else than the run's seal", name);
+      if (raw !== null && !areSameBytes(raw, document)) this.fail("PROOF_INVALID", "it says something else than the run's seal", name);
     }
     return tally;
   }
@@ -328,7 +325,7 @@ class RunFilesJudge {
     if (statement.purpose !== "cap" || !equalJson(statement.content, content)) {
       this.fail("ARTIFACT_HASH_MISMATCH", "the head that was signed is not that of this manifest", HEAD);
     }
-    if (!isSameBytes(raw, dumpDocument(document))) this.fail("NOT_CANONICAL", "the head is not written as Aver writes it", HEAD);
+    if (!areSameBytes(raw, dumpDocument(document))) this.fail("NOT_CANONICAL", "the head is not written as Aver writes it", HEAD);
     const results = checkStatement(statement, this.rules.ring, this.rules.ed25519);
     if (!results.length) this.fail("SIG_MISSING", "the head is not signed", HEAD);
     for (const { by, key, outcome } of results) {

@@ -240,6 +240,7 @@ const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
 
 function crc32(data: Uint8Array): number {
   let crc = 0xffffffff;
-  for (const byte of data) crc = (CRC_TABLE[(crc ^ byte) & 0xff] as number) ^ (crc >>> 8);
+  // By index: an iterator takes ten times as long.
+  for (let at = 0; at < data.length; at++) crc = (CRC_TABLE[(crc ^ (data[at] as number)) & 0xff] as number) ^ (crc >>> 8);
   return (crc ^ 0xffffffff) >>> 0;
 }

@@ -8,7 +8,7 @@ import { VerdictBand, placeLink } from "../../parts/verdict.tsx";
 import { link } from "../../route.ts";
 import { askActivity, askHits } from "../../source/index_answers.ts";
 import { formatMoney } from "../../sessions/labels.ts";
-import { changed, connection, contents, news, server, totalRecords, verdict } from "../../state.ts";
+import { changed, connection, contents, news, server, totalRecords, verdict, waitForTurn } from "../../state.ts";
 import { ABORTED_KIND, AUDIT_KIND } from "../../worker/activity.ts";
 import type { DayActivity, RecordRow } from "../../worker/protocol.ts";
 import { CaseLine } from "../approvals/case_line.tsx";
@@ -104,6 +104,7 @@ async function readActivity(): Promise<Activity | null> {
   const answer = api === undefined ? null : await askActivity(api);
   if (api === undefined || answer === null) {
     if (totalRecords.value > COUNTED_MAX) return null;
+    await waitForTurn();
     const found = await connection.ask({ type: "activity" });
     return { ...found, from: `Counted here from ${plural(found.records, "record")}${found.isCut ? "; there are more" : ""}. The verdict says whether they hold.` };
   }

@@ -2335,7 +2335,10 @@ update: (data) => void hash.update(data), hex: () => toHex$1(hash.digest())
 function decodeBase64(text) {
 const digits = text.endsWith("==") ? text.slice(0, -2) : text.endsWith("=") ? text.slice(0, -1) : text;
 if (text.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(digits)) return null;
-return Uint8Array.from(atob(text), (unit) => unit.charCodeAt(0));
+const units = atob(text);
+const bytes = new Uint8Array(units.length);
+for (let at = 0; at < bytes.length; at++) bytes[at] = units.charCodeAt(at);
+return bytes;
 }
 var HEX64 = /^[0-9a-f]{64}$/;
 function aarray$1(item, title, inner = () => {}) {
@@ -5123,8 +5126,9 @@ type: "open", thing: found
 if (!change) await enterScope(scopeOf(found, listed));
 contents.value = listed;
 opening.value = "";
-await beforeJudging();
-if (totalRecords.value <= 2e4 || !found.live) await verifyThing();
+const judging = beforeJudging().then(() => totalRecords.value <= 2e4 || !found.live ? verifyThing() : void 0);
+firstJudging = judging.catch(() => {});
+await judging;
 } catch (error) {
 opening.value = "";
 thing.value = null;
@@ -5193,6 +5197,11 @@ state: "not judged", words: error instanceof NotJudgedHere ? error.message : `th
 }
 function isSignedByPins({ status, checks }) {
 return status !== "failed" && checks.some((check) => check.name === "signature" && check.status === "passed" && check.count > 0);
+}
+var CORES_MIN = 3;
+var firstJudging = Promise.resolve();
+function waitForTurn() {
+return crewSize() + 1 < CORES_MIN ? firstJudging : Promise.resolve();
 }
 function stopVerifying() {
 judges.stop("you stopped it");
@@ -6274,7 +6283,7 @@ check, status, code, words: makePrintable(words), place: place(this.chain, seque
 var SHARED_MIN = 8;
 async function prepareRecords(rules, records) {
 const questions = records.flatMap((record) => [...ChainJudge.questions(rules, record)]);
-if (rules.crew !== null && records.length >= SHARED_MIN && rules.ed25519.usesPlatform) {
+if (rules.crew?.isBusy === false && records.length >= SHARED_MIN && rules.ed25519.usesPlatform) {
 const { hashes, answers } = await rules.crew.work(records.map((record) => record.canonical), questions);
 records.forEach((record, at) => record.adoptHash(hashes[at]));
 rules.ed25519.adopt(questions, answers);
@@ -6284,8 +6293,9 @@ const asked = rules.ed25519.prefetch(questions);
 for (const record of records) record.computedHash;
 await asked;
 }
+var AHEAD_EACH = 3;
 async function* prepareBatches(rules, batches, pick) {
-const ahead = rules.crew?.size ?? 0;
+const ahead = AHEAD_EACH * (rules.crew?.size ?? 0);
 const waiting = [];
 for await (const items of batches) {
 const ready = prepareRecords(rules, pick(items));
@@ -12106,6 +12116,7 @@ const api = server.value?.api;
 const answer = api === void 0 ? null : await askActivity(api);
 if (api === void 0 || answer === null) {
 if (totalRecords.value > COUNTED_MAX) return null;
+await waitForTurn();
 const found = await connection.ask({ type: "activity" });
 return {
 ...found, from: `Counted here from ${plural$1(found.records, "record")}${found.isCut ? "; there are more" : ""}. The verdict says whether they hold.`
@@ -15165,6 +15176,11 @@ this.start = 0;
 return true;
 }
 };
+function areSameBytes(one, other) {
+let at = 0;
+while (at < one.length && one[at] === other[at]) at++;
+return at === one.length && at === other.length;
+}
 // src/verify/elements.ts
 var WINDOW_CHARS = 65536;
 var TextWindow = class {
@@ -16281,7 +16297,7 @@ return value >>> 0;
 });
 function crc32(data) {
 let crc = 4294967295;
-for (const byte of data) crc = CRC_TABLE[(crc ^ byte) & 255] ^ crc >>> 8;
+for (let at = 0; at < data.length; at++) crc = CRC_TABLE[(crc ^ data[at]) & 255] ^ crc >>> 8;
 return (crc ^ 4294967295) >>> 0;
 }
 // src/verify/bundle/site.ts
@@ -16353,8 +16369,7 @@ const packed = decodeBase64(text.slice(head[0].length, -4));
 if (packed === null) throw new BadInput(`${number}.js is no twin of a file`);
 const unpacked = gunzip(packed);
 if (unpacked.length !== file.size) return false;
-const data = await file.read(0, file.size);
-return data.length === unpacked.length && data.every((byte, at) => byte === unpacked[at]);
+return areSameBytes(await file.read(0, file.size), unpacked);
 }
 // src/verify/bundle/judge.ts
 var SIGNERS_KEPT = 1e3;
@@ -17023,7 +17038,7 @@ isDescribed = false;
 checkMember(header, archive);
 fitting = fitting.filter((names) => names.has(header.name));
 if (!fitting.length) throw new Unreadable(`${header.name} is no part of a run`);
-archive.isPlain &&= isSame(block, writeHeader(header.name, header.size));
+archive.isPlain &&= areSameBytes(block, writeHeader(header.name, header.size));
 archive.members.set(header.name, take(header.size));
 if (!isZero(take((BLOCK - header.size % BLOCK) % BLOCK))) throw new Unreadable(`there are extra bytes after the end of ${header.name}`);
 }
@@ -17036,9 +17051,6 @@ return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
 }
 function isZero(data) {
 return data.every((byte) => byte === 0);
-}
-function isSame(one, other) {
-return one.length === other.length && one.every((byte, at) => byte === other[at]);
 }
 function readHeader(block) {
 let sum = 0;
@@ -17673,9 +17685,6 @@ commitments.set("rows", new Map([["air_id", AIR_ID], ["tree", "rfc6962"], ["hash
 }
 return new Map([[PROOF$1, dumpDocument(proof)], [COMMITMENTS, dumpDocument(commitments)]]);
 }
-function isSameBytes(one, other) {
-return one.length === other.length && one.every((byte, at) => byte === other[at]);
-}
 async function judgeFiles(name, files, options, examiners) {
 const archive = new Tally();
 archive.countDone(ARCHIVE_CHECK);
@@ -17688,7 +17697,7 @@ if (raw === null) fail("ARTIFACT_MISSING", "there is no manifest");
 else {
 const data = readJson(raw);
 const manifest = readManifest(data);
-if (!isSameBytes(raw, dumpDocument(data))) fail("NOT_CANONICAL", "the manifest is not written as Aver writes it");
+if (!areSameBytes(raw, dumpDocument(data))) fail("NOT_CANONICAL", "the manifest is not written as Aver writes it");
 if (manifest.head.chain !== runChain(manifest.runId)) fail("CHAIN_IDENTITY", "the manifest names a chain that is not the run's");
 found = {
 manifest, raw
@@ -17773,7 +17782,7 @@ const isSame = manifest.numActions.value === seal.numActions && manifest.finalRe
 if (last !== null && (!isSame || manifest.createdAt !== last.signed_at)) this.fail("ROLLBACK", "the manifest says something else than the run's seal", MANIFEST$1);
 for (const [name, document] of sealDocuments(seal, manifest.head)) {
 const raw = readSmall(this.files, name, SMALL_FILE_MAX);
-if (raw !== null && !isSameBytes(raw, document)) this.fail("PROOF_INVALID", "it says something else than the run's seal", name);
+if (raw !== null && !areSameBytes(raw, document)) this.fail("PROOF_INVALID", "it says something else than the run's seal", name);
 }
 return tally;
 }
@@ -17850,7 +17859,7 @@ return;
 const number = (value) => new JsonNumber(String(value));
 const content = new Map([["v", number(1)], ["run_id", manifest.runId], ["ledger", manifest.head.ledger], ["tenant", manifest.head.tenant], ["chain", manifest.head.chain], ["count", number(manifest.head.count)], ["hash", manifest.head.hash], ["num_actions", manifest.numActions], ["final_receipt_hash", manifest.finalReceiptHash], ["manifest_sha256", sha256Hex(this.raw)]]);
 if (statement.purpose !== "cap" || !equalJson(statement.content, content)) this.fail("ARTIFACT_HASH_MISMATCH", "the head that was signed is not that of this manifest", HEAD);
-if (!isSameBytes(raw, dumpDocument(document))) this.fail("NOT_CANONICAL", "the head is not written as Aver writes it", HEAD);
+if (!areSameBytes(raw, dumpDocument(document))) this.fail("NOT_CANONICAL", "the head is not written as Aver writes it", HEAD);
 const results = checkStatement(statement, this.rules.ring, this.rules.ed25519);
 if (!results.length) this.fail("SIG_MISSING", "the head is not signed", HEAD);
 for (const { by, key, outcome } of results) {
@@ -18403,21 +18412,34 @@ id, hashes, answers
 var REST_MS = 150;
 var REST_MAX = 1e3;
 var REST_LOOK = 50;
+var TASKS_EACH = 2;
 var WorkerCrew = class {
 size;
 ports;
 waiting = new Map();
 nextId = 0;
+begun = 0;
 restUntil = 0;
 constructor(ports) {
 this.ports = ports;
 this.size = ports.length;
 for (const port of ports) port.onmessage = (event) => this.take(event.data);
 }
+get isBusy() {
+return this.begun >= TASKS_EACH * this.size;
+}
 rest() {
 this.restUntil = performance.now() + REST_MS;
 }
 async work(texts, questions) {
+this.begun++;
+try {
+return await this.ask(texts, questions);
+} finally {
+this.begun--;
+}
+}
+async ask(texts, questions) {
 for (let waited = 0; performance.now() < this.restUntil && waited < REST_MAX; waited += REST_LOOK) await new Promise((resolve) => setTimeout(resolve, REST_LOOK));
 const id = this.nextId++;
 const port = this.ports[id % this.size];
