@@ -61,7 +61,7 @@ def has_json_option(arguments: Sequence[str]) -> bool:
 def parse_count(text: str) -> int:
     """A count, for argparse's `type=`."""
     if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
     return int(text)
 
 

@@ -35,18 +35,6 @@ OUTPUT = Blob(b"3 passed").digest
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work" / "tests.txt").write_text("x")
-    return tmp_path / "work"
-
-
-@pytest.fixture
-def trace(ledger: Ledger, workspace: Path) -> StoredTrace:
-    return StoredTrace(ledger, workspace)
-
-
-@pytest.fixture
 def audited(trace: StoredTrace) -> StoredTrace:
     trace.finish()
     return trace

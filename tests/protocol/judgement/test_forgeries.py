@@ -38,18 +38,6 @@ REJECTION = {"v": 1, "verdict": "rejected", "rationale": "no", "risk": None, "co
 CLAIM = {"text": "it works", "confidence": 1, "about": "success"}
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work" / "tests.txt").write_text("x")
-    return tmp_path / "work"
-
-
-@pytest.fixture
-def trace(ledger: Ledger, workspace: Path) -> StoredTrace:
-    return StoredTrace(ledger, workspace)
-
-
 def start_payload(trace: StoredTrace, call: bytes = b'{"arguments":{},"tool":"pytest"}') -> dict[str, Any]:
     return {
         "input": trace.data[trace.keep(call, "application/json")].reference,

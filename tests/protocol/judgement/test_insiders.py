@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from aver import Ledger, clock
+from aver import clock
 from aver.capsule.blobs import Blob
 from aver.keys import SeedSigner
 from aver.keys.public_key import PublicKey
@@ -22,18 +21,6 @@ from support.tamper import first_bad, unguarded
 
 CHAIN = "protocol.t1"
 CRITIC = "agent:critic"
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work" / "tests.txt").write_text("x")
-    return tmp_path / "work"
-
-
-@pytest.fixture
-def trace(ledger: Ledger, workspace: Path) -> StoredTrace:
-    return StoredTrace(ledger, workspace)
 
 
 # --- the operator seals the bounds, and everybody has signed the task
