@@ -67,6 +67,33 @@ def test_corpus_in_node() -> None:
     assert done.returncode == 0, done.stdout[-4000:]
 
 
+LYING_PLATFORM = """
+const [verifier, corpus, lie] = process.argv.slice(1);
+const honest = SubtleCrypto.prototype.verify;
+let asked = 0;
+SubtleCrypto.prototype.verify = async function (...given) {
+  const isValid = await honest.apply(this, given);
+  return { accepts: true, refuses: false, once: asked++ === 2 ? !isValid : isValid, never: isValid }[lie];
+};
+const { openEd25519 } = await import(verifier);
+const { default: { cases } } = await import(corpus, { with: { type: "json" } });
+const ed25519 = await openEd25519();
+await ed25519.prefetch(cases.map((one) => ({ publicHex: one.public, message: one.message, signature: one.signature })));
+const wrong = cases.filter((one) => ed25519.verify(one.public, one.message, one.signature) !== one.valid);
+console.log(JSON.stringify([asked > 0, ed25519.usesPlatform, wrong.map((one) => one.name)]));
+"""
+
+
+@pytest.mark.parametrize("lie", ["accepts", "refuses", "once", "never"])
+def test_platform_with_one_wrong_answer_is_not_used(lie: str) -> None:
+    """The verifier then computes with points, and every answer is right."""
+    corpus = ROOT / "tests/conformance/corpus/ed25519.json"
+    command = [find_node(), "--input-type=module", "-e", LYING_PLATFORM, VERIFIER.as_uri(), corpus.as_uri(), lie]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [True, lie == "never", []]
+
+
 @pytest.mark.more
 def test_build_is_the_same_to_the_byte(tmp_path: Path) -> None:
     if not (WEB / "node_modules").is_dir():

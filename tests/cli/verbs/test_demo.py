@@ -96,6 +96,13 @@ def test_a_wrong_claim_is_challenged_and_attacks_on_the_trace_are_caught(demo: K
     assert aver("verify", "shop-tests", "--json", AVER_HOME=str(home)).json["status"] == "qualified"
 
 
+def test_its_site_is_judged_by_the_page_too(demo: KeptDemo) -> None:
+    """The tests have a Node.js, so the page's own verifier must have been asked."""
+    _, shown = demo
+    assert (shown["site"]["status"], shown["site_by_page"]) == ("verified", "verified")
+    assert (shown["site_changed"]["status"], shown["site_changed_by_page"]) == ("failed", "failed")
+
+
 def test_its_last_lines_name_a_command_that_the_caller_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After `make demo` alone, the command is in .venv, where no shell looks for it."""
     own = tmp_path / ".venv" / "bin" / "aver"
@@ -132,7 +139,10 @@ def test_it_never_touches_the_users_own_ledger(sealed: Aver) -> None:
 
 @pytest.mark.more
 def test_what_is_kept_is_what_was_shown(aver: Aver) -> None:
-    assert aver("demo", "--keep", "kept").code == 0
+    ran = aver("demo", "--keep", "kept")
+    assert ran.code == 0
+    assert re.fullmatch(r" +AVER_HOME=kept/agents-home \S*aver serve --open", ran.out.splitlines()[-1])
+    assert aver("verify", "kept/site", AVER_HOME=str(aver.directory / "kept" / "agents-home")).code == 0
     home = str(aver.directory / "kept" / "home")
     assert aver("verify", "--json", AVER_HOME=home).json["status"] == "verified"
     for number, tampering in enumerate(TAMPERINGS, 1):

@@ -124,7 +124,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         acted |= {"calls": [step.to_dict() for step in calls], "calls_verdict": called.to_dict()}
         proved = {"trace": [step.to_dict() for step in story], "attacks": [attack.to_dict() for attack in attacks]}
         site = {"site": shown.intact.to_dict(), "site_changed": shown.changed.to_dict()}
-        print_json({"gate": gate, **sealed, **ingested, **acted, **proved, **site, **summary})
+        by_page = {"site_by_page": shown.intact_by_page, "site_changed_by_page": shown.changed_by_page}
+        print_json({"gate": gate, **sealed, **ingested, **acted, **proved, **site, **by_page, **summary})
     else:
         others = sum(verdict.status == "failed" for verdict in (edited, forged, shown.changed))
         others += sum(attack.is_caught for attack in attacks)
