@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,48 @@ def test_printed_session_has_its_figures_and_a_record_its_whole_text(page: Any, 
     exact = page.locator(".exact")
     exact.wait_for()
     assert exact.evaluate("one => one.scrollHeight <= one.clientHeight + 1")
+
+
+def test_session_is_as_bad_as_the_worst_of_its_chains(page: Any, ledger: Ledger, tmp_path: Path) -> None:
+    """The list of sessions says so, not only the session's own page."""
+    write_session(ledger, tmp_path / "work")
+    subagent = next(row.name for row in ledger.store.chains(ledger.tenant) if row.name.startswith(f"{MAIN}."))
+    export_bundle(ledger, tmp_path / "bundle")
+    open_folder(page, tmp_path / "bundle")
+    go(page, f"#/try/{subagent}/0")
+    page.get_by_role("button", name="Flip a character").click()
+    page.locator(".band.failed").wait_for()
+    for view in ("#/sessions", "#/"):
+        go(page, view)
+        row = page.locator("table.sessions tr", has=page.locator(f"a[href='#/s/{MAIN}']"))
+        assert row.locator(".state").inner_text().strip() == "failed"
+
+
+def test_related_record_is_found_by_its_place_in_a_damaged_chain(page: Any, ledger: Ledger, tmp_path: Path) -> None:
+    """Where a record is missing, places and sequence numbers differ."""
+    first, *rest = (Capsule(type="tool", outcome={"status": "success", "summary": f"step {n}"}) for n in range(5))
+    rest[-1] = replace(rest[-1], parent_id=rest[2].id)
+    for capsule in (first, *rest):
+        ledger.append("ci.run", capsule)
+    export_bundle(ledger, tmp_path / "bundle")
+    open_folder(page, tmp_path / "bundle")
+    go(page, "#/try/ci.run/1")
+    page.get_by_role("button", name="Drop it").click()
+    page.locator(".band.failed").wait_for()
+    go(page, "#/c/ci.run/p3")
+    page.locator("main a", has_text="step 3").first.click()
+    page.locator("main h1", has_text="step 3").wait_for()
+
+
+def test_ledger_is_live_again_after_a_look_that_failed(page: Any, filled: Ledger) -> None:
+    with serve(filled) as running:
+        page.goto(running.server.link)
+        wait_for_verdict(page)
+        page.route("**/api/v1/chains?*", lambda route: route.abort())
+        filled.append("codex.two", Capsule(type="tool", trigger={"source": "test", "request": "one more"}))
+        page.locator(".stale").wait_for()
+        page.unroute("**/api/v1/chains?*")
+        page.locator(".stale").wait_for(state="detached")
 
 
 def open_beside(page: Any, folder: Path) -> None:

@@ -68,7 +68,7 @@ async function openLive(): Promise<void> {
   const name = `ledger ${about.ledger.slice(0, 8)}${about.tenant === "default" ? "" : ` · ${about.tenant}`}`;
   home.value = { name, files: [], isFolder: true, live: access };
   const opened = openThing(home.value, "", () => pinByLink(api));
-  const stream = new LiveStream(api, { onNews: (sort) => catchUp(sort), onState: noteState });
+  const stream = new LiveStream(api, { onNews: (sort) => catchUp(sort), onState: (isLive, words) => { isStreaming = isLive; noteState(isLive, words); } });
   setReconnect(() => void stream.follow());
   void stream.follow();
   await opened;
@@ -96,6 +96,11 @@ function noteState(isLive: boolean, words: string): void {
   liveState.value = { isLive, words, since: before.isLive === isLive ? before.since : new Date().toISOString() };
 }
 
+/** Milliseconds after a look that failed, until the next one. */
+const LOOK_AGAIN = 5_000;
+/** Whether the server's events arrive. A look at the records can fail meanwhile. */
+let isStreaming = false;
+
 const fresh = new Set<News>();
 let pause: ReturnType<typeof setTimeout> | undefined;
 
@@ -106,7 +111,14 @@ function catchUp(sort: News): void {
     pause = undefined;
     const seen = [...fresh];
     fresh.clear();
-    void takeNews(seen).catch((error: Error) => noteState(false, error.message));
+    takeNews(seen).then(
+      // The look that failed before was made good.
+      () => { if (isStreaming) noteState(true, ""); },
+      (error: Error) => {
+        noteState(false, error.message);
+        setTimeout(() => { for (const sort of seen) catchUp(sort); }, LOOK_AGAIN);
+      },
+    );
   }, NEWS_PAUSE);
 }
 

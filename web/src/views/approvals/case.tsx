@@ -73,7 +73,7 @@ function Votes({ one }: { one: ApprovalCase }): JSX.Element {
             <td><Text>{vote.approver || "the gate"}</Text></td>
             <td><Time>{vote.at}</Time></td>
             <td>{vote.problem ? <strong class="bad"><Text>{vote.problem}</Text></strong> : vote.approver ? "the signature holds, by the key that the request names" : ""}</td>
-            <td><a href={link("c", one.chain, vote.place)}>record</a></td>
+            <td><a href={link("c", one.chain, `p${vote.place}`)}>record</a></td>
           </tr>
         ))}
       </tbody>
@@ -143,7 +143,7 @@ function Why({ one, content }: { one: ApprovalCase; content: Json }): JSX.Elemen
       <div><dt>digest of the action</dt><dd><Hex length={64}>{one.digest}</Hex> <Copy text={one.digest} label="copy" /> {one.isSameAction ? <span class="good">computed here: the same</span> : <strong class="bad">another action</strong>}</dd></div>
       <div><dt>opened</dt><dd><Time>{one.opened}</Time></dd></div>
       <div><dt>expires</dt><dd><Time>{one.expires}</Time></dd></div>
-      <div><dt>request</dt><dd><code><Text>{one.id}</Text></code> <a href={link("c", one.chain, one.place)}>its record</a></dd></div>
+      <div><dt>request</dt><dd><code><Text>{one.id}</Text></code> <a href={link("c", one.chain, `p${one.place}`)}>its record</a></dd></div>
     </dl></div>
   );
 }

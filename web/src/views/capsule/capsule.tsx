@@ -191,7 +191,7 @@ function Related({ chain, place, content }: { chain: string; place: number; cont
         <ul class="related">
           {found.found.slice(0, isWholeList ? undefined : LISTED).map((one) => (
             <li key={`${one.chain} ${one.place}`}>
-              <span class="soft"><Text>{one.relation}</Text>:</span> <a href={link("c", one.chain, one.place)}><Text>{one.summary || one.kind}</Text></a> <span class="beside"><Text>{one.kind}</Text> · <Time>{one.at}</Time></span>
+              <span class="soft"><Text>{one.relation}</Text>:</span> <a href={link("c", one.chain, `p${one.place}`)}><Text>{one.summary || one.kind}</Text></a> <span class="beside"><Text>{one.kind}</Text> · <Time>{one.at}</Time></span>
             </li>
           ))}
         </ul>

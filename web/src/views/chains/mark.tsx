@@ -9,6 +9,13 @@ import { findingsOf, judgementOf } from "../../state.ts";
 const FINDINGS_KEPT = 100;
 
 /** The mark of a chain with its word, or with the number of findings. */
+/** The mark of a session: that of its worst chain. */
+export function SessionMark({ chains }: { chains: string[] }): JSX.Element {
+  const failed = chains.find((chain) => findingsOf(chain).some((one) => one.status === "failed"));
+  const open = chains.find((chain) => judgementOf(chain).state !== "done");
+  return <ChainMark chain={failed ?? open ?? chains[0] ?? ""} />;
+}
+
 export function ChainMark({ chain, isCounted = false }: { chain: string; isCounted?: boolean }): JSX.Element {
   const now = judgementOf(chain);
   if (now.state === "working") return <><Mark name="working" /> <span>verifying</span></>;

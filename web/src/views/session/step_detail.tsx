@@ -142,7 +142,7 @@ function Additions({ steps, chain, places }: { steps: Step[]; chain: string; pla
       <ul>
         {steps.map((step, at) => (
           <li key={step.hash || at}>
-            <a href={link("c", chain, places[at] ?? 0)}>record {places[at]}</a> from the {step.addition?.via || "transcript"}
+            <a href={link("c", chain, `p${places[at] ?? 0}`)}>record {places[at]}</a> from the {step.addition?.via || "transcript"}
             {step.addition?.status ? <>; it says that the call ended with <strong>{step.addition.status}</strong></> : null}
             {step.addition?.differs.length ? <span class="warn">; both disagree in <Text>{step.addition.differs.join(", ")}</Text></span> : null}
           </li>

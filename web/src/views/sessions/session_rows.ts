@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { type SessionChains, chainNames } from "../../sessions/chains.ts";
+import { DECISION_DOMAIN, type SessionChains, chainNames } from "../../sessions/chains.ts";
 import { type Indexed, type IndexedSession, askSessions } from "../../source/index_answers.ts";
 import { connection, contents, news, server } from "../../state.ts";
 import type { SessionFigures } from "../../worker/protocol.ts";
@@ -26,6 +26,8 @@ export interface SessionRow {
   session: string;
   /** The chain that the session's page opens. */
   chain: string;
+  /** All its chains: those of subagents and of the gate's decisions, too. */
+  chains: string[];
   /** Null until they are counted. */
   figures: RowFigures | null;
 }
@@ -86,7 +88,7 @@ async function readSessions(): Promise<void> {
   const answer = server.value === null ? null : await askSessions(server.value.api);
   if (answer !== null) {
     indexed.value = answer.indexed;
-    sessionRows.value = answer.sessions.map((session) => ({ tool: session.tool, session: session.session, chain: session.name, figures: fromIndex(session) }));
+    sessionRows.value = answer.sessions.map((session) => ({ tool: session.tool, session: session.session, chain: session.name, chains: findByName(session.name, session.session), figures: fromIndex(session) }));
     return;
   }
   indexed.value = null;
@@ -94,10 +96,16 @@ async function readSessions(): Promise<void> {
   sessionRows.value = rowsOf(groups);
 }
 
+/** The chains that may be those of a session, by their names. One too many can make its mark worse, and never better. */
+function findByName(chain: string, session: string): string[] {
+  const names = (contents.value?.chains ?? []).map(({ id }) => id);
+  return names.filter((name) => name === chain || name.startsWith(`${chain}.`) || name === `${DECISION_DOMAIN}.${session}`);
+}
+
 function rowsOf(found: SessionChains[]): SessionRow[] {
   return found.map((group) => {
     const chain = mainChain(group);
-    return { tool: group.tool, session: group.session, chain, figures: counted.get(chain)?.figures ?? null };
+    return { tool: group.tool, session: group.session, chain, chains: chainNames(group), figures: counted.get(chain)?.figures ?? null };
   });
 }
 

@@ -7,7 +7,7 @@ import { useRowKeys } from "../../parts/rows.ts";
 import { Empty, Loading, Problem } from "../../parts/states.tsx";
 import { Text, Time, count, plural, visible } from "../../parts/text.tsx";
 import { link } from "../../route.ts";
-import { ChainMark } from "../chains/mark.tsx";
+import { SessionMark } from "../chains/mark.tsx";
 import { type SessionRow, indexed, readSessionsAgain, sessionRows, sessionsProblem, useSessions } from "./session_rows.ts";
 
 /** Sessions that are counted and shown at once. */
@@ -51,7 +51,7 @@ export function SessionTable({ rows, sorted, onSort }: { rows: SessionRow[]; sor
         <tbody>
           {rows.map((row, at) => (
             <tr key={row.chain}>
-              <td class="state"><ChainMark chain={row.chain} /></td>
+              <td class="state"><SessionMark chains={row.chains} /></td>
               <td class="title"><a data-row tabIndex={at === 0 ? 0 : -1} href={link("s", row.chain)}><Text>{row.figures?.title || row.session}</Text></a><PhoneFacts row={row} /></td>
               <td class="at-tool"><Text>{row.tool}</Text></td>
               {COLUMNS.map(({ name, show, isNumber }) => <td key={name} class={`${isNumber ? "number " : ""}at-${name}`}>{row.figures === null ? "…" : show(row)}</td>)}

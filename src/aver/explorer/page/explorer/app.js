@@ -8819,7 +8819,7 @@ class: "scroll", tabIndex: 0, role: "region", "aria-label": "Answers", children:
 class: "plain", children: a("tbody", { children: one.votes.map((vote) => a("tr", { children: [a("td", { children: [a(Mark, { name: vote.problem ? "failed" : "verified" }), " ", a(Text, { children: vote.word })] }), a("td", { children: a(Text, { children: vote.approver || "the gate" }) }), a("td", { children: a(Time, { children: vote.at }) }), a("td", { children: vote.problem ? a("strong", {
 class: "bad", children: a(Text, { children: vote.problem })
 }) : vote.approver ? "the signature holds, by the key that the request names" : "" }), a("td", { children: a("a", {
-href: link("c", one.chain, vote.place), children: "record"
+href: link("c", one.chain, `p${vote.place}`), children: "record"
 }) })] }, vote.place)) })
 })
 });
@@ -8890,7 +8890,7 @@ class: "good", children: "computed here: the same"
 }) : a("strong", {
 class: "bad", children: "another action"
 })] })] }), a("div", { children: [a("dt", { children: "opened" }), a("dd", { children: a(Time, { children: one.opened }) })] }), a("div", { children: [a("dt", { children: "expires" }), a("dd", { children: a(Time, { children: one.expires }) })] }), a("div", { children: [a("dt", { children: "request" }), a("dd", { children: [a("code", { children: a(Text, { children: one.id }) }), " ", a("a", {
-href: link("c", one.chain, one.place), children: "its record"
+href: link("c", one.chain, `p${one.place}`), children: "its record"
 })] })] })] })
 });
 }
@@ -9531,7 +9531,7 @@ class: "beside", children: ["No other record ", isWhole ? "here" : "of its chain
 class: "related", children: found.found.slice(0, isWholeList ? void 0 : LISTED$2).map((one) => a("li", { children: [a("span", {
 class: "soft", children: [a(Text, { children: one.relation }), ":"]
 }), " ", a("a", {
-href: link("c", one.chain, one.place), children: a(Text, { children: one.summary || one.kind })
+href: link("c", one.chain, `p${one.place}`), children: a(Text, { children: one.summary || one.kind })
 }), " ", a("span", {
 class: "beside", children: [a(Text, { children: one.kind }), " Â· ", a(Time, { children: one.at })]
 })] }, `${one.chain} ${one.place}`))
@@ -9692,6 +9692,11 @@ function isPhone() {
 return matchMedia("(max-width: 719px)").matches;
 }
 var FINDINGS_KEPT = 100;
+function SessionMark({ chains }) {
+const failed = chains.find((chain) => findingsOf(chain).some((one) => one.status === "failed"));
+const open = chains.find((chain) => judgementOf(chain).state !== "done");
+return a(ChainMark, { chain: failed ?? open ?? chains[0] ?? "" });
+}
 function ChainMark({ chain, isCounted = false }) {
 const now = judgementOf(chain);
 if (now.state === "working") return a($, { children: [a(Mark, { name: "working" }), " ", a("span", { children: "verifying" })] });
@@ -10717,7 +10722,7 @@ class: "facts", children: [authorityLabel(step) ? a("div", { children: [a("dt", 
 }
 function Additions({ steps, chain, places }) {
 return a("section", { children: [a("h3", { children: "Later records about the same step" }), a("ul", { children: steps.map((step, at) => a("li", { children: [a("a", {
-href: link("c", chain, places[at] ?? 0), children: ["record ", places[at]]
+href: link("c", chain, `p${places[at] ?? 0}`), children: ["record ", places[at]]
 }), " from the ", step.addition?.via || "transcript", step.addition?.status ? a($, { children: ["; it says that the call ended with ", a("strong", { children: step.addition.status })] }) : null, step.addition?.differs.length ? a("span", {
 class: "warn", children: ["; both disagree in ", a(Text, { children: step.addition.differs.join(", ") })]
 }) : null] }, step.hash || at)) })] });
@@ -11725,7 +11730,7 @@ const answer = server.value === null ? null : await askSessions(server.value.api
 if (answer !== null) {
 indexed.value = answer.indexed;
 sessionRows.value = answer.sessions.map((session) => ({
-tool: session.tool, session: session.session, chain: session.name, figures: fromIndex(session)
+tool: session.tool, session: session.session, chain: session.name, chains: findByName(session.name, session.session), figures: fromIndex(session)
 }));
 return;
 }
@@ -11733,11 +11738,14 @@ indexed.value = null;
 groups = orderByTime(await connection.ask({ type: "sessions" }));
 sessionRows.value = rowsOf(groups);
 }
+function findByName(chain, session) {
+return (contents.value?.chains ?? []).map(({ id }) => id).filter((name) => name === chain || name.startsWith(`${chain}.`) || name === `gate.${session}`);
+}
 function rowsOf(found) {
 return found.map((group) => {
 const chain = mainChain(group);
 return {
-tool: group.tool, session: group.session, chain, figures: counted.get(chain)?.figures ?? null
+tool: group.tool, session: group.session, chain, chains: chainNames(group), figures: counted.get(chain)?.figures ?? null
 };
 });
 }
@@ -11813,7 +11821,7 @@ scope: "col", children: "State"
 }), head("title", "Title"), a("th", {
 scope: "col", class: "at-tool", children: "Tool"
 }), COLUMNS.map(({ name, words, isNumber = false }) => head(name, words, isNumber))] }) }), a("tbody", { children: rows.map((row, at) => a("tr", { children: [a("td", {
-class: "state", children: a(ChainMark, { chain: row.chain })
+class: "state", children: a(SessionMark, { chains: row.chains })
 }), a("td", {
 class: "title", children: [a("a", {
 "data-row": true, tabIndex: at === 0 ? 0 : -1, href: link("s", row.chain), children: a(Text, { children: row.figures?.title || row.session })
@@ -13354,7 +13362,10 @@ name: `ledger ${about.ledger.slice(0, 8)}${about.tenant === "default" ? "" : ` Â
 };
 const opened = openThing(home$1.value, "", () => pinByLink(api));
 const stream = new LiveStream(api, {
-onNews: (sort) => catchUp(sort), onState: noteState
+onNews: (sort) => catchUp(sort), onState: (isLive, words) => {
+isStreaming = isLive;
+noteState(isLive, words);
+}
 });
 setReconnect(() => void stream.follow());
 stream.follow();
@@ -13378,6 +13389,8 @@ liveState.value = {
 isLive, words, since: before.isLive === isLive ? before.since : new Date().toISOString()
 };
 }
+var LOOK_AGAIN = 5e3;
+var isStreaming = false;
 var fresh = new Set();
 var pause;
 function catchUp(sort) {
@@ -13386,7 +13399,14 @@ pause ??= setTimeout(() => {
 pause = void 0;
 const seen = [...fresh];
 fresh.clear();
-takeNews(seen).catch((error) => noteState(false, error.message));
+takeNews(seen).then(() => {
+if (isStreaming) noteState(true, "");
+}, (error) => {
+noteState(false, error.message);
+setTimeout(() => {
+for (const sort of seen) catchUp(sort);
+}, LOOK_AGAIN);
+});
 }, NEWS_PAUSE);
 }
 async function takeNews(sorts) {
