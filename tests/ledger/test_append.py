@@ -31,7 +31,9 @@ from aver import (
 from aver.capsule.blobs import INLINE_MAX
 from aver.capsule.draft import prepare_draft
 from aver.clock import new_id
+from aver.ledger.slices import BLOBS_READ_TOGETHER
 from aver.ledger.stores.group_commit import GroupCommit, WriteRequest
+from aver.ledger.stores.protocol import SMALL_BLOB
 from aver.ledger.stores.urls import is_on_server, path_from_url
 from support.strategies import capsules
 from support.tamper import first_bad
@@ -441,6 +443,29 @@ def test_a_changed_blob_is_not_given_out(ledger: Ledger) -> None:
         ledger.blob(blob.digest)
     assert caught.value.code == "ARTIFACT_HASH_MISMATCH"
     assert first_bad(ledger.verify()) == ("ARTIFACT_HASH_MISMATCH", CHAIN, 0)
+
+
+def test_blobs_that_are_read_together_are_each_held_to_their_digest(ledger: Ledger) -> None:
+    """The verifier reads small blobs in one query, and large ones alone. Some records here bring many of them."""
+    from support.tamper import unguarded
+
+    small = [Blob(b"small %d" % number) for number in range(BLOBS_READ_TOGETHER + 6)]
+    large = [Blob(bytes([number]) * (SMALL_BLOB + 1)) for number in range(2)]
+    ledger.append(CHAIN, draft(result=[blob.reference for blob in small]), blobs=small)
+    for blob in (*small[:3], *large, *small[:3]):
+        ledger.append(CHAIN, draft(result=blob.reference), blobs=[blob])
+    assert ledger.verify().check("blobs").count == len(small) + 8
+    with closing(unguarded(ledger)) as tampering:
+        for blob, places in ((small[2], [0, 3, 8]), (small[-1], [0]), (large[1], [5])):
+            for change in ({"data": b"x" * len(blob.data)}, {"data": blob.data + b"x"}, {"digest": "0" * 64}):
+                code = "ARTIFACT_MISSING" if "digest" in change else "ARTIFACT_HASH_MISMATCH"
+                column, value = change.popitem()
+                tampering.execute(f"UPDATE blobs SET {column} = ? WHERE digest = ?", (value, blob.digest))
+                found = [(each.code, each.place.sequence) for each in ledger.verify().findings]
+                tampering.execute("UPDATE blobs SET digest = ? WHERE digest = ?", (blob.digest, "0" * 64))
+                tampering.execute("UPDATE blobs SET data = ? WHERE digest = ?", (blob.data, blob.digest))
+                assert found == [(code, place) for place in places]
+    assert ledger.verify().status == "verified"
 
 
 def test_a_blob_that_lost_its_bytes_is_restored_or_named_when_it_is_written_again(ledger: Ledger) -> None:

@@ -118,6 +118,11 @@ def referenced_digests(content: Any, written: Iterable[bytes]) -> frozenset[str]
     return frozenset(digest.decode("ascii") for digest, _ in found)
 
 
+def written_digests(text: bytes) -> list[str]:
+    """The digests of the references in a record's text, as far as they are written as Aver writes them."""
+    return [digest.decode("ascii") for digest, _ in _REFERENCE.findall(text)] if _BLOB_MARK in text else []
+
+
 def record_references(content: Any, text: bytes) -> list[tuple[str, int]]:
     """Digest and size of every blob that a record refers to. `text` is its JSON, of which `content` was parsed.
 

@@ -6,7 +6,8 @@ content. So slices are independent: worker processes may judge them, and their t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -15,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from aver.capsule.blobs import record_references
+from aver.capsule.blobs import record_references, written_digests
 from aver.errors import AverError, StoreDamaged, is_outage
 from aver.ledger.imports.source import OLD_IMPORT, read_digits
 from aver.ledger.key_history import KeyHistory
-from aver.ledger.stores.protocol import ChainRow
+from aver.ledger.stores.protocol import ChainRow, RecordRow
 from aver.verdict import ChainJudge, Finding, Place, Retirement, Rules, Tally
 from aver.verdict.chain import JUDGED_TOGETHER
 from aver.verdict.examiner import ChainFollower, guard, read_chain_identity
@@ -136,6 +137,7 @@ def judge_slice(
             expected = begin
             while together := list(islice(stored, JUDGED_TOGETHER)):
                 judge.verify_ahead(each.sealed for each in together)
+                _read_blobs_ahead(ledger, together)
                 readable = []
                 for sequence, sealed, columns, tenant in together:
                     if expected < sequence:  # A gap is one finding, however long it is.
@@ -199,6 +201,9 @@ def _check_blobs(ledger: Ledger, content: dict[str, Any], text: bytes, place: Pl
 BLOBS_KEPT = 10_000
 """Blobs whose sizes are kept during a verification: records may refer to one large blob very often."""
 
+BLOBS_READ_TOGETHER = 64
+"""Blobs that one query reads. The largest of them take 4 MiB together."""
+
 _blob_sizes: WeakKeyDictionary[Ledger, dict[str, int | None]] = WeakKeyDictionary()
 
 
@@ -207,13 +212,32 @@ def forget_blobs(ledger: Ledger) -> None:
     _blob_sizes.pop(ledger, None)
 
 
+def _read_blobs_ahead(ledger: Ledger, rows: Iterable[RecordRow]) -> None:
+    """Read the small blobs of the next records in one query. `_blob_size` reads the others, one by one."""
+    known = _blob_sizes.setdefault(ledger, {})
+    wanted = {digest: None for row in rows for digest in written_digests(row.sealed.canonical) if digest not in known}
+    if not wanted:
+        return
+    try:
+        found = ledger.store.small_blobs(ledger.tenant, list(islice(wanted, BLOBS_READ_TOGETHER)))
+    except StoreDamaged:
+        return  # One of them cannot be read. `_blob_size` finds out which.
+    _make_room(known, len(found))
+    for digest, data in found:
+        known[digest] = len(data) if hashlib.sha256(data).hexdigest() == digest else -1
+
+
+def _make_room(known: dict[str, int | None], number: int) -> None:
+    if len(known) + number > BLOBS_KEPT:
+        known.clear()
+
+
 def _blob_size(ledger: Ledger, digest: str) -> int | None:
     """How many bytes a blob has; -1 if they are not those of its digest, None if there is none. Each is read once."""
     known = _blob_sizes.setdefault(ledger, {})
     if digest not in known:
         blob = ledger.store.blob(ledger.tenant, digest)
-        if len(known) >= BLOBS_KEPT:
-            known.clear()
+        _make_room(known, 1)
         known[digest] = None if blob is None else len(blob.data) if blob.digest == digest else -1
     return known[digest]
 

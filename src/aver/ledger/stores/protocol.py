@@ -8,7 +8,7 @@ All methods of a store raise `Unavailable` when it cannot be read or written. An
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -23,6 +23,9 @@ SEAL_COLUMNS = "canonical, hash, signature, signature_pq, signed_at, signed_by"
 
 SEARCH_COLUMNS = "id, type, kind, key, session, at"
 """Copies of signed content, to search by. The verifier compares them with the content."""
+
+SMALL_BLOB = 64 * 1024
+"""Blobs up to this size, in bytes, are read by one statement, several together. A file keeps them in memory twice."""
 
 
 class NotALedger(BadInput):
@@ -238,6 +241,12 @@ class Store(Protocol):
         """The row number of the newest record of the tenant's own chains that was sealed before a time; 0 if none."""
 
     def blob(self, tenant: str, digest: str) -> Blob | None: ...
+
+    def small_blobs(self, tenant: str, digests: Collection[str]) -> list[tuple[str, bytes]]:
+        """Those of these blobs that are here and have at most `SMALL_BLOB` bytes, each with its stored digest.
+
+        One query for many blobs. A blob that the store keeps in another form than bytes is left out.
+        """
 
     def change_mark(self) -> str:
         """A value that is another one after every commit to the ledger, whoever made it.

@@ -15,7 +15,7 @@ Opening checks the server (`check_server`), then its tables and their version (`
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
@@ -42,6 +42,7 @@ from aver.ledger.stores.postgres.transaction import (
     to_column,
 )
 from aver.ledger.stores.protocol import (
+    SMALL_BLOB,
     ChainRow,
     ExpectedWrites,
     LookupColumn,
@@ -339,6 +340,12 @@ class PostgresStore:
     def blob(self, tenant: str, digest: str) -> Blob | None:
         rows = self._fetch("SELECT data, media FROM aver.blobs WHERE tenant = %s AND digest = %s", (tenant, digest))
         return Blob(rows[0][0], from_column(rows[0][1])) if rows else None
+
+    def small_blobs(self, tenant: str, digests: Collection[str]) -> list[tuple[str, bytes]]:
+        return self._fetch(
+            "SELECT digest, data FROM aver.blobs WHERE tenant = %s AND digest = ANY(%s) AND length(data) <= %s",
+            (tenant, list(digests), SMALL_BLOB),
+        )
 
     # --- for verification
 

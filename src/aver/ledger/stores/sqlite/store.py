@@ -6,8 +6,9 @@ documents the methods.
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -20,6 +21,7 @@ from aver.ledger.foreign.seal_checks import check_companions, check_schema_size
 from aver.ledger.stores.protocol import (
     SEAL_COLUMNS,
     SEARCH_COLUMNS,
+    SMALL_BLOB,
     ChainRow,
     ExpectedWrites,
     LookupColumn,
@@ -50,9 +52,6 @@ CHAINS_MAX = 200_000
 
 TENANTS_MAX = 10_000
 """Most tenants of a ledger in a file."""
-
-SMALL_BLOB = 64 * 1024
-"""Blobs up to this size, in bytes, are read by one statement. That keeps them in memory twice for a moment."""
 
 Result = TypeVar("Result")
 
@@ -329,6 +328,15 @@ class SqliteStore:
                     return Blob(stored.read(), str(media))
             (value,) = connection.execute("SELECT data FROM blobs WHERE rowid = ?", (number,)).fetchone()
             return Blob(to_bytes(value), str(media))
+
+    def small_blobs(self, tenant: str, digests: Collection[str]) -> list[tuple[str, bytes]]:
+        with self._reading_once() as connection:
+            # One text for any number of digests, so that SQLite prepares it once.
+            return connection.execute(
+                "SELECT value, data FROM json_each(?) CROSS JOIN blobs ON digest = value"
+                " WHERE tenant = ? AND typeof(data) = 'blob' AND length(data) <= ?",
+                (json.dumps(list(digests)), tenant, SMALL_BLOB),
+            ).fetchall()
 
     def change_mark(self) -> str:
         return str(self._connections.data_version())
