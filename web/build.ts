@@ -118,7 +118,7 @@ const app = `function averExplorer() {\n"use strict";\n${joinLists(script)}}\nav
 
 mkdirSync(join(out, "explorer"), { recursive: true });
 writeFileSync(join(out, "verify.mjs"), verifier + licences(CRYPTOGRAPHY));
-writeFileSync(join(out, "explorer", "app.js"), app + licences([...CRYPTOGRAPHY, "preact", "@preact/signals", "@preact/signals-core", "diff"]));
+writeFileSync(join(out, "explorer", "app.js"), app + licences([...CRYPTOGRAPHY, "preact", "@preact/signals", "@preact/signals-core"]));
 // Each view may have styles of its own beside it. They come after the page's.
 const styles = [join(here, "src", "style.css"), ...listFiles(join(here, "src")).filter((path) => /\.css$/.test(path) && !path.endsWith("src/style.css"))];
 writeFileSync(join(out, "explorer", "style.css"), styles.map((path) => readFileSync(path, "utf8").replace(/\/\*[^]*?\*\/\n?/g, "")).join("\n"));

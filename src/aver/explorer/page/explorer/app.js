@@ -7496,356 +7496,9 @@ useKeys({
 j: () => move(1), k: () => move(-1)
 });
 }
-var Diff = class {
-diff(oldStr, newStr, options = {}) {
-let callback;
-if (typeof options === "function") {
-callback = options;
-options = {};
-} else if ("callback" in options) callback = options.callback;
-const oldString = this.castInput(oldStr, options);
-const newString = this.castInput(newStr, options);
-const oldTokens = this.removeEmpty(this.tokenize(oldString, options));
-const newTokens = this.removeEmpty(this.tokenize(newString, options));
-return this.diffWithOptionsObj(oldTokens, newTokens, options, callback);
-}
-diffWithOptionsObj(oldTokens, newTokens, options, callback) {
-var _a;
-const done = (value) => {
-value = this.postProcess(value, options);
-if (callback) {
-setTimeout(function() {
-callback(value);
-}, 0);
-return;
-} else return value;
-};
-const newLen = newTokens.length, oldLen = oldTokens.length;
-let editLength = 1;
-let maxEditLength = newLen + oldLen;
-if (options.maxEditLength != null) maxEditLength = Math.min(maxEditLength, options.maxEditLength);
-const maxExecutionTime = (_a = options.timeout) !== null && _a !== void 0 ? _a : Infinity;
-const abortAfterTimestamp = Date.now() + maxExecutionTime;
-const bestPath = [{
-oldPos: -1, lastComponent: void 0
-}];
-let newPos = this.extractCommon(bestPath[0], newTokens, oldTokens, 0, options);
-if (bestPath[0].oldPos + 1 >= oldLen && newPos + 1 >= newLen) return done(this.buildValues(bestPath[0].lastComponent, newTokens, oldTokens));
-let minDiagonalToConsider = -Infinity, maxDiagonalToConsider = Infinity;
-const execEditLength = () => {
-for (let diagonalPath = Math.max(minDiagonalToConsider, -editLength); diagonalPath <= Math.min(maxDiagonalToConsider, editLength); diagonalPath += 2) {
-let basePath;
-const removePath = bestPath[diagonalPath - 1], addPath = bestPath[diagonalPath + 1];
-if (removePath) bestPath[diagonalPath - 1] = void 0;
-let canAdd = false;
-if (addPath) {
-const addPathNewPos = addPath.oldPos - diagonalPath;
-canAdd = addPath && 0 <= addPathNewPos && addPathNewPos < newLen;
-}
-const canRemove = removePath && removePath.oldPos + 1 < oldLen;
-if (!canAdd && !canRemove) {
-bestPath[diagonalPath] = void 0;
-continue;
-}
-if (!canRemove || canAdd && removePath.oldPos < addPath.oldPos) basePath = this.addToPath(addPath, true, false, 0, options);
-else basePath = this.addToPath(removePath, false, true, 1, options);
-newPos = this.extractCommon(basePath, newTokens, oldTokens, diagonalPath, options);
-if (basePath.oldPos + 1 >= oldLen && newPos + 1 >= newLen) return done(this.buildValues(basePath.lastComponent, newTokens, oldTokens)) || true;
-else {
-bestPath[diagonalPath] = basePath;
-if (basePath.oldPos + 1 >= oldLen) maxDiagonalToConsider = Math.min(maxDiagonalToConsider, diagonalPath - 1);
-if (newPos + 1 >= newLen) minDiagonalToConsider = Math.max(minDiagonalToConsider, diagonalPath + 1);
-}
-}
-editLength++;
-};
-if (callback) (function exec() {
-setTimeout(function() {
-if (editLength > maxEditLength || Date.now() > abortAfterTimestamp) return callback(void 0);
-if (!execEditLength()) exec();
-}, 0);
-})();
-else while (editLength <= maxEditLength && Date.now() <= abortAfterTimestamp) {
-const ret = execEditLength();
-if (ret) return ret;
-}
-}
-addToPath(path, added, removed, oldPosInc, options) {
-const last = path.lastComponent;
-if (last && !options.oneChangePerToken && last.added === added && last.removed === removed) return {
-oldPos: path.oldPos + oldPosInc, lastComponent: {
-count: last.count + 1, added, removed, previousComponent: last.previousComponent
-}
-};
-else return {
-oldPos: path.oldPos + oldPosInc, lastComponent: {
-count: 1, added, removed, previousComponent: last
-}
-};
-}
-extractCommon(basePath, newTokens, oldTokens, diagonalPath, options) {
-const newLen = newTokens.length, oldLen = oldTokens.length;
-let oldPos = basePath.oldPos, newPos = oldPos - diagonalPath, commonCount = 0;
-while (newPos + 1 < newLen && oldPos + 1 < oldLen && this.equals(oldTokens[oldPos + 1], newTokens[newPos + 1], options)) {
-newPos++;
-oldPos++;
-commonCount++;
-if (options.oneChangePerToken) basePath.lastComponent = {
-count: 1, previousComponent: basePath.lastComponent, added: false, removed: false
-};
-}
-if (commonCount && !options.oneChangePerToken) basePath.lastComponent = {
-count: commonCount, previousComponent: basePath.lastComponent, added: false, removed: false
-};
-basePath.oldPos = oldPos;
-return newPos;
-}
-equals(left, right, options) {
-if (options.comparator) return options.comparator(left, right);
-else return left === right || !!options.ignoreCase && left.toLowerCase() === right.toLowerCase();
-}
-removeEmpty(array) {
-const ret = [];
-for (let i = 0; i < array.length; i++) if (array[i]) ret.push(array[i]);
-return ret;
-}
-castInput(value, options) {
-return value;
-}
-tokenize(value, options) {
-return Array.from(value);
-}
-join(chars) {
-return chars.join("");
-}
-postProcess(changeObjects, options) {
-return changeObjects;
-}
-get useLongestToken() {
-return false;
-}
-buildValues(lastComponent, newTokens, oldTokens) {
-const components = [];
-let nextComponent;
-while (lastComponent) {
-components.push(lastComponent);
-nextComponent = lastComponent.previousComponent;
-delete lastComponent.previousComponent;
-lastComponent = nextComponent;
-}
-components.reverse();
-const componentLen = components.length;
-let componentPos = 0, newPos = 0, oldPos = 0;
-for (; componentPos < componentLen; componentPos++) {
-const component = components[componentPos];
-if (!component.removed) {
-if (!component.added && this.useLongestToken) {
-let value = newTokens.slice(newPos, newPos + component.count);
-value = value.map(function(value, i) {
-const oldValue = oldTokens[oldPos + i];
-return oldValue.length > value.length ? oldValue : value;
-});
-component.value = this.join(value);
-} else component.value = this.join(newTokens.slice(newPos, newPos + component.count));
-newPos += component.count;
-if (!component.added) oldPos += component.count;
-} else {
-component.value = this.join(oldTokens.slice(oldPos, oldPos + component.count));
-oldPos += component.count;
-}
-}
-return components;
-}
-};
-function longestCommonPrefix(str1, str2) {
-let i = 0;
-for (; i < str1.length && i < str2.length; i++) if (str1[i] != str2[i]) return str1.slice(0, i);
-return str1.slice(0, i);
-}
-function longestCommonSuffix(str1, str2) {
-let i;
-if (!str1 || !str2 || str1[str1.length - 1] != str2[str2.length - 1]) return "";
-for (i = 0; i < str1.length && i < str2.length; i++) if (str1[str1.length - (i + 1)] != str2[str2.length - (i + 1)]) return str1.slice(-i);
-return str1.slice(-i);
-}
-function replacePrefix(string, oldPrefix, newPrefix) {
-if (string.slice(0, oldPrefix.length) != oldPrefix) throw Error(`string ${JSON.stringify(string)} doesn't start with prefix ${JSON.stringify(oldPrefix)}; this is a bug`);
-return newPrefix + string.slice(oldPrefix.length);
-}
-function replaceSuffix(string, oldSuffix, newSuffix) {
-if (!oldSuffix) return string + newSuffix;
-if (string.slice(-oldSuffix.length) != oldSuffix) throw Error(`string ${JSON.stringify(string)} doesn't end with suffix ${JSON.stringify(oldSuffix)}; this is a bug`);
-return string.slice(0, -oldSuffix.length) + newSuffix;
-}
-function removePrefix(string, oldPrefix) {
-return replacePrefix(string, oldPrefix, "");
-}
-function removeSuffix(string, oldSuffix) {
-return replaceSuffix(string, oldSuffix, "");
-}
-function maximumOverlap(string1, string2) {
-return string2.slice(0, overlapCount(string1, string2));
-}
-function overlapCount(a, b) {
-let startA = 0;
-if (a.length > b.length) startA = a.length - b.length;
-let endB = b.length;
-if (a.length < b.length) endB = a.length;
-const map = Array(endB);
-let k = 0;
-map[0] = 0;
-for (let j = 1; j < endB; j++) {
-if (b[j] == b[k]) map[j] = map[k];
-else map[j] = k;
-while (k > 0 && b[j] != b[k]) k = map[k];
-if (b[j] == b[k]) k++;
-}
-k = 0;
-for (let i = startA; i < a.length; i++) {
-while (k > 0 && a[i] != b[k]) k = map[k];
-if (a[i] == b[k]) k++;
-}
-return k;
-}
-function segment(string, segmenter) {
-const parts = [];
-for (const segmentObj of Array.from(segmenter.segment(string))) {
-const segment = segmentObj.segment;
-if (parts.length && /\s/.test(parts[parts.length - 1]) && /\s/.test(segment)) parts[parts.length - 1] += segment;
-else parts.push(segment);
-}
-return parts;
-}
-function trailingWs(string, segmenter) {
-if (segmenter) return leadingAndTrailingWs(string, segmenter)[1];
-let i;
-for (i = string.length - 1; i >= 0; i--) if (!string[i].match(/\s/)) break;
-return string.substring(i + 1);
-}
-function leadingWs(string, segmenter) {
-if (segmenter) return leadingAndTrailingWs(string, segmenter)[0];
-const match = string.match(/^\s*/);
-return match ? match[0] : "";
-}
-function leadingAndTrailingWs(string, segmenter) {
-if (!segmenter) return [leadingWs(string), trailingWs(string)];
-if (segmenter.resolvedOptions().granularity != "word") throw new Error("The segmenter passed must have a granularity of \"word\"");
-const segments = segment(string, segmenter);
-const firstSeg = segments[0];
-const lastSeg = segments[segments.length - 1];
-return [/\s/.test(firstSeg) ? firstSeg : "", /\s/.test(lastSeg) ? lastSeg : ""];
-}
-var extendedWordChars = "a-zA-Z0-9_\\u{AD}\\u{C0}-\\u{D6}\\u{D8}-\\u{F6}\\u{F8}-\\u{2C6}\\u{2C8}-\\u{2D7}\\u{2DE}-\\u{2FF}\\u{1E00}-\\u{1EFF}";
-var tokenizeIncludingWhitespace = new RegExp(`[${extendedWordChars}]+|\\s+|[^${extendedWordChars}]`, "ug");
-var WordDiff = class extends Diff {
-equals(left, right, options) {
-if (options.ignoreCase) {
-left = left.toLowerCase();
-right = right.toLowerCase();
-}
-return left.trim() === right.trim();
-}
-tokenize(value, options = {}) {
-let parts;
-if (options.intlSegmenter) {
-const segmenter = options.intlSegmenter;
-if (segmenter.resolvedOptions().granularity != "word") throw new Error("The segmenter passed must have a granularity of \"word\"");
-parts = segment(value, segmenter);
-} else parts = value.match(tokenizeIncludingWhitespace) || [];
-const tokens = [];
-let prevPart = null;
-parts.forEach((part) => {
-if (/\s/.test(part)) {
-if (prevPart == null) tokens.push(part);
-else tokens.push(tokens.pop() + part);
-} else if (prevPart != null && /\s/.test(prevPart)) {
-if (tokens[tokens.length - 1] == prevPart) tokens.push(tokens.pop() + part);
-else tokens.push(prevPart + part);
-} else tokens.push(part);
-prevPart = part;
-});
-return tokens;
-}
-join(tokens) {
-return tokens.map((token, i) => {
-if (i == 0) return token;
-else return token.replace(/^\s+/, "");
-}).join("");
-}
-postProcess(changes, options) {
-if (!changes || options.oneChangePerToken) return changes;
-let lastKeep = null;
-let insertion = null;
-let deletion = null;
-changes.forEach((change) => {
-if (change.added) insertion = change;
-else if (change.removed) deletion = change;
-else {
-if (insertion || deletion) dedupeWhitespaceInChangeObjects(lastKeep, deletion, insertion, change, options.intlSegmenter);
-lastKeep = change;
-insertion = null;
-deletion = null;
-}
-});
-if (insertion || deletion) dedupeWhitespaceInChangeObjects(lastKeep, deletion, insertion, null, options.intlSegmenter);
-return changes;
-}
-};
-new WordDiff();
-function dedupeWhitespaceInChangeObjects(startKeep, deletion, insertion, endKeep, segmenter) {
-if (deletion && insertion) {
-const [oldWsPrefix, oldWsSuffix] = leadingAndTrailingWs(deletion.value, segmenter);
-const [newWsPrefix, newWsSuffix] = leadingAndTrailingWs(insertion.value, segmenter);
-if (startKeep) {
-const commonWsPrefix = longestCommonPrefix(oldWsPrefix, newWsPrefix);
-startKeep.value = replaceSuffix(startKeep.value, newWsPrefix, commonWsPrefix);
-deletion.value = removePrefix(deletion.value, commonWsPrefix);
-insertion.value = removePrefix(insertion.value, commonWsPrefix);
-}
-if (endKeep) {
-const commonWsSuffix = longestCommonSuffix(oldWsSuffix, newWsSuffix);
-endKeep.value = replacePrefix(endKeep.value, newWsSuffix, commonWsSuffix);
-deletion.value = removeSuffix(deletion.value, commonWsSuffix);
-insertion.value = removeSuffix(insertion.value, commonWsSuffix);
-}
-} else if (insertion) {
-if (startKeep) {
-const ws = leadingWs(insertion.value, segmenter);
-insertion.value = insertion.value.substring(ws.length);
-}
-if (endKeep) {
-const ws = leadingWs(endKeep.value, segmenter);
-endKeep.value = endKeep.value.substring(ws.length);
-}
-} else if (startKeep && endKeep) {
-const newWsFull = leadingWs(endKeep.value, segmenter), [delWsStart, delWsEnd] = leadingAndTrailingWs(deletion.value, segmenter);
-const newWsStart = longestCommonPrefix(newWsFull, delWsStart);
-deletion.value = removePrefix(deletion.value, newWsStart);
-const newWsEnd = longestCommonSuffix(removePrefix(newWsFull, newWsStart), delWsEnd);
-deletion.value = removeSuffix(deletion.value, newWsEnd);
-endKeep.value = replacePrefix(endKeep.value, newWsFull, newWsEnd);
-startKeep.value = replaceSuffix(startKeep.value, newWsFull, newWsFull.slice(0, newWsFull.length - newWsEnd.length));
-} else if (endKeep) {
-const endKeepWsPrefix = leadingWs(endKeep.value, segmenter);
-const overlap = maximumOverlap(trailingWs(deletion.value, segmenter), endKeepWsPrefix);
-deletion.value = removeSuffix(deletion.value, overlap);
-} else if (startKeep) {
-const overlap = maximumOverlap(trailingWs(startKeep.value, segmenter), leadingWs(deletion.value, segmenter));
-deletion.value = removePrefix(deletion.value, overlap);
-}
-}
-var WordsWithSpaceDiff = class extends Diff {
-tokenize(value) {
-const regex = new RegExp(`(\\r?\\n)|[${extendedWordChars}]+|[^\\S\\n\\r]+|[^${extendedWordChars}]`, "ug");
-return value.match(regex) || [];
-}
-};
-var wordsWithSpaceDiff = new WordsWithSpaceDiff();
-function diffWordsWithSpace(oldStr, newStr, options) {
-return wordsWithSpaceDiff.diff(oldStr, newStr, options);
-}
 var WORDS_MAX = 1e3;
-var PAIRS_MAX = 400;
+var WORD = /[\p{L}\p{M}\p{N}_]+|\s+|[^]/gu;
+var COMPARED_MAX = 4e6;
 var COMMON_MIN = .3;
 function markDiff(diff) {
 const lines = readDiff$1(diff).map(({ text, ...line }) => ({
@@ -7853,21 +7506,47 @@ const lines = readDiff$1(diff).map(({ text, ...line }) => ({
 text, isChanged: false
 }]
 }));
-let pairs = 0;
+let compared = 0;
 for (const [removed, added] of findPairs(lines)) {
-if (++pairs > PAIRS_MAX) break;
 const [before, after] = [textOf(removed), textOf(added)];
 if (Math.max(before.length, after.length) > WORDS_MAX) continue;
-const changes = diffWordsWithSpace(before, after);
-if (changes.reduce((sum, change) => sum + (change.added || change.removed ? 0 : change.value.length), 0) < COMMON_MIN * Math.max(before.length, after.length)) continue;
-removed.pieces = changes.filter((change) => !change.added).map((change) => ({
-text: change.value, isChanged: change.removed
-}));
-added.pieces = changes.filter((change) => !change.removed).map((change) => ({
-text: change.value, isChanged: change.added
-}));
+compared += before.length * after.length;
+if (compared > COMPARED_MAX) break;
+const marked = compareWords(before, after);
+if (marked.common < COMMON_MIN * Math.max(before.length, after.length)) continue;
+[removed.pieces, added.pieces] = [marked.before, marked.after];
 }
 return lines;
+}
+function compareWords(before, after) {
+const [left, right] = [before.match(WORD) ?? [], after.match(WORD) ?? []];
+const width = right.length + 1;
+const most = new Uint16Array((left.length + 1) * width);
+for (let one = left.length - 1; one >= 0; one--) {
+const word = left[one];
+for (let other = right.length - 1; other >= 0; other--) {
+const here = one * width + other;
+most[here] = word === right[other] ? most[here + width + 1] + word.length : Math.max(most[here + width], most[here + 1]);
+}
+}
+const pieces = [[], []];
+const add = (side, text, isChanged) => {
+const last = pieces[side].at(-1);
+if (last?.isChanged === isChanged) last.text += text;
+else pieces[side].push({
+text, isChanged
+});
+};
+for (let [one, other] = [0, 0]; one < left.length || other < right.length;) {
+const [word, next] = [left[one], right[other]];
+const isSame = word === next;
+const isRemoved = !isSame && word !== void 0 && (next === void 0 || most[(one + 1) * width + other] >= most[one * width + other + 1]);
+if (isSame || isRemoved) add(0, left[one++], isRemoved);
+if (!isRemoved) add(1, right[other++], !isSame);
+}
+return {
+before: pieces[0], after: pieces[1], common: most[0]
+};
 }
 function* findPairs(lines) {
 for (let at = 0; at < lines.length;) {
@@ -19550,36 +19229,4 @@ AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
 LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
 OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
 SOFTWARE.
-
-diff
-
-BSD 3-Clause License
-
-Copyright (c) 2009-2015, Kevin Decker <kpdecker@gmail.com>
-All rights reserved.
-
-Redistribution and use in source and binary forms, with or without
-modification, are permitted provided that the following conditions are met:
-
-1. Redistributions of source code must retain the above copyright notice, this
-   list of conditions and the following disclaimer.
-
-2. Redistributions in binary form must reproduce the above copyright notice,
-   this list of conditions and the following disclaimer in the documentation
-   and/or other materials provided with the distribution.
-
-3. Neither the name of the copyright holder nor the names of its
-   contributors may be used to endorse or promote products derived from
-   this software without specific prior written permission.
-
-THIS SOFTWARE IS PROVIDED BY THE COPYRIGHT HOLDERS AND CONTRIBUTORS "AS IS"
-AND ANY EXPRESS OR IMPLIED WARRANTIES, INCLUDING, BUT NOT LIMITED TO, THE
-IMPLIED WARRANTIES OF MERCHANTABILITY AND FITNESS FOR A PARTICULAR PURPOSE ARE
-DISCLAIMED. IN NO EVENT SHALL THE COPYRIGHT HOLDER OR CONTRIBUTORS BE LIABLE
-FOR ANY DIRECT, INDIRECT, INCIDENTAL, SPECIAL, EXEMPLARY, OR CONSEQUENTIAL
-DAMAGES (INCLUDING, BUT NOT LIMITED TO, PROCUREMENT OF SUBSTITUTE GOODS OR
-SERVICES; LOSS OF USE, DATA, OR PROFITS; OR BUSINESS INTERRUPTION) HOWEVER
-CAUSED AND ON ANY THEORY OF LIABILITY, WHETHER IN CONTRACT, STRICT LIABILITY,
-OR TORT (INCLUDING NEGLIGENCE OR OTHERWISE) ARISING IN ANY WAY OUT OF THE USE
-OF THIS SOFTWARE, EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE.
 */
