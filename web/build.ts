@@ -13,7 +13,9 @@ import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Plugin, type Rolldown, build, parseAst } from "vite";
+import { type Plugin, type Rolldown, build } from "vite";
+import { LEAN_LIBRARIES, checkCuts } from "./lean_libraries.ts";
+import { flattenLines, joinLists } from "./script_lines.ts";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = dirname(here);
@@ -39,40 +41,21 @@ const LEAN_TABLES: Plugin = {
   },
 };
 
-/** Whether a text that the script holds goes over several lines: its indentation belongs to it. */
-function hasLongTemplate(node: unknown): boolean {
-  if (Array.isArray(node)) return node.some(hasLongTemplate);
-  if (typeof node !== "object" || node === null) return false;
-  const { type, value } = node as { type?: string; value?: { raw?: string } };
-  return (type === "TemplateElement" && value?.raw?.includes("\n") === true) || Object.values(node).some(hasLongTemplate);
-}
-
-/** Take the indentation away. Each statement keeps its line, and the page is 5 % smaller; every browser indents again. */
-function flattenLines(code: string): string {
-  if (hasLongTemplate(parseAst(code))) throw new Error("a text in the page goes over several lines: write \\n");
-  return code.replace(/\n\t+/g, "\n");
-}
-
-/** Put lists and arguments on one line each: a statement has its line, and the page is 1 % smaller. The script has no comments. */
-function joinLists(code: string): string {
-  const joined = code.replace(/,\n\t*/g, ", ").replace(/([([])\n\t*/g, "$1").replace(/\n\t*([)\]])/g, "$1");
-  // Only spaces were taken away: the statements are the same.
-  if (JSON.stringify(parseAst(joined), withoutPlaces) !== JSON.stringify(parseAst(code), withoutPlaces)) throw new Error("joining lines changed the script");
-  return joined;
-}
-
-function withoutPlaces(key: string, value: unknown): unknown {
-  return key === "start" || key === "end" ? undefined : typeof value === "bigint" ? String(value) : value;
-}
+/** JSX becomes calls of `h`, with the children as arguments: shorter than the members that newer JSX makes of them. */
+const ELEMENTS: Plugin = {
+  name: "elements",
+  enforce: "pre",
+  transform: (code, id) => (id.endsWith(".tsx") ? { code: `import { Fragment, h } from "preact";\n${code}`, map: null } : null),
+};
 
 async function bundle(entry: string, comments: boolean, external: RegExp[] = []): Promise<string> {
   const result = (await build({
     root: here,
     configFile: false,
     logLevel: "warn",
-    plugins: [QUIET_LIBRARIES, LEAN_TABLES],
-    json: { namedExports: false },
-    oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+    plugins: [ELEMENTS, LEAN_LIBRARIES, QUIET_LIBRARIES, LEAN_TABLES],
+    json: { namedExports: false, stringify: false },
+    oxc: { jsx: { runtime: "classic", pragma: "h", pragmaFrag: "Fragment" } },
     build: {
       write: false,
       minify: false,
@@ -89,6 +72,7 @@ async function bundle(entry: string, comments: boolean, external: RegExp[] = [])
   } as Parameters<typeof build>[0])) as Rolldown.RolldownOutput | Rolldown.RolldownOutput[];
   const { output } = (Array.isArray(result) ? result[0] : result) as Rolldown.RolldownOutput;
   if (output.length !== 1 || output[0]?.type !== "chunk") throw new Error(`${entry} became ${output.length} files`);
+  checkCuts(output[0].code);
   return output[0].code;
 }
 
@@ -106,7 +90,7 @@ function licences(names: string[]): string {
     if (file === undefined) throw new Error(`${name} has no licence`);
     return `${name}\n\n${readFileSync(join(home, file), "utf8").trim().replaceAll("*/", "* /")}`;
   });
-  return `\n/*!\nThis file contains these libraries:\n\n${texts.join("\n\n")}\n*/\n`;
+  return `\n/*!\nThis file contains these libraries, without the parts that it never calls:\n\n${texts.join("\n\n")}\n*/\n`;
 }
 
 const CRYPTOGRAPHY = ["@noble/curves", "@noble/hashes", "@noble/post-quantum"];
@@ -118,13 +102,13 @@ const app = `function averExplorer() {\n"use strict";\n${joinLists(script)}}\nav
 
 mkdirSync(join(out, "explorer"), { recursive: true });
 writeFileSync(join(out, "verify.mjs"), verifier + licences(CRYPTOGRAPHY));
-writeFileSync(join(out, "explorer", "app.js"), app + licences([...CRYPTOGRAPHY, "preact", "@preact/signals", "@preact/signals-core", "diff"]));
+writeFileSync(join(out, "explorer", "app.js"), app + licences([...CRYPTOGRAPHY, "preact", "@preact/signals", "@preact/signals-core"]));
 // Each view may have styles of its own beside it. They come after the page's.
 const styles = [join(here, "src", "style.css"), ...listFiles(join(here, "src")).filter((path) => /\.css$/.test(path) && !path.endsWith("src/style.css"))];
 writeFileSync(join(out, "explorer", "style.css"), styles.map((path) => readFileSync(path, "utf8").replace(/\/\*[^]*?\*\/\n?/g, "")).join("\n"));
 copyFileSync(join(here, "src", "index.html"), join(out, "index.html"));
 
-const sources = [...listFiles(join(here, "src")), join(here, "build.ts"), join(here, "package-lock.json")]
+const sources = [...listFiles(join(here, "src")), ...["build.ts", "lean_libraries.ts", "script_lines.ts", "package-lock.json"].map((name) => join(here, name))]
   .map((path) => relative(root, path))
   .concat(SHARED);
 const digests = sources.map((path) => [path, createHash("sha256").update(readFileSync(join(root, path))).digest("hex")]);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
-import { Point } from "../src/verify/edwards25519.ts";
+import { Point } from "../src/verify/curves.ts";
 import { canonicalJson } from "../src/verify/canonical.ts";
 import { holdsByPoints, isPrimeOrderPoint } from "../src/verify/ed25519.ts";
 import { BadInput, NotCanonical, readJson } from "../src/verify/json.ts";

@@ -69,10 +69,37 @@ test("changed words are marked inside the line, and no text is lost", () => {
   assert.deepEqual(rows.at(-1).map(textOf), ["three four five", "three 4 five"]);
 });
 
+test("the marks are those of the most characters that both lines have in order", () => {
+  const common = (one, other) => {
+    if (!one.length || !other.length) return 0;
+    if (one[0] === other[0]) return one[0].length + common(one.slice(1), other.slice(1));
+    return Math.max(common(one.slice(1), other), common(one, other.slice(1)));
+  };
+  const words = ["ab", "ab", "c", " ", "-", "é1"];
+  const line = (seed) => Array.from({ length: seed % 9 }, (_, at) => words[(seed >> at) % words.length]).join("-");
+  for (let seed = 1; seed < 400; seed++) {
+    const texts = [line(seed), line(seed * 7)];
+    const marked = markDiff(`@@ -1,1 +1,1 @@\n-${texts[0]}\n+${texts[1]}\n`).slice(1);
+    assert.deepEqual(marked.map(textOf), texts);
+    const kept = marked.map(({ pieces }) => pieces.filter((piece) => !piece.isChanged).map((piece) => piece.text).join(""));
+    const best = common(...texts.map((text) => text.match(/[\p{L}\p{N}]+|\s+|[^]/gu) ?? []));
+    // A pair with little in common has no marks.
+    if (marked.some(({ pieces }) => pieces.some((piece) => piece.isChanged))) assert.deepEqual([kept[0], kept[0].length], [kept[1], best]);
+    else assert.ok(texts[0] === texts[1] || best < 0.3 * Math.max(...texts.map((text) => text.length)));
+  }
+});
+
 test("a very long line is marked whole, and quickly", () => {
   const [one, other] = ["a ".repeat(200_000), "b ".repeat(200_000)];
   const lines = markDiff(`@@ -1,1 +1,1 @@\n-${one}\n+${other}\n`);
   assert.ok(lines.every((line) => line.pieces.length === 1));
+});
+
+test("a diff of many long lines has marks in the first ones only, so that the page goes on", () => {
+  const pair = `-${"+-*/x".repeat(180)}\n+${"-+*/y".repeat(180)}\n`;
+  const lines = markDiff(`@@ -1,400 +1,400 @@\n${pair.repeat(400)}`);
+  const marked = lines.filter((line) => line.pieces.length > 1).length;
+  assert.ok(marked > 0 && marked <= 10, String(marked));
 });
 
 test("colours are carried out, and nothing else", () => {

@@ -4,7 +4,6 @@
  * Removed lines that added lines follow are paired: the first with the first. A pair is compared word by word.
  */
 
-import { diffWordsWithSpace } from "diff/lib/diff/word.js"; // Not from the index, which brings what nobody uses.
 import { type DiffLine, readDiff } from "../sessions/changed_lines.ts";
 
 /** A piece of a line; `isChanged` marks the words that the other line does not have. */
@@ -22,26 +21,56 @@ export type SplitRow = [left: MarkedLine | null, right: MarkedLine | null];
 
 /** Characters of a line that is compared word by word. A longer one is marked whole: comparing takes square time. */
 const WORDS_MAX = 1_000;
-/** Pairs of one diff that are compared word by word. */
-const PAIRS_MAX = 400;
+/** A word, white space, or another character. Together they are the whole line. */
+const WORD = /[\p{L}\p{M}\p{N}_]+|\s+|[^]/gu;
+/** Products of the lengths of the lines that are compared word by word in one diff: more would halt the page. */
+const COMPARED_MAX = 4_000_000;
 /** A pair that has less than this share in common is marked whole: marks on nearly every word say nothing. */
 const COMMON_MIN = 0.3;
 
 /** Read a diff, and mark the changed words. */
 export function markDiff(diff: string): MarkedLine[] {
   const lines = readDiff(diff).map(({ text, ...line }): MarkedLine => ({ ...line, pieces: [{ text, isChanged: false }] }));
-  let pairs = 0;
+  let compared = 0;
   for (const [removed, added] of findPairs(lines)) {
-    if (++pairs > PAIRS_MAX) break;
     const [before, after] = [textOf(removed), textOf(added)];
     if (Math.max(before.length, after.length) > WORDS_MAX) continue;
-    const changes = diffWordsWithSpace(before, after);
-    const common = changes.reduce((sum, change) => sum + (change.added || change.removed ? 0 : change.value.length), 0);
-    if (common < COMMON_MIN * Math.max(before.length, after.length)) continue;
-    removed.pieces = changes.filter((change) => !change.added).map((change) => ({ text: change.value, isChanged: change.removed }));
-    added.pieces = changes.filter((change) => !change.removed).map((change) => ({ text: change.value, isChanged: change.added }));
+    compared += before.length * after.length;
+    if (compared > COMPARED_MAX) break;
+    const marked = compareWords(before, after);
+    if (marked.common < COMMON_MIN * Math.max(before.length, after.length)) continue;
+    [removed.pieces, added.pieces] = [marked.before, marked.after];
   }
   return lines;
+}
+
+/** Find the words that both lines have in the same order: of all such rows of words, one with the most characters. */
+function compareWords(before: string, after: string): { before: LinePiece[]; after: LinePiece[]; common: number } {
+  const [left, right] = [before.match(WORD) ?? [], after.match(WORD) ?? []];
+  const width = right.length + 1;
+  // most[one * width + other]: characters in common of the words from `one` and from `other` on. A line is below WORDS_MAX.
+  const most = new Uint16Array((left.length + 1) * width);
+  for (let one = left.length - 1; one >= 0; one--) {
+    const word = left[one] as string;
+    for (let other = right.length - 1; other >= 0; other--) {
+      const here = one * width + other;
+      most[here] = word === right[other] ? (most[here + width + 1] as number) + word.length : Math.max(most[here + width] as number, most[here + 1] as number);
+    }
+  }
+  const pieces: [LinePiece[], LinePiece[]] = [[], []];
+  const add = (side: 0 | 1, text: string, isChanged: boolean): void => {
+    const last = pieces[side].at(-1);
+    if (last?.isChanged === isChanged) last.text += text;
+    else pieces[side].push({ text, isChanged });
+  };
+  for (let [one, other] = [0, 0]; one < left.length || other < right.length; ) {
+    const [word, next] = [left[one], right[other]];
+    const isSame = word === next;
+    const isRemoved = !isSame && word !== undefined && (next === undefined || (most[(one + 1) * width + other] as number) >= (most[one * width + other + 1] as number));
+    if (isSame || isRemoved) add(0, left[one++] as string, isRemoved);
+    if (!isRemoved) add(1, right[other++] as string, !isSame);
+  }
+  return { before: pieces[0], after: pieces[1], common: most[0] as number };
 }
 
 /** Removed and added lines that stand for each other. */

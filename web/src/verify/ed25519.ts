@@ -9,9 +9,10 @@
  * `checkPlatform` gives known cases to the platform. If one answer is wrong, or it has no Ed25519, noble computes all.
  */
 
+import { mulAddUnsafe } from "@noble/curves/abstract/curve.js";
 import { sha512 } from "@noble/hashes/sha2.js";
+import { L, Point } from "./curves.ts";
 import { fromHex, toHex } from "./digest.ts";
-import { L, Point } from "./edwards25519.ts";
 import { encoder } from "./json.ts";
 
 const SIGNATURE = /^[0-9a-f]{128}$/;
@@ -86,9 +87,8 @@ export function holdsByPoints(publicHex: string, message: Uint8Array, signature:
     hashed.set(message, 64);
     const k = readLittleEndian(sha512(hashed)) % L;
     const s = readLittleEndian(fromHex(signature.slice(64)));
-    const left = s === 0n ? Point.ZERO : Point.BASE.multiplyUnsafe(s);
-    const right = k === 0n ? Point.ZERO : key.multiplyUnsafe(k);
-    return toHex(left.subtract(right).toBytes()) === signature.slice(0, 64);
+    const sum = mulAddUnsafe(Point, [Point.BASE, key.negate()], [s, k]);
+    return toHex(sum.toBytes()) === signature.slice(0, 64);
   } catch {
     return false; // The key is no point of the curve.
   }

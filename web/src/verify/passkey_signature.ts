@@ -2,7 +2,8 @@
  * Verifies the signatures of passkeys. The twin of `aver.keys.passkey`, which lists the rules in order.
  */
 
-import { weierstrass } from "@noble/curves/abstract/weierstrass.js";
+import { mulAddUnsafe } from "@noble/curves/abstract/curve.js";
+import { P256 } from "./curves.ts";
 import { sha256Bytes, toHex } from "./digest.ts";
 import type { Ed25519 } from "./ed25519.ts";
 import { BadInput, type Json, encoder, isObject, readJson } from "./json.ts";
@@ -14,20 +15,6 @@ const USER_PRESENT = 0x01;
 const USER_VERIFIED = 0x04;
 const PORT_MAX = 65_535;
 const ORIGIN = /^(https?):\/\/([a-z0-9.-]{1,253})(?::([1-9][0-9]{0,4}))?$/;
-
-/**
- * The points of P-256, from its parameters. noble's ready-made module brings two more curves and protocols, and its ECDSA
- * brings signing: more than the page has room for.
- */
-const P256 = weierstrass({
-  p: 0xffffffff00000001000000000000000000000000ffffffffffffffffffffffffn,
-  n: P256_ORDER,
-  h: 1n,
-  a: 0xffffffff00000001000000000000000000000000fffffffffffffffffffffffcn,
-  b: 0x5ac635d8aa3a93e7b3ebbd55769886bc651d06b0cc53b0f63bce3c3e27d2604bn,
-  Gx: 0x6b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296n,
-  Gy: 0x4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5n,
-});
 
 /** Whether the bytes of a P-256 key are a point of the curve. */
 export function isP256Point(publicKey: string): boolean {
@@ -103,8 +90,7 @@ function es256Problem(publicKey: string, message: Uint8Array, signature: Uint8Ar
     const digest = BigInt(`0x${toHex(sha256Bytes(message))}`) % P256_ORDER;
     const key = P256.fromHex(publicKey);
     key.assertValidity();
-    const times = (point: typeof key, scalar: bigint) => (scalar === 0n ? P256.ZERO : point.multiplyUnsafe(scalar));
-    const sum = times(P256.BASE, P256.Fn.mul(digest, inverse)).add(times(key, P256.Fn.mul(r, inverse)));
+    const sum = mulAddUnsafe(P256, [P256.BASE, key], [P256.Fn.mul(digest, inverse), P256.Fn.mul(r, inverse)]);
     const holds = !sum.equals(P256.ZERO) && sum.toAffine().x % P256_ORDER === r;
     return holds ? null : "its signature is not that of the key";
   } catch {

@@ -623,7 +623,7 @@ function coerceFloatFields(content, toFloat) {
 	return isChanged ? new Map(content).set("reasoning", changed) : content;
 }
 // node_modules/@noble/hashes/utils.js
-function isBytes$1(a) {
+function isBytes(a) {
 	return a instanceof Uint8Array || ArrayBuffer.isView(a) && a.constructor.name === "Uint8Array" && "BYTES_PER_ELEMENT" in a && a.BYTES_PER_ELEMENT === 1;
 }
 var atitle$1 = (title) => title ? `"${title}" ` : "";
@@ -637,20 +637,14 @@ function abool$1(value, title = "") {
 	return value;
 }
 function abytes$1(value, length, title = "") {
-	if (isBytes$1(value) && (length === void 0 || value.length === length)) return value;
+	if (isBytes(value) && (length === void 0 || value.length === length)) return value;
 	if (length !== void 0) anumber$1(length, "length");
-	const bytes = isBytes$1(value);
+	const bytes = isBytes(value);
 	const ofLen = length !== void 0 ? ` of length ${length}` : "";
 	const got = bytes ? `length=${value.length}` : `type=${typeof value}`;
 	const message = atitle$1(title) + "expected Uint8Array" + ofLen + ", got " + got;
 	if (!bytes) throw new TypeError(message);
 	throw new RangeError(message);
-}
-function ahash(h) {
-	if (typeof h !== "function" || typeof h.create !== "function") throw new TypeError("expected hash wrapped by utils.createHasher");
-	anumber$1(h.outputLen);
-	anumber$1(h.blockLen);
-	if (h.outputLen < 1 || h.blockLen < 1) throw new Error("hash blockLen / outputLen must be >= 1");
 }
 var aobject$2 = (value, label) => {
 	if (value === null || typeof value !== "object" || Array.isArray(value)) throw new TypeError((label === "object" ? "" : `"${label}" `) + "expected object, got type=" + typeof value);
@@ -758,13 +752,6 @@ function createHasher(hashCons, info = {}) {
 	Object.assign(hashC, info);
 	return Object.freeze(hashC);
 }
-function randomBytes$2(bytesLength = 32) {
-	anumber$1(bytesLength, "bytesLength");
-	const cr = typeof globalThis === "object" ? globalThis.crypto : null;
-	if (typeof cr?.getRandomValues !== "function") throw new Error("crypto.getRandomValues must be defined");
-	if (bytesLength > 65536) throw new RangeError(`"bytesLength" expected <= 65536, got ${bytesLength}`);
-	return cr.getRandomValues(new Uint8Array(bytesLength));
-}
 var oidNist = (suffix) => ({ oid: Uint8Array.from([
 	6,
 	9,
@@ -798,10 +785,7 @@ function afunction(value, title) {
 var bytesToHex = bytesToHex$1;
 var concatBytes = (...arrays) => concatBytes$1(...arrays);
 var hexToBytes = (hex) => hexToBytes$1(hex);
-var isBytes = isBytes$1;
-var randomBytes$1 = (bytesLength) => randomBytes$2(bytesLength);
-var _0n$5 = /* @__PURE__ */ BigInt(0);
-var _1n$5 = /* @__PURE__ */ BigInt(1);
+var _0n$4 = /* @__PURE__ */ BigInt(0);
 var atitle = (title) => title ? `"${title}" ` : "";
 function abool(value, title = "") {
 	if (typeof value !== "boolean") throw new TypeError(atitle(title) + "expected boolean, got type=" + typeof value);
@@ -825,7 +809,7 @@ function asafenumber(value, title = "") {
 }
 function hexToNumber(hex) {
 	if (typeof hex !== "string") throw new TypeError("hex string expected, got " + typeof hex);
-	return hex === "" ? _0n$5 : BigInt("0x" + hex);
+	return hex === "" ? _0n$4 : BigInt("0x" + hex);
 }
 function bytesToNumberBE(bytes) {
 	return hexToNumber(bytesToHex$1(bytes));
@@ -849,7 +833,7 @@ function copyBytes(bytes) {
 	return Uint8Array.from(abytes(bytes));
 }
 function isPosBig(n) {
-	return typeof n === "bigint" && _0n$5 <= n;
+	return typeof n === "bigint" && _0n$4 <= n;
 }
 function inRange(n, min, max) {
 	return isPosBig(n) && isPosBig(min) && isPosBig(max) && min <= n && n < max;
@@ -858,13 +842,9 @@ function aInRange(title, n, min, max) {
 	if (!inRange(n, min, max)) throw new RangeError("expected valid " + title + ": " + min + " <= n < " + max + ", got " + n);
 }
 function bitLen(n) {
-	if (n < _0n$5) throw new Error("expected non-negative bigint, got " + n);
-	return n === _0n$5 ? 0 : n.toString(2).length;
+	if (n < _0n$4) throw new Error("expected non-negative bigint, got " + n);
+	return n === _0n$4 ? 0 : n.toString(2).length;
 }
-var bitMask = (n) => {
-	asafenumber(n, "n");
-	return (_1n$5 << BigInt(n)) - _1n$5;
-};
 function validateObject(object, fields = {}, optFields = {}, title = "object") {
 	aobject$1(object, title);
 	aobject$1(fields, "fields");
@@ -932,10 +912,10 @@ var add4H = (low, Ah, Bh, Ch, Dh) => Ah + Bh + Ch + Dh + (low / 2 ** 32 | 0) | 0
 var add5L = (Al, Bl, Cl, Dl, El) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0) + (El >>> 0);
 var add5H = (low, Ah, Bh, Ch, Dh, Eh) => Ah + Bh + Ch + Dh + Eh + (low / 2 ** 32 | 0) | 0;
 // node_modules/@noble/hashes/sha3.js
-var _0n$4 = BigInt(0);
+var _0n$3 = BigInt(0);
 var _1n$4 = BigInt(1);
-var _2n$3 = BigInt(2);
-var _7n$1 = BigInt(7);
+var _2n$2 = BigInt(2);
+var _7n = BigInt(7);
 var _256n = BigInt(256);
 var _0x71n = BigInt(113);
 var SHA3_PI = [];
@@ -945,10 +925,10 @@ for (let round = 0, R = _1n$4, x = 1, y = 0; round < 24; round++) {
 	[x, y] = [y, (2 * x + 3 * y) % 5];
 	SHA3_PI.push(2 * (5 * y + x));
 	SHA3_ROTL.push((round + 1) * (round + 2) / 2 % 64);
-	let t = _0n$4;
+	let t = _0n$3;
 	for (let j = 0; j < 7; j++) {
-		R = (R << _1n$4 ^ (R >> _7n$1) * _0x71n) % _256n;
-		if (R & _2n$3) t ^= _1n$4 << (_1n$4 << BigInt(j)) - _1n$4;
+		R = (R << _1n$4 ^ (R >> _7n) * _0x71n) % _256n;
+		if (R & _2n$2) t ^= _1n$4 << (_1n$4 << BigInt(j)) - _1n$4;
 	}
 	_SHA3_IOTA.push(t);
 }
@@ -1011,7 +991,7 @@ function keccakP(s, rounds = 24) {
 	}
 	clean(B);
 }
-var Keccak = class Keccak {
+var Keccak = class {
 	state;
 	pos = 0;
 	posOut = 0;
@@ -1039,9 +1019,6 @@ var Keccak = class Keccak {
 		if (!(0 < blockLen && blockLen < 200)) throw new Error("\"blockLen\" must be 1..199");
 		this.state = /* @__PURE__ */ new Uint8Array(200);
 		this.state32 = u32(this.state);
-	}
-	clone() {
-		return this._cloneInto();
 	}
 	keccak() {
 		swap32IfBE(this.state32);
@@ -1100,10 +1077,6 @@ var Keccak = class Keccak {
 		if (!this.enableXOF) throw new Error("XOF is not enabled");
 		return this.writeInto(out);
 	}
-	xof(bytes) {
-		anumber$1(bytes);
-		return this.xofInto(new Uint8Array(bytes));
-	}
 	digestInto(out) {
 		aoutput(out, this);
 		if (this.finished) throw new Error("digest() was already called");
@@ -1119,22 +1092,6 @@ var Keccak = class Keccak {
 		this.destroyed = true;
 		clean(this.state);
 	}
-	_cloneInto(to) {
-		const { blockLen, suffix, outputLen, rounds, enableXOF } = this;
-		to ||= new Keccak(blockLen, suffix, outputLen, enableXOF, rounds);
-		to.blockLen = blockLen;
-		to.state32.set(this.state32);
-		to.pos = this.pos;
-		to.posOut = this.posOut;
-		to.finished = this.finished;
-		to.rounds = rounds;
-		to.suffix = suffix;
-		to.outputLen = outputLen;
-		to.enableXOF = enableXOF;
-		to.canXOF = this.canXOF;
-		to.destroyed = this.destroyed;
-		return to;
-	}
 };
 var genKeccak = (suffix, blockLen, outputLen, info = {}) => createHasher(() => new Keccak(blockLen, suffix, outputLen), info);
 var sha3_256 = /* @__PURE__ */ genKeccak(6, 136, 32, /* @__PURE__ */ oidNist(8));
@@ -1146,34 +1103,31 @@ var shake128 = /* @__PURE__ */ genShake(31, 168, 16, /* @__PURE__ */ oidNist(11)
 var shake256 = /* @__PURE__ */ genShake(31, 136, 32, /* @__PURE__ */ oidNist(12));
 // node_modules/@noble/curves/abstract/modular.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _0n$3 = /* @__PURE__ */ BigInt(0);
+var _0n$2 = /* @__PURE__ */ BigInt(0);
 var _1n$3 = /* @__PURE__ */ BigInt(1);
-var _2n$2 = /* @__PURE__ */ BigInt(2);
+var _2n$1 = /* @__PURE__ */ BigInt(2);
 var _3n$1 = /* @__PURE__ */ BigInt(3);
-var _4n$3 = /* @__PURE__ */ BigInt(4);
+var _4n$2 = /* @__PURE__ */ BigInt(4);
 var _5n = /* @__PURE__ */ BigInt(5);
-var _7n = /* @__PURE__ */ BigInt(7);
 var _8n$1 = /* @__PURE__ */ BigInt(8);
-var _9n = /* @__PURE__ */ BigInt(9);
 var _15n = /* @__PURE__ */ BigInt(15);
-var _16n = /* @__PURE__ */ BigInt(16);
 var POW_WINDOWED_MIN = /* @__PURE__ */ BigInt("0x10000000000000000");
 function mod(a, b) {
-	if (b <= _0n$3) throw new Error("mod: expected positive modulus, got " + b);
+	if (b <= _0n$2) throw new Error("mod: expected positive modulus, got " + b);
 	const result = a % b;
-	return result >= _0n$3 ? result : b + result;
+	return result >= _0n$2 ? result : b + result;
 }
 function pow(num, power, modulo) {
 	if (modulo <= _1n$3) throw new Error("pow: expected modulus > 1, got " + modulo);
 	if (typeof power !== "bigint") throw new TypeError("invalid exponent: expected bigint, got " + typeof power);
-	if (power < _0n$3) throw new Error("invalid exponent, negatives unsupported");
-	if (power === _0n$3) return _1n$3;
+	if (power < _0n$2) throw new Error("invalid exponent, negatives unsupported");
+	if (power === _0n$2) return _1n$3;
 	if (power === _1n$3) return num;
 	let d = num % modulo;
-	if (d < _0n$3) d += modulo;
+	if (d < _0n$2) d += modulo;
 	if (power < POW_WINDOWED_MIN) {
 		let p = _1n$3;
-		while (power > _0n$3) {
+		while (power > _0n$2) {
 			if (power & _1n$3) p = p * d % modulo;
 			d = d * d % modulo;
 			power >>= _1n$3;
@@ -1181,9 +1135,9 @@ function pow(num, power, modulo) {
 		return p;
 	}
 	const digits = [];
-	while (power > _0n$3) {
+	while (power > _0n$2) {
 		digits.push(Number(power & _15n));
-		power >>= _4n$3;
+		power >>= _4n$2;
 	}
 	const table = new Array(16);
 	table[0] = _1n$3;
@@ -1201,12 +1155,12 @@ function pow(num, power, modulo) {
 	return p;
 }
 function invert(number, modulo) {
-	if (number === _0n$3) throw new Error("invert: expected non-zero number");
+	if (number === _0n$2) throw new Error("invert: expected non-zero number");
 	if (modulo <= _1n$3) throw new Error("invert: expected modulus > 1, got " + modulo);
 	let a = mod(number, modulo);
 	let b = modulo;
-	let x = _0n$3, u = _1n$3;
-	while (a !== _0n$3) {
+	let x = _0n$2, u = _1n$3;
+	while (a !== _0n$2) {
 		const q = b / a;
 		const r = b - a * q;
 		const m = x - u * q;
@@ -1220,11 +1174,11 @@ function assertIsSquare(Fp, root, n) {
 	if (!F.eql(F.sqr(root), n)) throw new Error("Cannot find square root");
 }
 function aoddModulus(order, fnName) {
-	if ((order & _1n$3) === _0n$3) throw new Error(fnName + ": expected odd modulus, got " + order);
+	if ((order & _1n$3) === _0n$2) throw new Error(fnName + ": expected odd modulus, got " + order);
 }
 function sqrt3mod4(Fp, n) {
 	const F = Fp;
-	const p1div4 = (F.ORDER + _1n$3) / _4n$3;
+	const p1div4 = (F.ORDER + _1n$3) / _4n$2;
 	const root = F.pow(n, p1div4);
 	assertIsSquare(F, root, n);
 	return root;
@@ -1232,85 +1186,19 @@ function sqrt3mod4(Fp, n) {
 function sqrt5mod8(Fp, n) {
 	const F = Fp;
 	const p5div8 = (F.ORDER - _5n) / _8n$1;
-	const n2 = F.mul(n, _2n$2);
+	const n2 = F.mul(n, _2n$1);
 	const v = F.pow(n2, p5div8);
 	const nv = F.mul(n, v);
-	const i = F.mul(F.mul(nv, _2n$2), v);
+	const i = F.mul(F.mul(nv, _2n$1), v);
 	const root = F.mul(nv, F.sub(i, F.ONE));
 	assertIsSquare(F, root, n);
 	return root;
 }
-function sqrt9mod16(P) {
-	const Fp_ = Field(P);
-	const tn = tonelliShanks(P);
-	const c1 = tn(Fp_, Fp_.neg(Fp_.ONE));
-	const c2 = tn(Fp_, c1);
-	const c3 = tn(Fp_, Fp_.neg(c1));
-	const c4 = (P + _7n) / _16n;
-	return ((Fp, n) => {
-		const F = Fp;
-		let tv1 = F.pow(n, c4);
-		let tv2 = F.mul(tv1, c1);
-		const tv3 = F.mul(tv1, c2);
-		const tv4 = F.mul(tv1, c3);
-		const e1 = F.eql(F.sqr(tv2), n);
-		const e2 = F.eql(F.sqr(tv3), n);
-		tv1 = F.cmov(tv1, tv2, e1);
-		tv2 = F.cmov(tv4, tv3, e2);
-		const e3 = F.eql(F.sqr(tv2), n);
-		const root = F.cmov(tv1, tv2, e3);
-		assertIsSquare(F, root, n);
-		return root;
-	});
-}
-function tonelliShanks(P) {
-	if (P < _3n$1) throw new Error("sqrt is not defined for small field");
-	aoddModulus(P, "tonelliShanks");
-	let Q = P - _1n$3;
-	let S = 0;
-	while (Q % _2n$2 === _0n$3) {
-		Q /= _2n$2;
-		S++;
-	}
-	let Z = _2n$2;
-	const _Fp = Field(P);
-	while (FpLegendre(_Fp, Z) === 1) if (Z++ > 1e3) throw new Error("Cannot find square root: probably non-prime P");
-	if (S === 1) return sqrt3mod4;
-	let cc = _Fp.pow(Z, Q);
-	const Q1div2 = (Q + _1n$3) / _2n$2;
-	return function tonelliSlow(Fp, n) {
-		const F = Fp;
-		if (F.is0(n)) return n;
-		if (FpLegendre(F, n) !== 1) throw new Error("Cannot find square root");
-		let M = S;
-		let c = F.mul(F.ONE, cc);
-		let t = F.pow(n, Q);
-		let R = F.pow(n, Q1div2);
-		while (!F.eql(t, F.ONE)) {
-			if (F.is0(t)) throw new Error("Cannot find square root: probably non-prime P");
-			let i = 1;
-			let t_tmp = F.sqr(t);
-			while (!F.eql(t_tmp, F.ONE)) {
-				i++;
-				t_tmp = F.sqr(t_tmp);
-				if (i === M) throw new Error("Cannot find square root");
-			}
-			const exponent = _1n$3 << BigInt(M - i - 1);
-			const b = F.pow(c, exponent);
-			M = i;
-			c = F.sqr(b);
-			t = F.mul(t, c);
-			R = F.mul(R, b);
-		}
-		return R;
-	};
-}
 function FpSqrt(P) {
 	aoddModulus(P, "Fp.sqrt");
-	if (P % _4n$3 === _3n$1) return sqrt3mod4;
+	if (P % _4n$2 === _3n$1) return sqrt3mod4;
 	if (P % _8n$1 === _5n) return sqrt5mod8;
-	if (P % _16n === _9n) return sqrt9mod16(P);
-	return tonelliShanks(P);
+	throw new Error("no square roots for this prime");
 }
 var FIELD_FIELDS = [
 	"create",
@@ -1341,30 +1229,11 @@ function validateField(field) {
 	if (field.ORDER <= _1n$3) throw new Error("invalid field: expected ORDER > 1, got " + field.ORDER);
 	return field;
 }
-function FpInvertBatch(Fp, nums, passZero = false) {
-	validateField(Fp);
-	aarray$1(nums, "nums");
-	abool(passZero, "passZero");
-	const F = Fp;
-	const inverted = new Array(nums.length).fill(passZero ? F.ZERO : void 0);
-	const multipliedAcc = nums.reduce((acc, num, i) => {
-		if (F.is0(num)) return acc;
-		inverted[i] = acc;
-		return F.mul(acc, num);
-	}, F.ONE);
-	const invertedAcc = F.inv(multipliedAcc);
-	nums.reduceRight((acc, num, i) => {
-		if (F.is0(num)) return acc;
-		inverted[i] = F.mul(acc, inverted[i]);
-		return F.mul(acc, num);
-	}, invertedAcc);
-	return inverted;
-}
 function FpLegendre(Fp, n) {
 	validateField(Fp);
 	const F = Fp;
 	aoddModulus(F.ORDER, "FpLegendre");
-	const p1mod2 = (F.ORDER - _1n$3) / _2n$2;
+	const p1mod2 = (F.ORDER - _1n$3) / _2n$1;
 	const powered = F.pow(n, p1mod2);
 	const yes = F.eql(powered, F.ONE);
 	const zero = F.eql(powered, F.ZERO);
@@ -1374,7 +1243,7 @@ function FpLegendre(Fp, n) {
 }
 function nLength(n, nBitLength) {
 	if (nBitLength !== void 0) anumber(nBitLength);
-	if (n <= _0n$3) throw new Error("invalid n length: expected positive n, got " + n);
+	if (n <= _0n$2) throw new Error("invalid n length: expected positive n, got " + n);
 	if (nBitLength !== void 0 && nBitLength < 1) throw new Error("invalid n length: expected positive bit length, got " + nBitLength);
 	const bits = bitLen(n);
 	if (nBitLength !== void 0 && nBitLength < bits) throw new Error(`invalid n length: expected nBitLength (${nBitLength}) >= bitLen(n) (${bits})`);
@@ -1390,7 +1259,7 @@ var _Field = class {
 	BITS;
 	BYTES;
 	isLE;
-	ZERO = _0n$3;
+	ZERO = _0n$2;
 	ONE = _1n$3;
 	_lengths;
 	_mod;
@@ -1420,13 +1289,10 @@ var _Field = class {
 	}
 	isValid(num) {
 		if (typeof num !== "bigint") throw new TypeError("invalid field element: expected bigint, got " + typeof num);
-		return _0n$3 <= num && num < this.ORDER;
+		return _0n$2 <= num && num < this.ORDER;
 	}
 	is0(num) {
-		return num === _0n$3;
-	}
-	isValidNot0(num) {
-		return !this.is0(num) && this.isValid(num);
+		return num === _0n$2;
 	}
 	isOdd(num) {
 		return (num & _1n$3) === _1n$3;
@@ -1494,13 +1360,6 @@ var _Field = class {
 			if (!this.isValid(scalar)) throw new Error("invalid field element: outside of range 0..ORDER");
 		}
 		return scalar;
-	}
-	invertBatch(lst) {
-		return FpInvertBatch(this, lst, true);
-	}
-	cmov(a, b, condition) {
-		abool(condition, "condition");
-		return condition ? b : a;
 	}
 };
 function Field(ORDER, opts = {}) {
@@ -1598,7 +1457,6 @@ var FFTCore = (F, coreOpts) => {
 // node_modules/@noble/post-quantum/utils.js
 /*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
 var abytesDoc = abytes$1;
-var randomBytes = randomBytes$2;
 function aarray(item, title, inner = () => {}) {
 	if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
 	for (let i = 0; i < item.length; i++) inner(item[i], `${title}[${i}]`);
@@ -1617,13 +1475,12 @@ function equalBytes(a, b) {
 	return diff === 0;
 }
 function validateOpts(opts) {
-	if (isBytes$1(opts)) throw new TypeError("\"opts\" expected object, got Uint8Array");
+	if (isBytes(opts)) throw new TypeError("\"opts\" expected object, got Uint8Array");
 	aobject(opts, "opts");
 	const proto = Object.getPrototypeOf(opts);
 	if (proto !== null && proto !== Object.prototype) throw new TypeError("\"opts\" expected a plain object");
 }
 var VER_OPT_KEYS = /* @__PURE__ */ Object.freeze(["context"]);
-var SIG_OPT_KEYS = /* @__PURE__ */ Object.freeze(["context", "extraEntropy"]);
 function checkOptKeys(opts, allowed) {
 	validateOpts(opts);
 	const normalized = Object.assign(Object.create(null), opts);
@@ -1636,12 +1493,6 @@ function checkOptKeys(opts, allowed) {
 function validateVerOpts(opts, allowed = VER_OPT_KEYS) {
 	const normalized = checkOptKeys(opts, allowed);
 	if (normalized.context !== void 0) abytes$1(normalized.context, void 0, "opts.context");
-	return normalized;
-}
-function validateSigOpts(opts, allowed = SIG_OPT_KEYS) {
-	const normalized = checkOptKeys(opts, allowed);
-	if (normalized.context !== void 0) abytes$1(normalized.context, void 0, "opts.context");
-	if (normalized.extraEntropy !== false && normalized.extraEntropy !== void 0) abytes$1(normalized.extraEntropy, void 0, "opts.extraEntropy");
 	return normalized;
 }
 function splitCoder(label, ...lengths) {
@@ -1715,42 +1566,6 @@ function getMessage(msg, ctx = EMPTY) {
 	abytes$1(ctx, void 0, "ctx");
 	if (ctx.length > 255) throw new RangeError("context should be 255 bytes or less");
 	return concatBytes$1(new Uint8Array([0, ctx.length]), ctx, msg);
-}
-var oidNistP = /* @__PURE__ */ Uint8Array.from([
-	6,
-	9,
-	96,
-	134,
-	72,
-	1,
-	101,
-	3,
-	4,
-	2
-]);
-var XOF_OID_OUTPUT_LEN = /* @__PURE__ */ (() => ({
-	"060960864801650304020b": 32,
-	"060960864801650304020c": 64
-}))();
-function checkHash(hash, requiredStrength = 0) {
-	if (typeof hash !== "function" || typeof hash.create !== "function") throw new TypeError("\"hash\" expected hash function, got type=" + typeof hash);
-	ahash(hash);
-	anumber$1(requiredStrength, "requiredStrength");
-	const oid = hash.oid;
-	abytes$1(oid, void 0, "hash.oid");
-	if (!equalBytes(oid.subarray(0, 10), oidNistP)) throw new Error("\"hash.oid\" is invalid: expected NIST hash");
-	const xofLen = XOF_OID_OUTPUT_LEN[bytesToHex$1(oid)];
-	if (xofLen !== void 0 && hash.outputLen !== xofLen) throw new Error("Pre-hash XOF output length must be " + xofLen + " bytes for this OID, got: " + hash.outputLen);
-	const collisionResistance = hash.outputLen * 8 / 2;
-	if (requiredStrength > collisionResistance) throw new Error("Pre-hash security strength too low: " + collisionResistance + ", required: " + requiredStrength);
-}
-function getMessagePrehash(hash, msg, ctx = EMPTY) {
-	checkHash(hash);
-	abytes$1(msg, void 0, "msg");
-	abytes$1(ctx, void 0, "ctx");
-	if (ctx.length > 255) throw new RangeError("context should be 255 bytes or less");
-	const hashed = hash(msg);
-	return concatBytes$1(new Uint8Array([1, ctx.length]), ctx, hash.oid, hashed);
 }
 // node_modules/@noble/post-quantum/_crystals.js
 /*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
@@ -1896,7 +1711,6 @@ var XOF128 = /* @__PURE__ */ createXofShake(shake128);
 var XOF256 = /* @__PURE__ */ createXofShake(shake256);
 // node_modules/@noble/post-quantum/ml-dsa.js
 /*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
-var INTERNAL_SIG_OPT_KEYS = /* @__PURE__ */ Object.freeze(["extraEntropy", "externalMu"]);
 var INTERNAL_VER_OPT_KEYS = /* @__PURE__ */ Object.freeze(["externalMu"]);
 function validateInternalOpts(opts, allowed) {
 	const normalized = checkOptKeys(opts, allowed);
@@ -2019,24 +1833,11 @@ function getDilithium(opts_) {
 			r0
 		};
 	};
-	const HighBits = (r) => decompose(r).r1;
-	const LowBits = (r) => decompose(r).r0;
-	const MakeHint = (z, r) => {
-		return z <= GAMMA2 || z > Q - GAMMA2 || z === Q - GAMMA2 && r === 0 ? 0 : 1;
-	};
 	const HINT_M = Math.floor(8380416 / (2 * GAMMA2));
 	const UseHint = (h, r) => {
 		const { r1, r0 } = decompose(r);
 		if (h === 1) return r0 > 0 ? crystals.mod(r1 + 1, HINT_M) | 0 : crystals.mod(r1 - 1, HINT_M) | 0;
 		return r1 | 0;
-	};
-	const Power2Round = (r) => {
-		const rPlus = crystals.mod(r);
-		const r0 = crystals.smod(rPlus, 2 ** D) | 0;
-		return {
-			r1: Math.floor((rPlus - r0) / 2 ** D) | 0,
-			r0
-		};
 	};
 	const hintCoder = {
 		bytesLen: OMEGA + K,
@@ -2067,32 +1868,11 @@ function getDilithium(opts_) {
 			return h;
 		}
 	};
-	const ETACoder = polyCoder(ETA === 2 ? 3 : 4, (i) => ETA - i, (i) => {
-		if (!(-ETA <= i && i <= ETA)) throw new Error(`malformed key s1/s3 ${i} outside of ETA range [${-ETA}, ${ETA}]`);
-		return i;
-	});
-	const T0Coder = polyCoder(13, (i) => 4096 - i);
 	const T1Coder = polyCoder(10);
 	const ZCoder = polyCoder(GAMMA1 === 1 << 17 ? 18 : 20, (i) => crystals.smod(GAMMA1 - i));
 	const W1Vec = vecCoder(polyCoder(GAMMA2 === GAMMA2_1 ? 6 : 4), K);
 	const publicCoder = splitCoder("publicKey", 32, vecCoder(T1Coder, K));
-	const secretCoder = splitCoder("secretKey", 32, 32, TR_BYTES, vecCoder(ETACoder, L), vecCoder(ETACoder, K), vecCoder(T0Coder, K));
 	const sigCoder = splitCoder("signature", C_TILDE_BYTES, vecCoder(ZCoder, L), hintCoder);
-	const CoefFromHalfByte = ETA === 2 ? (n) => n < 15 ? 2 - n % 5 : false : (n) => n < 9 ? 4 - n : false;
-	function RejBoundedPoly(xof_) {
-		const xof = xof_;
-		const r = newPoly(N);
-		for (let j = 0; j < N;) {
-			const b = xof();
-			for (let i = 0; j < N && i < b.length; i += 1) {
-				const d1 = CoefFromHalfByte(b[i] & 15);
-				const d2 = CoefFromHalfByte(b[i] >> 4 & 15);
-				if (d1 !== false) r[j++] = d1;
-				if (j < N && d2 !== false) r[j++] = d2;
-			}
-		}
-		return r;
-	}
 	const SampleInBall = (seed) => {
 		const pre = newPoly(N);
 		const s = shake256.create({}).update(seed);
@@ -2116,207 +1896,14 @@ function getDilithium(opts_) {
 		}
 		return pre;
 	};
-	const polyPowerRound = (p_) => {
-		const p = p_;
-		const res0 = newPoly(N);
-		const res1 = newPoly(N);
-		for (let i = 0; i < p.length; i++) {
-			const { r0, r1 } = Power2Round(p[i]);
-			res0[i] = r0;
-			res1[i] = r1;
-		}
-		return {
-			r0: res0,
-			r1: res1
-		};
-	};
 	const polyUseHint = (u_, h_) => {
 		const u = u_;
 		const h = h_;
 		for (let i = 0; i < N; i++) u[i] = UseHint(h[i], u[i]);
 		return u;
 	};
-	const polyMakeHint = (a_, b_) => {
-		const a = a_;
-		const b = b_;
-		const v = newPoly(N);
-		let cnt = 0;
-		for (let i = 0; i < N; i++) {
-			const h = MakeHint(a[i], b[i]);
-			v[i] = h;
-			cnt += h;
-		}
-		return {
-			v,
-			cnt
-		};
-	};
-	const signRandBytes = 32;
-	const seedCoder = splitCoder("seed", 32, 64, 32);
 	const internal = Object.freeze({
 		info: Object.freeze({ type: "internal-ml-dsa" }),
-		lengths: Object.freeze({
-			secretKey: secretCoder.bytesLen,
-			publicKey: publicCoder.bytesLen,
-			seed: 32,
-			signature: sigCoder.bytesLen,
-			signRand: signRandBytes
-		}),
-		keygen: (seed) => {
-			const seedDst = /* @__PURE__ */ new Uint8Array(34);
-			const randSeed = seed === void 0;
-			if (randSeed) seed = randomBytes(32);
-			abytesDoc(seed, 32, "seed");
-			seedDst.set(seed);
-			if (randSeed) cleanBytes(seed);
-			seedDst[32] = K;
-			seedDst[33] = L;
-			const [rho, rhoPrime, K_] = seedCoder.decode(shake256(seedDst, { dkLen: seedCoder.bytesLen }));
-			const xofPrime = XOF256(rhoPrime);
-			const s1 = [];
-			for (let i = 0; i < L; i++) s1.push(RejBoundedPoly(xofPrime.get(i & 255, i >> 8 & 255)));
-			const s2 = [];
-			for (let i = L; i < L + K; i++) s2.push(RejBoundedPoly(xofPrime.get(i & 255, i >> 8 & 255)));
-			const s1Hat = s1.map((i) => crystals.NTT.encode(i.slice()));
-			const t0 = [];
-			const t1 = [];
-			const xof = XOF128(rho);
-			const t = newPoly(N);
-			for (let i = 0; i < K; i++) {
-				cleanBytes(t);
-				for (let j = 0; j < L; j++) polyAdd(t, MultiplyNTTs(RejNTTPoly(xof.get(j, i)), s1Hat[j]));
-				crystals.NTT.decode(t);
-				const { r0, r1 } = polyPowerRound(polyAdd(t, s2[i]));
-				t0.push(r0);
-				t1.push(r1);
-			}
-			const publicKey = publicCoder.encode([rho, t1]);
-			const tr = shake256(publicKey, { dkLen: TR_BYTES });
-			const secretKey = secretCoder.encode([
-				rho,
-				K_,
-				tr,
-				s1,
-				s2,
-				t0
-			]);
-			xof.clean();
-			xofPrime.clean();
-			cleanBytes(rho, rhoPrime, K_, s1, s2, s1Hat, t, t0, t1, tr, seedDst);
-			return {
-				publicKey,
-				secretKey
-			};
-		},
-		getPublicKey: (secretKey) => {
-			const [rho, _K, _tr, s1, s2, _t0] = secretCoder.decode(secretKey);
-			const xof = XOF128(rho);
-			const s1Hat = s1.map((p) => crystals.NTT.encode(p.slice()));
-			const t1 = [];
-			const tmp = newPoly(N);
-			for (let i = 0; i < K; i++) {
-				tmp.fill(0);
-				for (let j = 0; j < L; j++) polyAdd(tmp, MultiplyNTTs(RejNTTPoly(xof.get(j, i)), s1Hat[j]));
-				crystals.NTT.decode(tmp);
-				polyAdd(tmp, s2[i]);
-				const { r1 } = polyPowerRound(tmp);
-				t1.push(r1);
-			}
-			xof.clean();
-			cleanBytes(tmp, s1Hat, _t0, s1, s2);
-			return publicCoder.encode([rho, t1]);
-		},
-		sign: (msg, secretKey, opts = {}) => {
-			opts = validateSigOpts(opts, INTERNAL_SIG_OPT_KEYS);
-			opts = validateInternalOpts(opts, INTERNAL_SIG_OPT_KEYS);
-			const { extraEntropy: random, externalMu = false } = opts;
-			if (externalMu) abytesDoc(msg, CRH_BYTES, "mu");
-			const ownRnd = random === false || random === void 0;
-			const rnd = random === false ? /* @__PURE__ */ new Uint8Array(32) : random === void 0 ? randomBytes(signRandBytes) : random;
-			abytesDoc(rnd, 32, "extraEntropy");
-			const [rho, _K, tr, s1, s2, t0] = (() => {
-				try {
-					return secretCoder.decode(secretKey);
-				} catch (error) {
-					if (ownRnd) cleanBytes(rnd);
-					throw error;
-				}
-			})();
-			const A = [];
-			const xof = XOF128(rho);
-			for (let i = 0; i < K; i++) {
-				const pv = [];
-				for (let j = 0; j < L; j++) pv.push(RejNTTPoly(xof.get(j, i)));
-				A.push(pv);
-			}
-			xof.clean();
-			for (let i = 0; i < L; i++) crystals.NTT.encode(s1[i]);
-			for (let i = 0; i < K; i++) {
-				crystals.NTT.encode(s2[i]);
-				crystals.NTT.encode(t0[i]);
-			}
-			const mu = externalMu ? msg : shake256.create({ dkLen: CRH_BYTES }).update(tr).update(msg).digest();
-			const rhoprime = shake256.create({ dkLen: CRH_BYTES }).update(_K).update(rnd).update(mu).digest();
-			if (ownRnd) cleanBytes(rnd);
-			abytesDoc(rhoprime, CRH_BYTES);
-			const x256 = XOF256(rhoprime, ZCoder.bytesLen);
-			main_loop: for (let kappa = 0;;) {
-				const y = [];
-				for (let i = 0; i < L; i++, kappa++) y.push(ZCoder.decode(x256.get(kappa & 255, kappa >> 8)()));
-				const z = y.map((i) => crystals.NTT.encode(i.slice()));
-				const w = [];
-				for (let i = 0; i < K; i++) {
-					const wi = newPoly(N);
-					for (let j = 0; j < L; j++) polyAdd(wi, MultiplyNTTs(A[i][j], z[j]));
-					crystals.NTT.decode(wi);
-					w.push(wi);
-				}
-				const w1 = w.map((j) => j.map(HighBits));
-				const cTilde = shake256.create({ dkLen: C_TILDE_BYTES }).update(mu).update(W1Vec.encode(w1)).digest();
-				const cHat = crystals.NTT.encode(SampleInBall(cTilde));
-				const cs1 = s1.map((i) => MultiplyNTTs(i, cHat));
-				for (let i = 0; i < L; i++) {
-					polyAdd(crystals.NTT.decode(cs1[i]), y[i]);
-					if (polyChknorm(cs1[i], GAMMA1 - BETA)) {
-						cleanBytes(cTilde, cs1, cHat, w1, w, z, y);
-						continue main_loop;
-					}
-				}
-				let cnt = 0;
-				const h = [];
-				for (let i = 0; i < K; i++) {
-					const cs2 = crystals.NTT.decode(MultiplyNTTs(s2[i], cHat));
-					const r0 = polySub(w[i], cs2).map(LowBits);
-					if (polyChknorm(r0, GAMMA2 - BETA)) {
-						cleanBytes(cTilde, cs1, cHat, w1, w, z, y, h, cs2, r0);
-						continue main_loop;
-					}
-					const ct0 = crystals.NTT.decode(MultiplyNTTs(t0[i], cHat));
-					if (polyChknorm(ct0, GAMMA2)) {
-						cleanBytes(cTilde, cs1, cHat, w1, w, z, y, h, cs2, r0, ct0);
-						continue main_loop;
-					}
-					polyAdd(r0, ct0);
-					const hint = polyMakeHint(r0, w1[i]);
-					h.push(hint.v);
-					cnt += hint.cnt;
-				}
-				if (cnt > OMEGA) {
-					cleanBytes(cTilde, cs1, cHat, w1, w, z, y, h);
-					continue;
-				}
-				x256.clean();
-				const res = sigCoder.encode([
-					cTilde,
-					cs1,
-					h
-				]);
-				cleanBytes(cTilde, cs1, h, cHat, w1, w, z, y, rhoprime, s1, s2, t0, ...A);
-				if (!externalMu) cleanBytes(mu);
-				return res;
-			}
-			throw new Error("Unreachable code path reached, report this error");
-		},
 		verify: (sig, msg, publicKey, opts = {}) => {
 			opts = validateInternalOpts(opts, INTERNAL_VER_OPT_KEYS);
 			const { externalMu = false } = opts;
@@ -2351,49 +1938,10 @@ function getDilithium(opts_) {
 		info: Object.freeze({ type: "ml-dsa" }),
 		internal,
 		securityLevel,
-		keygen: internal.keygen,
-		lengths: internal.lengths,
-		getPublicKey: internal.getPublicKey,
-		sign: (msg, secretKey, opts = {}) => {
-			opts = validateSigOpts(opts);
-			const M = getMessage(msg, opts.context);
-			const res = internal.sign(M, secretKey, {
-				extraEntropy: opts.extraEntropy,
-				externalMu: false
-			});
-			cleanBytes(M);
-			return res;
-		},
 		verify: (sig, msg, publicKey, opts = {}) => {
 			opts = validateVerOpts(opts);
 			abytesDoc(sig, void 0, "signature");
 			return internal.verify(sig, getMessage(msg, opts.context), publicKey, { externalMu: false });
-		},
-		prehash: (hash) => {
-			checkHash(hash, securityLevel);
-			const rawHash = hash;
-			return Object.freeze({
-				info: Object.freeze({ type: "hashml-dsa" }),
-				securityLevel,
-				lengths: internal.lengths,
-				keygen: internal.keygen,
-				getPublicKey: internal.getPublicKey,
-				sign: (msg, secretKey, opts = {}) => {
-					opts = validateSigOpts(opts);
-					const M = getMessagePrehash(rawHash, msg, opts.context);
-					const res = internal.sign(M, secretKey, {
-						extraEntropy: opts.extraEntropy,
-						externalMu: false
-					});
-					cleanBytes(M);
-					return res;
-				},
-				verify: (sig, msg, publicKey, opts = {}) => {
-					opts = validateVerOpts(opts);
-					abytesDoc(sig, void 0, "signature");
-					return internal.verify(sig, getMessagePrehash(rawHash, msg, opts.context), publicKey, { externalMu: false });
-				}
-			});
 		}
 	});
 }
@@ -2488,18 +2036,6 @@ var HashMD = class {
 		const res = buffer.slice(0, outputLen);
 		this.destroy();
 		return res;
-	}
-	_cloneIntoMeta(to) {
-		const { buffer, length, finished, destroyed, pos } = this;
-		to.destroyed = destroyed;
-		to.finished = finished;
-		to.length = length;
-		to.pos = pos;
-		if (pos) to.buffer.set(buffer);
-		return to;
-	}
-	clone() {
-		return this._cloneInto();
 	}
 };
 var SHA256_IV = /* @__PURE__ */ Uint32Array.from([
@@ -2640,10 +2176,6 @@ var SHA2_32B = class extends HashMD {
 		this.F = F | 0;
 		this.G = G | 0;
 		this.H = H | 0;
-	}
-	_cloneInto(to) {
-		(to ||= new this.constructor()).set(...this.get());
-		return this._cloneIntoMeta(to);
 	}
 	process(view, offset) {
 		for (let i = 0; i < 16; i++, offset += 4) SHA256_W[i] = view.getUint32(offset, false);
@@ -2852,10 +2384,6 @@ var SHA2_64B = class extends HashMD {
 		this.Gl = Gl | 0;
 		this.Hh = Hh | 0;
 		this.Hl = Hl | 0;
-	}
-	_cloneInto(to) {
-		(to ||= new this.constructor()).set(...this.get());
-		return this._cloneIntoMeta(to);
 	}
 	process(view, offset) {
 		for (let i = 0; i < 16; i++, offset += 4) {
@@ -3743,7 +3271,284 @@ function verdictDocument(verdict) {
 	};
 }
 // ../tests/conformance/corpus/ed25519.json
-var ed25519_default = /*#__PURE__*/ JSON.parse("{\"cases\":[{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":true},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a324d44cdc754624a221a274000a45390f7ee35d30b457a92b4a5b451635a8412\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a46794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32affffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7DB0DC9222F3C183457DDDE4C708DE8E5EA6BF3D5C4404CCA14B32729A05C32A45794E70ADF14FF24B7D2F9D21AA747BF7EE35D30B457A92B4A5B451635A8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a840\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"\",\"valid\":false},{\"public\":\"17FFAD8068DC0DE9935D36636F3AD1B5DE6DE3413B12388E453B05F2A4C1D3DB\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c3aa45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d35b\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32addb10045b6baf45dae10d700b83882148514174774e44e45482e82f0cedbda08\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f001714052d4d123999d3481ef433eae6141387b7f29e22534cb5438fd0a9bca01\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f039664a9d22f918f83b50feda34a733e78df948f23a997ef3c08031ca6d82e202\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df3d7f9f4e98c44a359c41af028fa056a78d0c659c27e88c57d8a3e4c37e9d000b\",\"valid\":true},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"08e8461bace82b50af65402ff1cad3d2399afe459544096a7f106c54fc875d42cafc071b07e4f68ea27d9dee2143ca5ecd8ef64970d7cf23dd88478147e27f04\",\"valid\":true},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000000a85d7876be7fe939a1c833ac034f6fa2658f5f1e4b686db01ee28b678dbfcf02\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"2f1132ca61ab38dff00f2fea3228f24c6c71d58085b80e47e19515cb27e8d0470400000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a90ce4683dbcb3f0d5c92ba2ba8ae21b4a394325e0ddc3e31eb3d154e1ae59806\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0000000000000000000000000000000000000000000000000000000000000080553abc646aec113a58b1157a1f9b89fd3b9ba2a566bfb2e1eec7bc76fb68d602\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"b862409fb5c4c4123df2abf7462b88f041ad36dd6864ce872fd5472be363c5b10700000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc057a1856d4a24d0154f236577aa2158ff4e4a8e7299915e418b16a7e58c940b105\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f513336340b726b4fe08df064d58a91f981ef0071d5b5b08d170b2f08e65fe408\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85e48f9e1f1530a4310ece319a386a936b88b75ec9d8896b983ada57e362e37f0d\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"d4b4f5784868c3020403246717ec169ff79e26608ea126a1ab69ee77d1b167120300000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"00000000000000000000000000000000000000000000000000000000000000008da25ecabaa35a1ee255270ceaa653b1f8b7dfdff1d27442e7ee790e9f7f5f00\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa2fa9559780a2fa41dc07bda1901ea15016ed0c4c289fae5387e11e8bafb1f708\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f08268f3bab2e4e24d078d5892615ffbd5ab3b8a3a64fd09d2c47633811993307\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7fc270846424df53abce63cefdf786a1bbda991e7d494bee9c09623a9bb023c205\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"801f40eaaee1ef8723279a28b2cf4037b889dad222604678748b53ed0db0db920d00000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7670f8ab9423355e5b2cfae628a87eda264419cc7c518e438c3375c423b0dd0d\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7a4a92e5705dc69de78ac3dbbd537534e599069c67dae84733f459619620e504\",\"valid\":false},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000080b2e62271a523df3fb1c991955954e7c8b05b3d75f538d564e1a838a6995b3e03\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff001b6dd9d8d745c5f6b6a4b72676822a295fd21bc5f57ed461be302fb1d3c805\",\"valid\":false},{\"public\":\"efffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"0200000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"02000000000000000000000000000000000000000000000000000000000000000500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false}]}");
+var ed25519_default = { "cases": [
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
+		"valid": true
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a324d44cdc754624a221a274000a45390f7ee35d30b457a92b4a5b451635a8412",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a46794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32affffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "7DB0DC9222F3C183457DDDE4C708DE8E5EA6BF3D5C4404CCA14B32729A05C32A45794E70ADF14FF24B7D2F9D21AA747BF7EE35D30B457A92B4A5B451635A8402",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a840",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "",
+		"valid": false
+	},
+	{
+		"public": "17FFAD8068DC0DE9935D36636F3AD1B5DE6DE3413B12388E453B05F2A4C1D3DB",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c3aa45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d35b",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
+		"valid": false
+	},
+	{
+		"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32addb10045b6baf45dae10d700b83882148514174774e44e45482e82f0cedbda08",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f001714052d4d123999d3481ef433eae6141387b7f29e22534cb5438fd0a9bca01",
+		"valid": false
+	},
+	{
+		"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f039664a9d22f918f83b50feda34a733e78df948f23a997ef3c08031ca6d82e202",
+		"valid": false
+	},
+	{
+		"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df3d7f9f4e98c44a359c41af028fa056a78d0c659c27e88c57d8a3e4c37e9d000b",
+		"valid": true
+	},
+	{
+		"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "08e8461bace82b50af65402ff1cad3d2399afe459544096a7f106c54fc875d42cafc071b07e4f68ea27d9dee2143ca5ecd8ef64970d7cf23dd88478147e27f04",
+		"valid": true
+	},
+	{
+		"public": "0100000000000000000000000000000000000000000000000000000000000000",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "0100000000000000000000000000000000000000000000000000000000000000a85d7876be7fe939a1c833ac034f6fa2658f5f1e4b686db01ee28b678dbfcf02",
+		"valid": false
+	},
+	{
+		"public": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "2f1132ca61ab38dff00f2fea3228f24c6c71d58085b80e47e19515cb27e8d0470400000000000000000000000000000000000000000000000000000000000000",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a90ce4683dbcb3f0d5c92ba2ba8ae21b4a394325e0ddc3e31eb3d154e1ae59806",
+		"valid": false
+	},
+	{
+		"public": "0000000000000000000000000000000000000000000000000000000000000080",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "0000000000000000000000000000000000000000000000000000000000000080553abc646aec113a58b1157a1f9b89fd3b9ba2a566bfb2e1eec7bc76fb68d602",
+		"valid": false
+	},
+	{
+		"public": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "b862409fb5c4c4123df2abf7462b88f041ad36dd6864ce872fd5472be363c5b10700000000000000000000000000000000000000000000000000000000000000",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc057a1856d4a24d0154f236577aa2158ff4e4a8e7299915e418b16a7e58c940b105",
+		"valid": false
+	},
+	{
+		"public": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f513336340b726b4fe08df064d58a91f981ef0071d5b5b08d170b2f08e65fe408",
+		"valid": false
+	},
+	{
+		"public": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df0500000000000000000000000000000000000000000000000000000000000000",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85e48f9e1f1530a4310ece319a386a936b88b75ec9d8896b983ada57e362e37f0d",
+		"valid": false
+	},
+	{
+		"public": "0000000000000000000000000000000000000000000000000000000000000000",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "d4b4f5784868c3020403246717ec169ff79e26608ea126a1ab69ee77d1b167120300000000000000000000000000000000000000000000000000000000000000",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "00000000000000000000000000000000000000000000000000000000000000008da25ecabaa35a1ee255270ceaa653b1f8b7dfdff1d27442e7ee790e9f7f5f00",
+		"valid": false
+	},
+	{
+		"public": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa2fa9559780a2fa41dc07bda1901ea15016ed0c4c289fae5387e11e8bafb1f708",
+		"valid": false
+	},
+	{
+		"public": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f08268f3bab2e4e24d078d5892615ffbd5ab3b8a3a64fd09d2c47633811993307",
+		"valid": false
+	},
+	{
+		"public": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7fc270846424df53abce63cefdf786a1bbda991e7d494bee9c09623a9bb023c205",
+		"valid": false
+	},
+	{
+		"public": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "801f40eaaee1ef8723279a28b2cf4037b889dad222604678748b53ed0db0db920d00000000000000000000000000000000000000000000000000000000000000",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7670f8ab9423355e5b2cfae628a87eda264419cc7c518e438c3375c423b0dd0d",
+		"valid": false
+	},
+	{
+		"public": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7a4a92e5705dc69de78ac3dbbd537534e599069c67dae84733f459619620e504",
+		"valid": false
+	},
+	{
+		"public": "0100000000000000000000000000000000000000000000000000000000000080",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "0100000000000000000000000000000000000000000000000000000000000080b2e62271a523df3fb1c991955954e7c8b05b3d75f538d564e1a838a6995b3e03",
+		"valid": false
+	},
+	{
+		"public": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff001b6dd9d8d745c5f6b6a4b72676822a295fd21bc5f57ed461be302fb1d3c805",
+		"valid": false
+	},
+	{
+		"public": "efffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000",
+		"valid": false
+	},
+	{
+		"public": "0200000000000000000000000000000000000000000000000000000000000000",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000",
+		"valid": false
+	},
+	{
+		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+		"message": "abababababababababababababababababababababababababababababababab",
+		"signature": "02000000000000000000000000000000000000000000000000000000000000000500000000000000000000000000000000000000000000000000000000000000",
+		"valid": false
+	}
+] };
 // src/verify/block.ts
 /** Aver's block in a record, the kinds of records, and the names of chains. The twin of `aver.capsule.aver_block`. */
 var RESERVED_CHAINS = /* @__PURE__ */ new Set(["meta", "keys"]);
@@ -3788,13 +3593,9 @@ function chainName(domain, identifier) {
 }
 // node_modules/@noble/curves/abstract/curve.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _0n$2 = /* @__PURE__ */ BigInt(0);
+var _0n$1 = /* @__PURE__ */ BigInt(0);
 var _1n$2 = /* @__PURE__ */ BigInt(1);
-var _4n$2 = /* @__PURE__ */ BigInt(4);
-var BLIND_BYTES = 16;
-var BLIND_BITS = 128;
-var FW_WINDOW = 5;
-var TABLE_BYTES_MAX = /* @__PURE__ */ (() => 2 ** 31)();
+var _4n$1 = /* @__PURE__ */ BigInt(4);
 function validatePointCons(Point) {
 	const pc = Point;
 	if (typeof pc !== "function") throw new TypeError("\"Point\" expected constructor, got type=" + typeof Point);
@@ -3805,30 +3606,6 @@ function validatePointCons(Point) {
 	aobject$1(pc.ZERO, "Point.ZERO");
 	validateField(pc.Fp);
 	validateField(pc.Fn);
-}
-function normalizeZ(c, points) {
-	validatePointCons(c);
-	validateMSMPoints(points, c);
-	const invertedZs = FpInvertBatch(c.Fp, points.map((p) => p.Z));
-	return points.map((p, i) => c.fromAffine(p.toAffine(invertedZs[i])));
-}
-function validateW(W, bits, min = 1) {
-	if (!Number.isSafeInteger(W) || W < min || W > bits) throw new Error("invalid window size, expected [" + min + ".." + bits + "], got W=" + W);
-}
-function validateTableBytes(numPoints, fpBytes) {
-	const bytes = numPoints * (4 * fpBytes + 128);
-	if (bytes > TABLE_BYTES_MAX) throw new Error("invalid window size: table would need ~" + Math.ceil(bytes / 2 ** 20) + " MiB, max " + TABLE_BYTES_MAX / 2 ** 20 + " MiB");
-}
-function probeRandomBytes(randomBytes, length) {
-	if (randomBytes === void 0) return void 0;
-	afunction(randomBytes, "randomBytes");
-	try {
-		const probe = randomBytes(length);
-		if (!isBytes(probe) || probe.length !== length) return void 0;
-	} catch {
-		return;
-	}
-	return randomBytes;
 }
 function validateMSMPoints(points, c) {
 	aarray$1(points, "points");
@@ -3842,10 +3619,6 @@ function validateMSMScalars(scalars, field, maxScalar) {
 		if (!(maxScalar === void 0 ? field.isValid(s) : isPosBig(s) && s < maxScalar)) throw new Error("invalid scalar at index " + i);
 	});
 }
-var pointWindowSizes = /* @__PURE__ */ new WeakMap();
-function getWindowSize(P) {
-	return pointWindowSizes.get(P) || 1;
-}
 function oddMultiples(p, size) {
 	const dbl = p.double();
 	const t = [p];
@@ -3857,7 +3630,7 @@ function wnafDigits(n, W) {
 	const half = size / 2;
 	const mask = BigInt(size - 1);
 	const d = [];
-	while (n > _0n$2) {
+	while (n > _0n$1) {
 		let w = 0;
 		if (n & _1n$2) {
 			w = Number(n & mask);
@@ -3867,24 +3640,6 @@ function wnafDigits(n, W) {
 		d.push(w);
 		n >>= _1n$2;
 	}
-	return d;
-}
-function signedWindowDigits(n, W, windows) {
-	const size = 2 ** W;
-	const half = size / 2;
-	const mask = BigInt(size - 1);
-	const shiftBy = BigInt(W);
-	const d = [];
-	for (let w = 0; w < windows; w++) {
-		let v = Number(n & mask);
-		n >>= shiftBy;
-		if (v > half) {
-			v -= size;
-			n += _1n$2;
-		}
-		d.push(v);
-	}
-	if (n !== _0n$2) throw new Error("invalid wnaf");
 	return d;
 }
 function wnafWalk(zero, tables, digits) {
@@ -3903,161 +3658,11 @@ function wnafWalk(zero, tables, digits) {
 	}
 	return acc;
 }
-var ScalarMultiplier = class {
-	Point;
-	BASE;
-	ZERO;
-	randomBytes;
-	wnafPrecomputes = /* @__PURE__ */ new WeakMap();
-	baseCanBeBlinded;
-	bits;
-	constructor(Point, randomBytes) {
-		validatePointCons(Point);
-		this.randomBytes = probeRandomBytes(randomBytes, BLIND_BYTES);
-		this.Point = Point;
-		this.BASE = Point.BASE;
-		this.ZERO = Point.ZERO;
-		this.bits = Point.Fn.BITS;
-	}
-	buildWnafTable(point, W, bits) {
-		const windows = Math.ceil(bits / W) + 1;
-		const half = 2 ** (W - 1);
-		const comp = [];
-		let base = point;
-		for (let w = 0; w < windows; w++) {
-			let acc = base;
-			for (let i = 0; i < half; i++) {
-				comp.push(acc);
-				acc = acc.add(base);
-			}
-			base = comp[comp.length - 1].double();
-		}
-		return {
-			W,
-			bits,
-			windows,
-			comp
-		};
-	}
-	wnafCachedCT(precomputes, n) {
-		const { W, windows, comp } = precomputes;
-		const half = 2 ** (W - 1);
-		const digits = signedWindowDigits(n, W, windows);
-		let p = this.ZERO;
-		let f = this.BASE;
-		for (let w = 0; w < windows; w++) {
-			const digit = digits[w];
-			const start = w * half;
-			const idx = Math.abs(digit) - 1;
-			let sel = comp[start];
-			for (let i = 1; i < half; i++) sel = i === idx ? comp[start + i] : sel;
-			const neg = sel.negate();
-			if (digit === 0) f = f.add(comp[start]);
-			else p = p.add(digit < 0 ? neg : sel);
-		}
-		return {
-			p,
-			f
-		};
-	}
-	getWnafPrecomputes(W, point, bits, transform) {
-		let entries = this.wnafPrecomputes.get(point);
-		let comp = entries?.find((entry) => entry.W === W && entry.bits === bits);
-		if (!comp) {
-			comp = this.buildWnafTable(point, W, bits);
-			if (typeof transform === "function") comp = {
-				...comp,
-				comp: transform(comp.comp)
-			};
-			if (!entries) {
-				entries = [];
-				this.wnafPrecomputes.set(point, entries);
-			}
-			entries.push(comp);
-		}
-		return comp;
-	}
-	assertPoint(point) {
-		if (!(point instanceof this.Point)) throw new TypeError("\"point\" expected Point instance, got type=" + typeof point);
-	}
-	validateMulInput(point, scalar) {
-		this.assertPoint(point);
-		if (!inRange(scalar, _1n$2, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
-	}
-	runCT(point, n, bits, transform) {
-		const W = getWindowSize(point);
-		if (W === 1) return this.fixedWindowCT(point, n, bits);
-		return this.wnafCachedCT(this.getWnafPrecomputes(W, point, bits, transform), n);
-	}
-	mulCT(point, scalar, transform) {
-		this.validateMulInput(point, scalar);
-		return this.runCT(point, scalar, this.bits, transform);
-	}
-	mulCTBlinded(point, scalar, transform) {
-		this.validateMulInput(point, scalar);
-		if (this.randomBytes === void 0) throw new Error("randomBytes is required for scalar blinding");
-		const bits = this.Point.Fn.BITS + BLIND_BITS;
-		const blind = this.randomBytes(BLIND_BYTES);
-		if (!isBytes(blind) || blind.length !== BLIND_BYTES) throw new Error("randomBytes returned invalid byte array");
-		blind[0] = blind[0] & 63 | 128;
-		const n = scalar + bytesToNumberBE(blind) * this.Point.Fn.ORDER;
-		return this.runCT(point, n, bits, transform);
-	}
-	fixedWindowCT(point, n, bits) {
-		const W = FW_WINDOW;
-		const size = 32;
-		const mask = bitMask(W);
-		const table = new Array(size);
-		table[0] = this.ZERO;
-		for (let i = 1; i < size; i++) table[i] = table[i - 1].add(point);
-		const windows = Math.ceil(bits / W);
-		let acc = this.ZERO;
-		for (let window = windows - 1; window >= 0; window--) {
-			if (window !== windows - 1) for (let d = 0; d < W; d++) acc = acc.double();
-			const digit = Number(n >> BigInt(window * W) & mask);
-			let sel = table[0];
-			for (let i = 1; i < size; i++) sel = i === digit ? table[i] : sel;
-			acc = acc.add(sel);
-		}
-		return {
-			p: acc,
-			f: acc
-		};
-	}
-	shouldBlind(point, cofactor) {
-		if (this.randomBytes === void 0) return false;
-		if (cofactor === _1n$2) return true;
-		if (point !== this.BASE) return false;
-		if (this.baseCanBeBlinded === void 0) this.baseCanBeBlinded = this.mulUnsafe(this.BASE, this.Point.Fn.ORDER).is0();
-		return this.baseCanBeBlinded;
-	}
-	mulSecret(point, scalar, cofactor, transform) {
-		return this.shouldBlind(point, cofactor) ? this.mulCTBlinded(point, scalar, transform) : this.mulCT(point, scalar, transform);
-	}
-	mulUnsafe(point, scalar, transform) {
-		this.assertPoint(point);
-		if (!isPosBig(scalar)) throw new Error("invalid scalar");
-		const W = getWindowSize(point);
-		if (W === 1 || scalar >= this.Point.Fn.ORDER) return mulAddUnsafe(this.Point, [point], [scalar], true);
-		const precomputes = this.getWnafPrecomputes(W, point, this.bits, transform);
-		return this.wnafCachedCT(precomputes, scalar).p;
-	}
-	setWindowSize(point, W) {
-		this.assertPoint(point);
-		validateW(W, this.bits);
-		validateTableBytes((Math.ceil((this.bits + BLIND_BITS) / W) + 1) * 2 ** (W - 1), this.Point.Fp.BYTES);
-		pointWindowSizes.set(point, W);
-		this.wnafPrecomputes.delete(point);
-	}
-	hasWindowSize(point) {
-		return getWindowSize(point) !== 1;
-	}
-};
 function mulAddUnsafe(c, points, scalars, allowOversized = false) {
 	validatePointCons(c);
 	validateMSMPoints(points, c);
 	abool(allowOversized, "allowOversized");
-	validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$2 : void 0);
+	validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$1 : void 0);
 	if (points.length !== scalars.length) throw new Error("arrays of points and scalars must have equal length");
 	const tables = points.map((p) => oddMultiples(p, 4));
 	const digits = scalars.map((n) => wnafDigits(n, 4));
@@ -4081,7 +3686,7 @@ function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
 		"h"
 	]) {
 		const val = CURVE[p];
-		if (!(isPosBig(val) && val !== _0n$2)) throw new Error(`CURVE.${p} must be positive bigint`);
+		if (!(isPosBig(val) && val !== _0n$1)) throw new Error(`CURVE.${p} must be positive bigint`);
 	}
 	const Fp = createField(CURVE.p, curveOpts.Fp, FpFnLE);
 	const Fn = createField(CURVE.n, curveOpts.Fn, FpFnLE);
@@ -4101,10 +3706,9 @@ function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
 }
 // node_modules/@noble/curves/abstract/edwards.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _0n$1 = /* @__PURE__ */ BigInt(0);
+var _0n = /* @__PURE__ */ BigInt(0);
 var _1n$1 = /* @__PURE__ */ BigInt(1);
-var _2n$1 = /* @__PURE__ */ BigInt(2);
-var _4n$1 = /* @__PURE__ */ BigInt(4);
+var _2n = /* @__PURE__ */ BigInt(2);
 var _8n = /* @__PURE__ */ BigInt(8);
 function isEdValidXY(Fp, CURVE, x, y) {
 	const x2 = Fp.sqr(x);
@@ -4126,8 +3730,7 @@ function edwards(params, extraOpts = {}) {
 		uvRatio: "function",
 		randomBytes: "function"
 	});
-	const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
-	const MASK = _2n$1 << BigInt(Fp.BYTES * 8) - _1n$1;
+	const MASK = _2n << BigInt(Fp.BYTES * 8) - _1n$1;
 	function isOdd(n) {
 		if (!Fp.isOdd) throw new Error("Field does not have .isOdd()");
 		return Fp.isOdd(n);
@@ -4141,14 +3744,14 @@ function edwards(params, extraOpts = {}) {
 		} catch (e) {
 			return {
 				isValid: false,
-				value: _0n$1
+				value: _0n
 			};
 		}
 	} : opts.uvRatio;
 	if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
 	const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);
 	function acoord(title, n, banZero = false) {
-		const min = banZero ? _1n$1 : _0n$1;
+		const min = banZero ? _1n$1 : _0n;
 		aInRange("coordinate " + title, n, min, MASK);
 		return n;
 	}
@@ -4190,7 +3793,7 @@ function edwards(params, extraOpts = {}) {
 			const lastByte = bytes[len - 1];
 			normed[len - 1] = lastByte & -129;
 			const y = bytesToNumberLE(normed);
-			aInRange("point.y", y, _0n$1, zip215 ? MASK : Fp.ORDER);
+			aInRange("point.y", y, _0n, zip215 ? MASK : Fp.ORDER);
 			const y2 = Fp.sqr(y);
 			const u = Fp.sub(y2, Fp.ONE);
 			const v = Fp.sub(Fp.mulN(d, y2), a);
@@ -4213,11 +3816,6 @@ function edwards(params, extraOpts = {}) {
 		}
 		get y() {
 			return this.toAffine().y;
-		}
-		precompute(windowSize = 6, isLazy = true) {
-			wnaf.setWindowSize(this, windowSize);
-			if (!isLazy) this.multiply(_2n$1);
-			return this;
 		}
 		assertValidity() {
 			const p = this;
@@ -4256,7 +3854,7 @@ function edwards(params, extraOpts = {}) {
 			const { X: X1, Y: Y1, Z: Z1 } = this;
 			const A = Fp.sqr(X1);
 			const B = Fp.sqr(Y1);
-			const C = Fp.mul(Fp.sqr(Z1), _2n$1);
+			const C = Fp.mul(Fp.sqr(Z1), _2n);
 			const D = mulA(A);
 			const x1y1 = Fp.addN(X1, Y1);
 			const E = Fp.sub(Fp.subN(Fp.sqr(x1y1), A), B);
@@ -4292,22 +3890,8 @@ function edwards(params, extraOpts = {}) {
 			aedpoint(other);
 			return this.add(other.negate());
 		}
-		multiply(scalar) {
-			if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: expected 1 <= sc < curve.n");
-			const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
-			return normalize([p, f])[0];
-		}
-		multiplyUnsafe(scalar) {
-			if (!Fn.isValid(scalar)) throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");
-			if (scalar === _0n$1) return Point.ZERO;
-			if (this.is0() || scalar === _1n$1) return this;
-			return wnaf.mulUnsafe(this, scalar, normalize);
-		}
-		isSmallOrder() {
-			return this.clearCofactor().is0();
-		}
 		isTorsionFree() {
-			return wnaf.mulUnsafe(this, CURVE.n).is0();
+			return mulAddUnsafe(Point, [this], [CURVE.n], true).is0();
 		}
 		toAffine(invertedZ) {
 			const p = this;
@@ -4329,13 +3913,6 @@ function edwards(params, extraOpts = {}) {
 				y
 			};
 		}
-		clearCofactor() {
-			if (cofactor === _1n$1) return this;
-			if (cofactor === _2n$1) return this.double();
-			if (cofactor === _4n$1) return this.double().double();
-			if (cofactor === _8n) return this.double().double().double();
-			return this.multiplyUnsafe(cofactor);
-		}
 		toBytes() {
 			const { x, y } = this.toAffine();
 			const bytes = Fp.toBytes(y);
@@ -4349,17 +3926,324 @@ function edwards(params, extraOpts = {}) {
 			return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
 		}
 	}
-	const normalize = (points) => normalizeZ(Point, points);
-	const wnaf = new ScalarMultiplier(Point, randomBytes);
-	if (wnaf.bits >= 6) Point.BASE.precompute(6);
 	Object.freeze(Point.prototype);
 	Object.freeze(Point);
 	return Point;
 }
-// src/verify/edwards25519.ts
+// node_modules/@noble/curves/abstract/weierstrass.js
+var _1n = /* @__PURE__ */ BigInt(1);
+var _3n = /* @__PURE__ */ BigInt(3);
+var _4n = /* @__PURE__ */ BigInt(4);
+/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
+function weierstrass(params, extraOpts = {}) {
+	const validated = createCurveFields("weierstrass", params, extraOpts);
+	const Fp = validated.Fp;
+	const Fn = validated.Fn;
+	let CURVE = validated.CURVE;
+	const { h: cofactor, n: CURVE_ORDER } = CURVE;
+	validateObject(extraOpts, {}, {
+		allowInfinityPoint: "boolean",
+		isTorsionFree: "function",
+		fromBytes: "function",
+		toBytes: "function",
+		randomBytes: "function"
+	});
+	const { allowInfinityPoint, isTorsionFree, fromBytes, toBytes } = extraOpts;
+	const lengths = getWLengths(Fp, Fn);
+	function assertCompressionIsSupported() {
+		if (!Fp.isOdd) throw new Error("compression is not supported: Field does not have .isOdd()");
+	}
+	function pointToBytes(_c, point, isCompressed) {
+		if (point.is0()) {
+			if (!allowInfinityPoint) throw new Error("bad point: ZERO");
+			return Uint8Array.of(0);
+		}
+		const { x, y } = point.toAffine();
+		const bx = Fp.toBytes(x);
+		abool(isCompressed, "isCompressed");
+		if (isCompressed) {
+			assertCompressionIsSupported();
+			return concatBytes(pprefix(!Fp.isOdd(y)), bx);
+		} else return concatBytes(Uint8Array.of(4), bx, Fp.toBytes(y));
+	}
+	function pointFromBytes(bytes) {
+		abytes(bytes, void 0, "Point");
+		const { publicKey: comp, publicKeyUncompressed: uncomp } = lengths;
+		const length = bytes.length;
+		const head = bytes[0];
+		const tail = bytes.subarray(1);
+		if (allowInfinityPoint && length === 1 && head === 0) return {
+			x: Fp.ZERO,
+			y: Fp.ZERO
+		};
+		if (length === comp && (head === 2 || head === 3)) {
+			const x = Fp.fromBytes(tail);
+			if (!Fp.isValid(x)) throw new Error("bad point: is not on curve, wrong x");
+			const y2 = weierstrassEquation(x);
+			let y;
+			try {
+				y = Fp.sqrt(y2);
+			} catch (sqrtError) {
+				const err = sqrtError instanceof Error ? ": " + sqrtError.message : "";
+				throw new Error("bad point: is not on curve, sqrt error" + err);
+			}
+			assertCompressionIsSupported();
+			const evenY = Fp.isOdd(y);
+			if ((head & 1) === 1 !== evenY) y = Fp.neg(y);
+			return {
+				x,
+				y
+			};
+		} else if (length === uncomp && head === 4) {
+			const L = Fp.BYTES;
+			const x = Fp.fromBytes(tail.subarray(0, L));
+			const y = Fp.fromBytes(tail.subarray(L, L * 2));
+			if (!isValidXY(x, y)) throw new Error("bad point: is not on curve");
+			return {
+				x,
+				y
+			};
+		} else throw new Error(`bad point: got length ${length}, expected compressed=${comp} or uncompressed=${uncomp}`);
+	}
+	const encodePoint = toBytes === void 0 ? pointToBytes : toBytes;
+	const decodePoint = fromBytes === void 0 ? pointFromBytes : fromBytes;
+	const b3 = Fp.mul(CURVE.b, _3n);
+	const mulA = Fp.is0(CURVE.a) ? (_) => Fp.ZERO : (x) => Fp.mul(CURVE.a, x);
+	function weierstrassEquation(x) {
+		const x2 = Fp.sqr(x);
+		const x3 = Fp.mul(x2, x);
+		return Fp.add(Fp.add(x3, Fp.mul(x, CURVE.a)), CURVE.b);
+	}
+	function isValidXY(x, y) {
+		const left = Fp.sqr(y);
+		const right = weierstrassEquation(x);
+		return Fp.eql(left, right);
+	}
+	if (!isValidXY(CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
+	const _4a3 = Fp.mul(Fp.pow(CURVE.a, _3n), _4n);
+	const _27b2 = Fp.mul(Fp.sqr(CURVE.b), BigInt(27));
+	if (Fp.is0(Fp.add(_4a3, _27b2))) throw new Error("bad curve params: a or b");
+	function acoord(title, n, banZero = false) {
+		if (!Fp.isValid(n) || banZero && Fp.is0(n)) throw new Error(`bad point coordinate ${title}`);
+		return typeof n === "object" && n !== null ? Fp.create(n) : n;
+	}
+	function aprjpoint(other) {
+		if (!(other instanceof Point)) throw new Error("Weierstrass Point expected");
+	}
+	const validityCache = /* @__PURE__ */ new WeakSet();
+	class Point {
+		static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE);
+		static ZERO = new Point(Fp.ZERO, Fp.ONE, Fp.ZERO);
+		static Fp = Fp;
+		static Fn = Fn;
+		X;
+		Y;
+		Z;
+		constructor(X, Y, Z) {
+			this.X = acoord("x", X);
+			this.Y = acoord("y", Y, true);
+			this.Z = acoord("z", Z);
+			Object.freeze(this);
+		}
+		static CURVE() {
+			return CURVE;
+		}
+		static fromAffine(p) {
+			const { x, y } = p || {};
+			if (!p || !Fp.isValid(x) || !Fp.isValid(y)) throw new Error("invalid affine point");
+			if (p instanceof Point) throw new Error("projective point not allowed");
+			if (Fp.is0(x) && Fp.is0(y)) return Point.ZERO;
+			return new Point(x, y, Fp.ONE);
+		}
+		static fromBytes(bytes) {
+			const P = Point.fromAffine(decodePoint(abytes(bytes, void 0, "point")));
+			P.assertValidity();
+			return P;
+		}
+		static fromHex(hex) {
+			return Point.fromBytes(hexToBytes(hex));
+		}
+		get x() {
+			return this.toAffine().x;
+		}
+		get y() {
+			return this.toAffine().y;
+		}
+		assertValidity() {
+			const p = this;
+			if (p.is0()) {
+				if (allowInfinityPoint && Fp.is0(p.X) && Fp.eql(p.Y, Fp.ONE) && Fp.is0(p.Z)) return;
+				throw new Error("bad point: ZERO");
+			}
+			if (validityCache.has(p)) return;
+			const { x, y } = p.toAffine();
+			if (!Fp.isValid(x) || !Fp.isValid(y)) throw new Error("bad point: x or y not field elements");
+			if (!isValidXY(x, y)) throw new Error("bad point: equation left != right");
+			if (!p.isTorsionFree()) throw new Error("bad point: not in prime-order subgroup");
+			validityCache.add(p);
+		}
+		equals(other) {
+			aprjpoint(other);
+			const { X: X1, Y: Y1, Z: Z1 } = this;
+			const { X: X2, Y: Y2, Z: Z2 } = other;
+			const U1 = Fp.eql(Fp.mul(X1, Z2), Fp.mul(X2, Z1));
+			const U2 = Fp.eql(Fp.mul(Y1, Z2), Fp.mul(Y2, Z1));
+			return U1 && U2;
+		}
+		negate() {
+			return new Point(this.X, Fp.neg(this.Y), this.Z);
+		}
+		double() {
+			const { X: X1, Y: Y1, Z: Z1 } = this;
+			let X3 = Fp.ZERO, Y3 = Fp.ZERO, Z3 = Fp.ZERO;
+			let t0 = Fp.mul(X1, X1);
+			let t1 = Fp.mul(Y1, Y1);
+			let t2 = Fp.mul(Z1, Z1);
+			let t3 = Fp.mul(X1, Y1);
+			t3 = Fp.add(t3, t3);
+			Z3 = Fp.mul(X1, Z1);
+			Z3 = Fp.add(Z3, Z3);
+			X3 = mulA(Z3);
+			Y3 = Fp.mul(b3, t2);
+			Y3 = Fp.add(X3, Y3);
+			X3 = Fp.sub(t1, Y3);
+			Y3 = Fp.add(t1, Y3);
+			Y3 = Fp.mul(X3, Y3);
+			X3 = Fp.mul(t3, X3);
+			Z3 = Fp.mul(b3, Z3);
+			t2 = mulA(t2);
+			t3 = Fp.sub(t0, t2);
+			t3 = mulA(t3);
+			t3 = Fp.add(t3, Z3);
+			Z3 = Fp.add(t0, t0);
+			t0 = Fp.add(Z3, t0);
+			t0 = Fp.add(t0, t2);
+			t0 = Fp.mul(t0, t3);
+			Y3 = Fp.add(Y3, t0);
+			t2 = Fp.mul(Y1, Z1);
+			t2 = Fp.add(t2, t2);
+			t0 = Fp.mul(t2, t3);
+			X3 = Fp.sub(X3, t0);
+			Z3 = Fp.mul(t2, t1);
+			Z3 = Fp.add(Z3, Z3);
+			Z3 = Fp.add(Z3, Z3);
+			return new Point(X3, Y3, Z3);
+		}
+		add(other) {
+			aprjpoint(other);
+			const { X: X1, Y: Y1, Z: Z1 } = this;
+			const { X: X2, Y: Y2, Z: Z2 } = other;
+			let X3 = Fp.ZERO, Y3 = Fp.ZERO, Z3 = Fp.ZERO;
+			let t0 = Fp.mul(X1, X2);
+			let t1 = Fp.mul(Y1, Y2);
+			let t2 = Fp.mul(Z1, Z2);
+			let t3 = Fp.add(X1, Y1);
+			let t4 = Fp.add(X2, Y2);
+			t3 = Fp.mul(t3, t4);
+			t4 = Fp.add(t0, t1);
+			t3 = Fp.sub(t3, t4);
+			t4 = Fp.add(X1, Z1);
+			let t5 = Fp.add(X2, Z2);
+			t4 = Fp.mul(t4, t5);
+			t5 = Fp.add(t0, t2);
+			t4 = Fp.sub(t4, t5);
+			t5 = Fp.add(Y1, Z1);
+			X3 = Fp.add(Y2, Z2);
+			t5 = Fp.mul(t5, X3);
+			X3 = Fp.add(t1, t2);
+			t5 = Fp.sub(t5, X3);
+			Z3 = mulA(t4);
+			X3 = Fp.mul(b3, t2);
+			Z3 = Fp.add(X3, Z3);
+			X3 = Fp.sub(t1, Z3);
+			Z3 = Fp.add(t1, Z3);
+			Y3 = Fp.mul(X3, Z3);
+			t1 = Fp.add(t0, t0);
+			t1 = Fp.add(t1, t0);
+			t2 = mulA(t2);
+			t4 = Fp.mul(b3, t4);
+			t1 = Fp.add(t1, t2);
+			t2 = Fp.sub(t0, t2);
+			t2 = mulA(t2);
+			t4 = Fp.add(t4, t2);
+			t0 = Fp.mul(t1, t4);
+			Y3 = Fp.add(Y3, t0);
+			t0 = Fp.mul(t5, t4);
+			X3 = Fp.mul(t3, X3);
+			X3 = Fp.sub(X3, t0);
+			t0 = Fp.mul(t3, t1);
+			Z3 = Fp.mul(t5, Z3);
+			Z3 = Fp.add(Z3, t0);
+			return new Point(X3, Y3, Z3);
+		}
+		subtract(other) {
+			aprjpoint(other);
+			return this.add(other.negate());
+		}
+		is0() {
+			return this.equals(Point.ZERO);
+		}
+		toAffine(invertedZ) {
+			const p = this;
+			let iz = invertedZ;
+			if (iz != null && !Fp.isValid(iz)) throw new RangeError("\"invertedZ\" expected valid field element");
+			const { X, Y, Z } = p;
+			if (Fp.eql(Z, Fp.ONE)) return {
+				x: X,
+				y: Y
+			};
+			const is0 = p.is0();
+			if (iz == null) iz = is0 ? Fp.ONE : Fp.inv(Z);
+			const x = Fp.mul(X, iz);
+			const y = Fp.mul(Y, iz);
+			const zz = Fp.mul(Z, iz);
+			if (is0) return {
+				x: Fp.ZERO,
+				y: Fp.ZERO
+			};
+			if (!Fp.eql(zz, Fp.ONE)) throw new Error("invZ was invalid");
+			return {
+				x,
+				y
+			};
+		}
+		isTorsionFree() {
+			if (cofactor === _1n) return true;
+			if (isTorsionFree) return isTorsionFree(Point, this);
+			throw new Error("no orders of points");
+		}
+		toBytes(isCompressed = true) {
+			abool(isCompressed, "isCompressed");
+			this.assertValidity();
+			return encodePoint(Point, this, isCompressed);
+		}
+		toHex(isCompressed = true) {
+			return bytesToHex(this.toBytes(isCompressed));
+		}
+		toString() {
+			return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
+		}
+	}
+	Object.freeze(Point.prototype);
+	Object.freeze(Point);
+	return Point;
+}
+function pprefix(hasEvenY) {
+	return Uint8Array.of(hasEvenY ? 2 : 3);
+}
+function getWLengths(Fp, Fn) {
+	return {
+		secretKey: Fn.BYTES,
+		publicKey: 1 + Fp.BYTES,
+		publicKeyUncompressed: 1 + 2 * Fp.BYTES,
+		publicKeyHasPrefix: true,
+		signature: 2 * Fn.BYTES
+	};
+}
+// src/verify/curves.ts
 /**
-* The points of edwards25519, from its parameters. noble's ready-made module brings signing and further protocols: more
-* than the page has room for.
+* The points of edwards25519 and of P-256, from their parameters. noble's ready-made modules bring signing, further curves
+* and further protocols: more than the page has room for.
 */
 /** The prime of the field. */
 var P = 2n ** 255n - 19n;
@@ -4373,6 +4257,15 @@ var Point = edwards({
 	d: 37095705934669439343138083508754565189542113879843219016388785533085940283555n,
 	Gx: 15112221349535400772501151409588531511454012693041857206046113283949847762202n,
 	Gy: 46316835694926478169428394003475163141307993866256225615783033603165251855960n
+});
+var P256 = weierstrass({
+	p: 115792089210356248762697446949407573530086143415290314195533631308867097853951n,
+	n: P256_ORDER,
+	h: 1n,
+	a: 115792089210356248762697446949407573530086143415290314195533631308867097853948n,
+	b: 41058363725152142129326129780047268409114441015993725554835256314039467401291n,
+	Gx: 48439561293906451759052585252797914202762949526041747995844080717082404635286n,
+	Gy: 36134250956749795798585127919587881956611106672985015071877198253568414405109n
 });
 // src/verify/ed25519.ts
 /**
@@ -4447,9 +4340,17 @@ function holdsByPoints(publicHex, message, signature) {
 		hashed.set(message, 64);
 		const k = readLittleEndian(sha512(hashed)) % L;
 		const s = readLittleEndian(fromHex(signature.slice(64)));
-		const left = s === 0n ? Point.ZERO : Point.BASE.multiplyUnsafe(s);
-		const right = k === 0n ? Point.ZERO : key.multiplyUnsafe(k);
-		return toHex(left.subtract(right).toBytes()) === signature.slice(0, 64);
+		return toHex(mulAddUnsafe(Point, [Point.BASE, key.negate()], [s, k]).toBytes()) === signature.slice(0, 64);
+	} catch {
+		return false;
+	}
+}
+/** Whether the bytes encode a point of prime order, canonically: the only ones that a key pair can have. */
+function isPrimeOrderPoint(publicHex) {
+	try {
+		if (!PUBLIC.test(publicHex)) return false;
+		const y = withoutSign(publicHex);
+		return !SMALL_ORDER.has(y) && isBelowP(y) && Point.fromHex(publicHex, true).isTorsionFree();
 	} catch {
 		return false;
 	}
@@ -6189,412 +6090,6 @@ function voteContent(request, word, approver, shown, { scope = request.scope, us
 		["uses", new JsonNumber(String(uses))]
 	]);
 }
-// node_modules/@noble/curves/abstract/weierstrass.js
-/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var divNearest = (num, den) => (num + (num >= 0 ? den : -den) / _2n) / den;
-function _splitEndoScalar(k, basis, n) {
-	aInRange("scalar", k, _0n, n);
-	const [[a1, b1], [a2, b2]] = basis;
-	const c1 = divNearest(b2 * k, n);
-	const c2 = divNearest(-b1 * k, n);
-	let k1 = k - c1 * a1 - c2 * a2;
-	let k2 = -c1 * b1 - c2 * b2;
-	const k1neg = k1 < _0n;
-	const k2neg = k2 < _0n;
-	if (k1neg) k1 = -k1;
-	if (k2neg) k2 = -k2;
-	const MAX_NUM = bitMask(Math.ceil(bitLen(n) / 2)) + _1n;
-	if (k1 < _0n || k1 >= MAX_NUM || k2 < _0n || k2 >= MAX_NUM) throw new Error("splitScalar (endomorphism): failed for k");
-	return {
-		k1neg,
-		k1,
-		k2neg,
-		k2
-	};
-}
-var _0n = /* @__PURE__ */ BigInt(0);
-var _1n = /* @__PURE__ */ BigInt(1);
-var _2n = /* @__PURE__ */ BigInt(2);
-var _3n = /* @__PURE__ */ BigInt(3);
-var _4n = /* @__PURE__ */ BigInt(4);
-function weierstrass(params, extraOpts = {}) {
-	const validated = createCurveFields("weierstrass", params, extraOpts);
-	const Fp = validated.Fp;
-	const Fn = validated.Fn;
-	let CURVE = validated.CURVE;
-	const { h: cofactor, n: CURVE_ORDER } = CURVE;
-	validateObject(extraOpts, {}, {
-		allowInfinityPoint: "boolean",
-		clearCofactor: "function",
-		isTorsionFree: "function",
-		fromBytes: "function",
-		toBytes: "function",
-		endo: "object",
-		randomBytes: "function"
-	});
-	const { endo: endoOpts, allowInfinityPoint, clearCofactor, isTorsionFree, fromBytes, toBytes } = extraOpts;
-	const randomBytes = extraOpts.randomBytes === void 0 ? randomBytes$1 : extraOpts.randomBytes;
-	if (endoOpts) {
-		if (!Fp.is0(CURVE.a) || typeof endoOpts.beta !== "bigint" || !Array.isArray(endoOpts.basises)) throw new Error("invalid endo: expected \"beta\": bigint and \"basises\": array");
-	}
-	const endo = endoOpts ? {
-		beta: endoOpts.beta,
-		basises: endoOpts.basises.map((basis) => [...basis])
-	} : void 0;
-	const lengths = getWLengths(Fp, Fn);
-	function assertCompressionIsSupported() {
-		if (!Fp.isOdd) throw new Error("compression is not supported: Field does not have .isOdd()");
-	}
-	function pointToBytes(_c, point, isCompressed) {
-		if (point.is0()) {
-			if (!allowInfinityPoint) throw new Error("bad point: ZERO");
-			return Uint8Array.of(0);
-		}
-		const { x, y } = point.toAffine();
-		const bx = Fp.toBytes(x);
-		abool(isCompressed, "isCompressed");
-		if (isCompressed) {
-			assertCompressionIsSupported();
-			return concatBytes(pprefix(!Fp.isOdd(y)), bx);
-		} else return concatBytes(Uint8Array.of(4), bx, Fp.toBytes(y));
-	}
-	function pointFromBytes(bytes) {
-		abytes(bytes, void 0, "Point");
-		const { publicKey: comp, publicKeyUncompressed: uncomp } = lengths;
-		const length = bytes.length;
-		const head = bytes[0];
-		const tail = bytes.subarray(1);
-		if (allowInfinityPoint && length === 1 && head === 0) return {
-			x: Fp.ZERO,
-			y: Fp.ZERO
-		};
-		if (length === comp && (head === 2 || head === 3)) {
-			const x = Fp.fromBytes(tail);
-			if (!Fp.isValid(x)) throw new Error("bad point: is not on curve, wrong x");
-			const y2 = weierstrassEquation(x);
-			let y;
-			try {
-				y = Fp.sqrt(y2);
-			} catch (sqrtError) {
-				const err = sqrtError instanceof Error ? ": " + sqrtError.message : "";
-				throw new Error("bad point: is not on curve, sqrt error" + err);
-			}
-			assertCompressionIsSupported();
-			const evenY = Fp.isOdd(y);
-			if ((head & 1) === 1 !== evenY) y = Fp.neg(y);
-			return {
-				x,
-				y
-			};
-		} else if (length === uncomp && head === 4) {
-			const L = Fp.BYTES;
-			const x = Fp.fromBytes(tail.subarray(0, L));
-			const y = Fp.fromBytes(tail.subarray(L, L * 2));
-			if (!isValidXY(x, y)) throw new Error("bad point: is not on curve");
-			return {
-				x,
-				y
-			};
-		} else throw new Error(`bad point: got length ${length}, expected compressed=${comp} or uncompressed=${uncomp}`);
-	}
-	const encodePoint = toBytes === void 0 ? pointToBytes : toBytes;
-	const decodePoint = fromBytes === void 0 ? pointFromBytes : fromBytes;
-	const b3 = Fp.mul(CURVE.b, _3n);
-	const mulA = Fp.is0(CURVE.a) ? (_) => Fp.ZERO : (x) => Fp.mul(CURVE.a, x);
-	function weierstrassEquation(x) {
-		const x2 = Fp.sqr(x);
-		const x3 = Fp.mul(x2, x);
-		return Fp.add(Fp.add(x3, Fp.mul(x, CURVE.a)), CURVE.b);
-	}
-	function isValidXY(x, y) {
-		const left = Fp.sqr(y);
-		const right = weierstrassEquation(x);
-		return Fp.eql(left, right);
-	}
-	if (!isValidXY(CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
-	const _4a3 = Fp.mul(Fp.pow(CURVE.a, _3n), _4n);
-	const _27b2 = Fp.mul(Fp.sqr(CURVE.b), BigInt(27));
-	if (Fp.is0(Fp.add(_4a3, _27b2))) throw new Error("bad curve params: a or b");
-	function acoord(title, n, banZero = false) {
-		if (!Fp.isValid(n) || banZero && Fp.is0(n)) throw new Error(`bad point coordinate ${title}`);
-		return typeof n === "object" && n !== null ? Fp.create(n) : n;
-	}
-	function aprjpoint(other) {
-		if (!(other instanceof Point)) throw new Error("Weierstrass Point expected");
-	}
-	function splitEndoScalarN(k) {
-		if (!endo || !endo.basises) throw new Error("no endo");
-		return _splitEndoScalar(k, endo.basises, Fn.ORDER);
-	}
-	function pushWnafPair(points, scalars, p, k) {
-		if (!Fn.isValid(k)) throw new RangeError("invalid scalar: out of range");
-		if (endo) {
-			const { k1neg, k1, k2neg, k2 } = splitEndoScalarN(k);
-			const psi = new Point(Fp.mul(p.X, endo.beta), p.Y, p.Z);
-			points.push(k1neg ? p.negate() : p, k2neg ? psi.negate() : psi);
-			scalars.push(k1, k2);
-		} else {
-			points.push(p);
-			scalars.push(k);
-		}
-	}
-	const validityCache = /* @__PURE__ */ new WeakSet();
-	class Point {
-		static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE);
-		static ZERO = new Point(Fp.ZERO, Fp.ONE, Fp.ZERO);
-		static Fp = Fp;
-		static Fn = Fn;
-		X;
-		Y;
-		Z;
-		constructor(X, Y, Z) {
-			this.X = acoord("x", X);
-			this.Y = acoord("y", Y, true);
-			this.Z = acoord("z", Z);
-			Object.freeze(this);
-		}
-		static CURVE() {
-			return CURVE;
-		}
-		static fromAffine(p) {
-			const { x, y } = p || {};
-			if (!p || !Fp.isValid(x) || !Fp.isValid(y)) throw new Error("invalid affine point");
-			if (p instanceof Point) throw new Error("projective point not allowed");
-			if (Fp.is0(x) && Fp.is0(y)) return Point.ZERO;
-			return new Point(x, y, Fp.ONE);
-		}
-		static fromBytes(bytes) {
-			const P = Point.fromAffine(decodePoint(abytes(bytes, void 0, "point")));
-			P.assertValidity();
-			return P;
-		}
-		static fromHex(hex) {
-			return Point.fromBytes(hexToBytes(hex));
-		}
-		get x() {
-			return this.toAffine().x;
-		}
-		get y() {
-			return this.toAffine().y;
-		}
-		precompute(windowSize = 6, isLazy = true) {
-			wnaf.setWindowSize(this, windowSize);
-			if (!isLazy) this.multiply(_3n);
-			return this;
-		}
-		assertValidity() {
-			const p = this;
-			if (p.is0()) {
-				if (allowInfinityPoint && Fp.is0(p.X) && Fp.eql(p.Y, Fp.ONE) && Fp.is0(p.Z)) return;
-				throw new Error("bad point: ZERO");
-			}
-			if (validityCache.has(p)) return;
-			const { x, y } = p.toAffine();
-			if (!Fp.isValid(x) || !Fp.isValid(y)) throw new Error("bad point: x or y not field elements");
-			if (!isValidXY(x, y)) throw new Error("bad point: equation left != right");
-			if (!p.isTorsionFree()) throw new Error("bad point: not in prime-order subgroup");
-			validityCache.add(p);
-		}
-		hasEvenY() {
-			const { y } = this.toAffine();
-			if (!Fp.isOdd) throw new Error("Field doesn't support isOdd");
-			return !Fp.isOdd(y);
-		}
-		equals(other) {
-			aprjpoint(other);
-			const { X: X1, Y: Y1, Z: Z1 } = this;
-			const { X: X2, Y: Y2, Z: Z2 } = other;
-			const U1 = Fp.eql(Fp.mul(X1, Z2), Fp.mul(X2, Z1));
-			const U2 = Fp.eql(Fp.mul(Y1, Z2), Fp.mul(Y2, Z1));
-			return U1 && U2;
-		}
-		negate() {
-			return new Point(this.X, Fp.neg(this.Y), this.Z);
-		}
-		double() {
-			const { X: X1, Y: Y1, Z: Z1 } = this;
-			let X3 = Fp.ZERO, Y3 = Fp.ZERO, Z3 = Fp.ZERO;
-			let t0 = Fp.mul(X1, X1);
-			let t1 = Fp.mul(Y1, Y1);
-			let t2 = Fp.mul(Z1, Z1);
-			let t3 = Fp.mul(X1, Y1);
-			t3 = Fp.add(t3, t3);
-			Z3 = Fp.mul(X1, Z1);
-			Z3 = Fp.add(Z3, Z3);
-			X3 = mulA(Z3);
-			Y3 = Fp.mul(b3, t2);
-			Y3 = Fp.add(X3, Y3);
-			X3 = Fp.sub(t1, Y3);
-			Y3 = Fp.add(t1, Y3);
-			Y3 = Fp.mul(X3, Y3);
-			X3 = Fp.mul(t3, X3);
-			Z3 = Fp.mul(b3, Z3);
-			t2 = mulA(t2);
-			t3 = Fp.sub(t0, t2);
-			t3 = mulA(t3);
-			t3 = Fp.add(t3, Z3);
-			Z3 = Fp.add(t0, t0);
-			t0 = Fp.add(Z3, t0);
-			t0 = Fp.add(t0, t2);
-			t0 = Fp.mul(t0, t3);
-			Y3 = Fp.add(Y3, t0);
-			t2 = Fp.mul(Y1, Z1);
-			t2 = Fp.add(t2, t2);
-			t0 = Fp.mul(t2, t3);
-			X3 = Fp.sub(X3, t0);
-			Z3 = Fp.mul(t2, t1);
-			Z3 = Fp.add(Z3, Z3);
-			Z3 = Fp.add(Z3, Z3);
-			return new Point(X3, Y3, Z3);
-		}
-		add(other) {
-			aprjpoint(other);
-			const { X: X1, Y: Y1, Z: Z1 } = this;
-			const { X: X2, Y: Y2, Z: Z2 } = other;
-			let X3 = Fp.ZERO, Y3 = Fp.ZERO, Z3 = Fp.ZERO;
-			let t0 = Fp.mul(X1, X2);
-			let t1 = Fp.mul(Y1, Y2);
-			let t2 = Fp.mul(Z1, Z2);
-			let t3 = Fp.add(X1, Y1);
-			let t4 = Fp.add(X2, Y2);
-			t3 = Fp.mul(t3, t4);
-			t4 = Fp.add(t0, t1);
-			t3 = Fp.sub(t3, t4);
-			t4 = Fp.add(X1, Z1);
-			let t5 = Fp.add(X2, Z2);
-			t4 = Fp.mul(t4, t5);
-			t5 = Fp.add(t0, t2);
-			t4 = Fp.sub(t4, t5);
-			t5 = Fp.add(Y1, Z1);
-			X3 = Fp.add(Y2, Z2);
-			t5 = Fp.mul(t5, X3);
-			X3 = Fp.add(t1, t2);
-			t5 = Fp.sub(t5, X3);
-			Z3 = mulA(t4);
-			X3 = Fp.mul(b3, t2);
-			Z3 = Fp.add(X3, Z3);
-			X3 = Fp.sub(t1, Z3);
-			Z3 = Fp.add(t1, Z3);
-			Y3 = Fp.mul(X3, Z3);
-			t1 = Fp.add(t0, t0);
-			t1 = Fp.add(t1, t0);
-			t2 = mulA(t2);
-			t4 = Fp.mul(b3, t4);
-			t1 = Fp.add(t1, t2);
-			t2 = Fp.sub(t0, t2);
-			t2 = mulA(t2);
-			t4 = Fp.add(t4, t2);
-			t0 = Fp.mul(t1, t4);
-			Y3 = Fp.add(Y3, t0);
-			t0 = Fp.mul(t5, t4);
-			X3 = Fp.mul(t3, X3);
-			X3 = Fp.sub(X3, t0);
-			t0 = Fp.mul(t3, t1);
-			Z3 = Fp.mul(t5, Z3);
-			Z3 = Fp.add(Z3, t0);
-			return new Point(X3, Y3, Z3);
-		}
-		subtract(other) {
-			aprjpoint(other);
-			return this.add(other.negate());
-		}
-		is0() {
-			return this.equals(Point.ZERO);
-		}
-		multiply(scalar) {
-			if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: out of range");
-			const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
-			return normalize([p, f])[0];
-		}
-		multiplyUnsafe(scalar) {
-			const p = this;
-			const sc = scalar;
-			if (!Fn.isValid(sc)) throw new RangeError("invalid scalar: out of range");
-			if (sc === _0n || p.is0()) return Point.ZERO;
-			if (sc === _1n) return p;
-			if (wnaf.hasWindowSize(this)) return wnaf.mulUnsafe(p, sc, normalize);
-			const points = [];
-			const scalars = [];
-			pushWnafPair(points, scalars, p, sc);
-			return mulAddUnsafe(Point, points, scalars);
-		}
-		mulAddUnsafe(a, other, b) {
-			aprjpoint(other);
-			const points = [];
-			const scalars = [];
-			pushWnafPair(points, scalars, this, a);
-			pushWnafPair(points, scalars, other, b);
-			return mulAddUnsafe(Point, points, scalars);
-		}
-		toAffine(invertedZ) {
-			const p = this;
-			let iz = invertedZ;
-			if (iz != null && !Fp.isValid(iz)) throw new RangeError("\"invertedZ\" expected valid field element");
-			const { X, Y, Z } = p;
-			if (Fp.eql(Z, Fp.ONE)) return {
-				x: X,
-				y: Y
-			};
-			const is0 = p.is0();
-			if (iz == null) iz = is0 ? Fp.ONE : Fp.inv(Z);
-			const x = Fp.mul(X, iz);
-			const y = Fp.mul(Y, iz);
-			const zz = Fp.mul(Z, iz);
-			if (is0) return {
-				x: Fp.ZERO,
-				y: Fp.ZERO
-			};
-			if (!Fp.eql(zz, Fp.ONE)) throw new Error("invZ was invalid");
-			return {
-				x,
-				y
-			};
-		}
-		isTorsionFree() {
-			if (cofactor === _1n) return true;
-			if (isTorsionFree) return isTorsionFree(Point, this);
-			return wnaf.mulUnsafe(this, CURVE_ORDER).is0();
-		}
-		clearCofactor() {
-			if (cofactor === _1n) return this;
-			if (clearCofactor) return clearCofactor(Point, this);
-			return this.multiplyUnsafe(cofactor);
-		}
-		isSmallOrder() {
-			if (cofactor === _1n) return this.is0();
-			return this.clearCofactor().is0();
-		}
-		toBytes(isCompressed = true) {
-			abool(isCompressed, "isCompressed");
-			this.assertValidity();
-			return encodePoint(Point, this, isCompressed);
-		}
-		toHex(isCompressed = true) {
-			return bytesToHex(this.toBytes(isCompressed));
-		}
-		toString() {
-			return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
-		}
-	}
-	const normalize = (points) => normalizeZ(Point, points);
-	const wnaf = new ScalarMultiplier(Point, randomBytes);
-	if (wnaf.bits >= 6) Point.BASE.precompute(6);
-	Object.freeze(Point.prototype);
-	Object.freeze(Point);
-	return Point;
-}
-function pprefix(hasEvenY) {
-	return Uint8Array.of(hasEvenY ? 2 : 3);
-}
-function getWLengths(Fp, Fn) {
-	return {
-		secretKey: Fn.BYTES,
-		publicKey: 1 + Fp.BYTES,
-		publicKeyUncompressed: 1 + 2 * Fp.BYTES,
-		publicKeyHasPrefix: true,
-		signature: 2 * Fn.BYTES
-	};
-}
 // src/verify/passkey_signature.ts
 /**
 * Verifies the signatures of passkeys. The twin of `aver.keys.passkey`, which lists the rules in order.
@@ -6605,19 +6100,6 @@ var USER_PRESENT = 1;
 var USER_VERIFIED = 4;
 var PORT_MAX = 65535;
 var ORIGIN = /^(https?):\/\/([a-z0-9.-]{1,253})(?::([1-9][0-9]{0,4}))?$/;
-/**
-* The points of P-256, from its parameters. noble's ready-made module brings two more curves and protocols, and its ECDSA
-* brings signing: more than the page has room for.
-*/
-var P256 = weierstrass({
-	p: 115792089210356248762697446949407573530086143415290314195533631308867097853951n,
-	n: P256_ORDER,
-	h: 1n,
-	a: 115792089210356248762697446949407573530086143415290314195533631308867097853948n,
-	b: 41058363725152142129326129780047268409114441015993725554835256314039467401291n,
-	Gx: 48439561293906451759052585252797914202762949526041747995844080717082404635286n,
-	Gy: 36134250956749795798585127919587881956611106672985015071877198253568414405109n
-});
 /** Whether the bytes of a P-256 key are a point of the curve. */
 function isP256Point(publicKey) {
 	try {
@@ -6680,8 +6162,7 @@ function es256Problem(publicKey, message, signature) {
 		const digest = BigInt(`0x${toHex(sha256Bytes(message))}`) % P256_ORDER;
 		const key = P256.fromHex(publicKey);
 		key.assertValidity();
-		const times = (point, scalar) => scalar === 0n ? P256.ZERO : point.multiplyUnsafe(scalar);
-		const sum = times(P256.BASE, P256.Fn.mul(digest, inverse)).add(times(key, P256.Fn.mul(r, inverse)));
+		const sum = mulAddUnsafe(P256, [P256.BASE, key], [P256.Fn.mul(digest, inverse), P256.Fn.mul(r, inverse)]);
 		return !sum.equals(P256.ZERO) && sum.toAffine().x % 115792089210356248762697446949407573529996955224135760342422259061068512044369n === r ? null : "its signature is not that of the key";
 	} catch {
 		return "its signature is not that of the key";
@@ -6888,13 +6369,7 @@ function readKey(data) {
 }
 /** Whether the bytes of a key can be the public half of a key pair. */
 function isUsable(key) {
-	if (key instanceof Passkey && key.alg !== "EdDSA") return isP256Point(key.publicKey);
-	try {
-		const point = Point.fromHex(wholeKey(key), false);
-		return point.isTorsionFree() && !point.isSmallOrder();
-	} catch {
-		return false;
-	}
+	return key instanceof Passkey && key.alg !== "EdDSA" ? isP256Point(key.publicKey) : isPrimeOrderPoint(wholeKey(key));
 }
 var LEVELS_MAX = 8;
 var APPROVERS_MAX = 64;
@@ -12372,7 +11847,7 @@ if (process.argv[1] !== void 0 && import.meta.url === pathToFileURL(process.argv
 export { BadInput, ChainJudge, Passkey, PublicKey, Ring, Sealed, canonicalJson, conclude, decodeUtf8, dumpVerdict, holdsByPoints, openEd25519, passkeyProblem, plainRules, readJson, readRecord, readRingEntry, sealedFromJson, splitOffKeys, statementBytes, verifyPath };
 
 /*!
-This file contains these libraries:
+This file contains these libraries, without the parts that it never calls:
 
 @noble/curves
 

@@ -1,8 +1,7 @@
 /** The roster: the people whose approvals count, from the chain `approvers.<tenant>`. The twin of `gate.approvals.roster`. */
 
 import { at } from "../block.ts";
-import type { Ed25519 } from "../ed25519.ts";
-import { Point } from "../edwards25519.ts";
+import { type Ed25519, isPrimeOrderPoint } from "../ed25519.ts";
 import { BadInput, type Json, type JsonObject, equalJson, isObject } from "../json.ts";
 import { EDDSA, Passkey } from "../passkey.ts";
 import { isP256Point, passkeyProblem } from "../passkey_signature.ts";
@@ -229,11 +228,5 @@ function readKey(data: Json): PublicKey {
 
 /** Whether the bytes of a key can be the public half of a key pair. */
 function isUsable(key: PublicKey | Passkey): boolean {
-  if (key instanceof Passkey && key.alg !== EDDSA) return isP256Point(key.publicKey);
-  try {
-    const point = Point.fromHex(wholeKey(key), false);
-    return point.isTorsionFree() && !point.isSmallOrder();
-  } catch {
-    return false;
-  }
+  return key instanceof Passkey && key.alg !== EDDSA ? isP256Point(key.publicKey) : isPrimeOrderPoint(wholeKey(key));
 }

@@ -1,0 +1,45 @@
+/** The build loses no part of a library that the page uses: it fails instead. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cut, findCutMember } from "../lean_libraries.ts";
+import { flattenLines, joinLists } from "../script_lines.ts";
+
+const MODULE = `
+class Point { double() { return this; } multiply(n) { return slow(n); } }
+const slow = (n) => n;
+export const scheme = { sign: () => 1, verify: () => new Point().double() };
+`;
+
+test("members and declarations are cut, and the rest is as it was", () => {
+  const left = cut(MODULE, "m", { members: ["multiply", "sign"], declarations: ["slow"] });
+  assert.doesNotMatch(left, /multiply|slow|sign/);
+  assert.match(left, /double\(\) \{ return this; \}/);
+  assert.match(left, /verify: \(\) => new Point\(\)\.double\(\)/);
+});
+
+test("a name or a line that is not there fails the build", () => {
+  assert.throws(() => cut(MODULE, "m", { members: ["multiply", "prehash"] }), /m has no prehash/);
+  assert.throws(() => cut(MODULE, "m", { declarations: ["quick"] }), /m has no quick/);
+  assert.throws(() => cut(MODULE, "m", { lines: [["return that;", ""]] }), /m does not have once/);
+  assert.throws(() => cut(MODULE, "m", { lines: [["=>", ""]] }), /m does not have once/);
+});
+
+test("a declaration that is still used fails the build", () => {
+  assert.throws(() => cut(MODULE, "m", { declarations: ["slow"] }), /m still uses slow/);
+  assert.throws(() => cut(`${MODULE}["sign"].map((name) => scheme[name]);`, "m", { members: ["sign"] }), /m still uses "sign"/);
+});
+
+test("a member that the page asks for is found, however it asks", () => {
+  for (const use of ["key.multiply(2)", "const { multiply } = key", "const { multiply: times } = key", "key?.multiply", "x = key.multiply"]) {
+    assert.notEqual(findCutMember(use, new Set(["multiply"])), null, use);
+  }
+  for (const use of ["multiply(2)", "const key = { multiply: 2 }", "crypto.subtle.sign()", "key.double()"]) {
+    assert.equal(findCutMember(use, new Set(["multiply", "sign"])), null, use);
+  }
+});
+
+test("lists and objects get one line, and statements keep theirs", () => {
+  const code = "f({\n\ta: 1,\n\tb: [\n\t\t2,\n\t\t3\n\t]\n});\nif (x) {\n\ty();\n}\n";
+  assert.equal(joinLists(flattenLines(code)), "f({ a: 1, b: [2, 3] });\nif (x) {\ny();\n}\n");
+});
