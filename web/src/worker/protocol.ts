@@ -251,7 +251,8 @@ export interface Results {
   hit: (Hit & { hasHash: boolean }) | null;
   approvals: { cases: ApprovalCase[]; isCut: boolean };
   statements: StatementCheck[];
-  meta: { entries: MetaEntry[]; records: number; isCut: boolean };
+  /** `unrecorded` counts the chains that are here and have no entry, as the verdict counts them. */
+  meta: { entries: MetaEntry[]; records: number; unrecorded: number; isCut: boolean };
   activity: { days: DayActivity[]; denials: { chain: string; row: RecordRow }[]; audits: { chain: string; row: RecordRow }[]; records: number; isCut: boolean };
   record: RecordDetail;
 }
