@@ -128,7 +128,7 @@ export interface RecordText {
 export interface Hit {
   chain: string;
   row: RecordRow;
-  /** Null where the words stand in a text that is kept beside the record. */
+  /** Null where the words do not stand there so, such as with a mark upon a letter. */
   excerpt: Excerpt | null;
 }
 
