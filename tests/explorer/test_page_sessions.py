@@ -141,6 +141,18 @@ def _odd(ledger: Ledger, folder: Path) -> None:
         seal_event(ledger, sample.TOOL, "a b/c", sample.with_agent(event, "an other"))
 
 
+def _hooked(ledger: Ledger, _: Path) -> None:
+    """Sessions that only hooks have seen, without a prompt. Their titles are made from calls and answers."""
+    events = {
+        "call": sample.command("c1", "pytest -q\n\u2028 --lf"),
+        "long": sample.call("c1", summary="Bash:\x85" + "𝒳" * 9000),
+        "answer": sample.answer("Done.\n\nAll pass."),
+        "bare": sample.call("c1", "Read", summary="", arguments={"file_path": "a.py"}),
+    }
+    for session, event in events.items():
+        seal_event(ledger, sample.TOOL, session, event)
+
+
 CASES: dict[str, Callable[[Ledger, Path], None]] = {
     "claude-code": _claude_code,
     "codex": _codex,
@@ -149,6 +161,7 @@ CASES: dict[str, Callable[[Ledger, Path], None]] = {
     "gated": _gated,
     "imported": _imported,
     "odd": _odd,
+    "hooked": _hooked,
 }
 
 

@@ -5398,13 +5398,13 @@ name, status, reason, code, place: where, count
 }), findings: verdict.findings
 };
 }
-var WORDS$1 = {
+var WORDS$2 = {
 schema: "each record is whole and has the form of a capsule", canonical: "each is written in the one exact form that is hashed", content: "each has the hash that it was sealed with: nothing in it was changed", signature: "each was signed by a key that you pinned", signature_pq: "each post-quantum signature is right, too", links: "each names the record before it: none was removed or moved", genesis: "each chain has its beginning", identity: "each chain belongs to this ledger under this name", keys: "each key was in use when it signed", blobs: "large texts and files beside the records are unchanged", meta: "no chain is shorter than the ledger noted", profile: "the form of the records", index: "the list of chains says what the records say", head: "exactly these chains and records were exported", page: "the page shows the bytes of the bundle's own files", rollback: "nothing is older than this browser saw before", approvals: "each answer was signed by its person, in time, for this request", report: "the report is the one that was signed, and its records bear it out", archive: "the file holds what it says, and nothing else", receipts: "each action has a receipt, in order", parents: "each action names the one before it", sealed: "the run was sealed as a whole", gates: "each action passed its gate", proof: "the action is part of the run", trace: "the trace is the one that was sealed"
 };
 function describeCheck$1(name) {
-return WORDS$1[name] ?? "";
+return WORDS$2[name] ?? "";
 }
-var PATHS$1 = {
+var PATHS$2 = {
 verified: a($, { children: [a("circle", {
 cx: "10", cy: "10", r: "9", fill: "currentColor"
 }), a("path", {
@@ -5427,7 +5427,7 @@ cx: "10", cy: "10", r: "8", class: "line faint"
 };
 function Mark({ name, share = 0 }) {
 return a("svg", {
-class: `mark ${name.replace(" ", "-")}`, viewBox: "0 0 20 20", width: "20", height: "20", "aria-hidden": "true", children: [PATHS$1[name], name === "working" ? a("circle", {
+class: `mark ${name.replace(" ", "-")}`, viewBox: "0 0 20 20", width: "20", height: "20", "aria-hidden": "true", children: [PATHS$2[name], name === "working" ? a("circle", {
 cx: "10", cy: "10", r: "8", class: "line", pathLength: "100", "stroke-dasharray": `${share} 100`, transform: "rotate(-90 10 10)"
 }) : null]
 });
@@ -5630,9 +5630,9 @@ name, share: totalBytes ? Math.floor(100 * bytes / totalBytes) : 0
 }
 var codes_default = JSON.parse("{\"codes\":{\"ALLOW\":{\"meaning\":\"Every check passed, and what was asked for was done.\",\"advice\":\"Nothing is left to do.\"},\"ALLOW_INSECURE\":{\"meaning\":\"The executor runs with EXECUTOR_INSECURE_ALLOW=1 and did the act without checking its evidence.\",\"advice\":\"Unset EXECUTOR_INSECURE_ALLOW and start the executor again. This mode is outside of every guarantee.\"},\"REQUIRE_CONFIRM\":{\"meaning\":\"The policy wants a person to approve this request, and no approval of it was found.\",\"advice\":\"Have the request approved (aver approvals list), then send the same act again.\"},\"POLICY_DENY\":{\"meaning\":\"The policy does not allow this request, or wants a change of it that cannot be made.\",\"advice\":\"Change the request, or ask the person who keeps the rules. aver policy explain shows which rule decided.\"},\"RECIPIENT_NOT_ALLOWED\":{\"meaning\":\"A rule of the policy refuses this recipient.\",\"advice\":\"Use a recipient that the rules allow, or have the recipient added to them.\"},\"DOMAIN_NOT_ALLOWED\":{\"meaning\":\"A rule of the policy refuses this domain, or the domain leads to a private network or redirects to another one.\",\"advice\":\"Use a domain that the rules allow, or have the domain added to them. A host of a private network must be in [gateway] private_hosts.\"},\"IOC_BLOCKED\":{\"meaning\":\"The skill names a host that is listed as an indicator of compromise.\",\"advice\":\"Do not install this skill. Report where it came from.\"},\"BAD_REQUEST\":{\"meaning\":\"The request does not have the required form: a field is missing, unknown, of another type, too long, given twice, or has no canonical form.\",\"advice\":\"Correct the place that the summary names, then send the request again.\"},\"UNKNOWN_INTENT\":{\"meaning\":\"No intent has this name.\",\"advice\":\"Use a name from the table of intents in docs/gateway/evidence.md.\"},\"ARTIFACTS_NOT_ALLOWED\":{\"meaning\":\"The inputs have artifacts, which an act never forwards.\",\"advice\":\"Leave artifacts out, or send an empty list.\"},\"CAPABILITY_DENY\":{\"meaning\":\"The capabilities of this caller do not have this intent, or the list of commands does not have this command.\",\"advice\":\"Ask the operator to add the intent to [gateway.capabilities.callers], or the first words of the command to [gateway.commands] allow.\"},\"PRINCIPAL_CAPABILITY_DENY\":{\"meaning\":\"The capabilities of the external principal do not have this intent.\",\"advice\":\"Ask the operator to add the intent to [gateway.capabilities.principals].\"},\"WORKLOAD_TOKEN_INVALID\":{\"meaning\":\"The workload token is malformed, expired, for another session, or not signed by this ledger's key.\",\"advice\":\"Install the skill again to get a new token.\"},\"EXTERNAL_PRINCIPAL_MISMATCH\":{\"meaning\":\"The external principal of the request is not the one for whom the delegation token was issued.\",\"advice\":\"Send the principal that the first token of the chain names as iss, or leave it out.\"},\"DELEGATION_REQUIRED\":{\"meaning\":\"The request names an external principal and carries no delegation token.\",\"advice\":\"Ask the principal for a token (aver gateway delegate) and send it in constraints.delegation_token.\"},\"DELEGATION_TOKEN_MALFORMED\":{\"meaning\":\"The delegation token cannot be read, or its chain of parents is broken.\",\"advice\":\"Send the token exactly as it was issued.\"},\"DELEGATION_TOKEN_BAD_SIGNATURE\":{\"meaning\":\"A token of the chain is not signed by the key of its issuer, or the issuer has no key under [gateway.principals].\",\"advice\":\"Have the token issued again, and check the issuer's key in the settings.\"},\"DELEGATION_SESSION_MISMATCH\":{\"meaning\":\"The delegation token was issued for another session.\",\"advice\":\"Ask for a token for this session.\"},\"DELEGATION_SUBJECT_MISMATCH\":{\"meaning\":\"The delegation token was issued to another caller.\",\"advice\":\"Ask for a token for this caller.\"},\"DELEGATION_SCOPE_DENY\":{\"meaning\":\"The scope of the delegation token does not contain this intent.\",\"advice\":\"Ask for a token whose scope contains the intent.\"},\"DELEGATION_TOKEN_EXPIRED\":{\"meaning\":\"The delegation token, or a parent of it, is past its time.\",\"advice\":\"Ask for a new token.\"},\"DELEGATION_REVOKED\":{\"meaning\":\"The delegation token, or a parent of it, was revoked.\",\"advice\":\"Ask the issuer. A revoked token never becomes good again.\"},\"INGRESS_SIGNATURE_REQUIRED\":{\"meaning\":\"The call names a principal in its headers and lacks a header that the signature needs.\",\"advice\":\"Send all of Aver-Principal, Aver-Session, Aver-Time, Aver-Nonce and Aver-Signature.\"},\"INGRESS_SIGNATURE_INVALID\":{\"meaning\":\"A header is malformed, or the signature is not by the principal's key over this method, path, session, time, nonce and body.\",\"advice\":\"Sign the exact bytes of the body, and check the principal's key in the settings.\"},\"INGRESS_EXPIRED\":{\"meaning\":\"The time in the headers is more than 60 seconds from the gateway's clock.\",\"advice\":\"Set the clock of the machine that signs, then sign the call again.\"},\"INGRESS_REPLAY\":{\"meaning\":\"The principal has used this nonce before.\",\"advice\":\"Use a new nonce for each call.\"},\"INGRESS_CONFLICT\":{\"meaning\":\"The door does not let this client name that session or caller, or a signed call is for the gateway of another ledger, or its body names another principal or delegation token than its headers.\",\"advice\":\"Use a session and a caller that [gateway.clients] allows. Sign a call for this gateway's ledger, and leave principal and token out of its body.\"},\"HANDLE_INVALID\":{\"meaning\":\"The handle does not exist, has expired, or belongs to another session or caller.\",\"advice\":\"Read the value again to get a new handle.\"},\"HIGH_HANDLE_BLOCKED\":{\"meaning\":\"The request would send a value of high sensitivity out.\",\"advice\":\"Leave the handle out, or have the value declassified first.\"},\"DECLASSIFY_BLOCKED\":{\"meaning\":\"The value behind this handle must not be declassified.\",\"advice\":\"Ask the person who keeps the rules.\"},\"TX_INVALID\":{\"meaning\":\"No PREVIEW has this tx_id, or it is past its time, was refused, or is for another intent. A clock that was set back ends a PREVIEW, too.\",\"advice\":\"Send the act again without tx_id.\"},\"TX_SESSION_MISMATCH\":{\"meaning\":\"The PREVIEW was made in another session.\",\"advice\":\"COMMIT in the session of the PREVIEW.\"},\"TX_CALLER_MISMATCH\":{\"meaning\":\"The PREVIEW was made by another caller.\",\"advice\":\"COMMIT as the caller of the PREVIEW.\"},\"TX_AUTH_CONTEXT_MISMATCH\":{\"meaning\":\"The external principal or the delegation differs from that of the PREVIEW. Unset differs from set.\",\"advice\":\"COMMIT with the same principal and token as the PREVIEW.\"},\"POLICY_UNAVAILABLE\":{\"meaning\":\"A policy server did not answer in time, answered garbage, runs another program, or disagrees with the other one.\",\"advice\":\"Look at aver gateway status, and at the detail. Nothing was done; the act can be sent again.\"},\"EXECUTOR_UNAVAILABLE\":{\"meaning\":\"The executor did not answer, or has no effect for this request: for example, no mail server is set.\",\"advice\":\"Look at aver gateway status, and at the setting that the summary names. If the COMMIT had begun, aver show says what became of it.\"},\"BAD_COMMIT_PROOF\":{\"meaning\":\"The evidence of the two policy servers does not hold. The detail says where.\",\"advice\":\"Make a new PREVIEW. If it happens again, look up the detail.\"},\"MISSING_EVIDENCE\":{\"meaning\":\"The COMMIT carries no evidence at all.\",\"advice\":\"Make a PREVIEW, and COMMIT through the gateway.\"},\"REPLAY_DENY\":{\"meaning\":\"The executor has begun an act with this action_id before.\",\"advice\":\"Look at the outcome of the first one. To do it again, make a new PREVIEW.\"},\"WORKSPACE_PATH_BLOCKED\":{\"meaning\":\"The path leads out of the workspace.\",\"advice\":\"Use a path relative to the workspace, without .. and without links that leave it.\"},\"WORKSPACE_CHANGED\":{\"meaning\":\"The file is not what it was when the change was shown.\",\"advice\":\"Read the file and make a new PREVIEW.\"},\"EFFECT_FAILED\":{\"meaning\":\"The act was allowed and begun, and its effect failed; or it could only fail, because its server is not connected.\",\"advice\":\"The outcome's record says how. To try again, make a new PREVIEW.\"},\"OUTCOME_UNKNOWN\":{\"meaning\":\"The executor ended between the mark of the act and its outcome, or sent something and got no answer. Nobody knows whether the effect happened.\",\"advice\":\"Look whether it did. The act is not tried again; to do it again, make a new PREVIEW.\"},\"TOOL_CHANGED\":{\"meaning\":\"The definition of the tool differs from the one that was first seen.\",\"advice\":\"Compare both definitions, then accept the new one.\"},\"CAPSULE_REQUIRED\":{\"meaning\":\"The settings, or the PREVIEW of this act, want an agent in a verified confinement, and this door has no fresh verdict that passes. Or this door has one, and the PREVIEW was made without.\",\"advice\":\"Start the agent with aver gateway run -- COMMAND. If it runs there, aver gateway smoke and verify-contract show what no longer holds. A PREVIEW that was made outside is no use inside: send the act again without tx_id.\"}},\"details\":{\"missing_commit\":{\"meaning\":\"The share of a policy server is missing.\",\"advice\":\"Send both shares, as policy0 and policy1.\"},\"bad_proof\":{\"meaning\":\"A share is not an object with exactly the required fields.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_proof_version\":{\"meaning\":\"A share has another major version than 1.\",\"advice\":\"Run parts of the same major version.\"},\"bad_proof_kind\":{\"meaning\":\"A share is not of the kind commit.\",\"advice\":\"Send the shares of a PREVIEW.\"},\"bad_server_id\":{\"meaning\":\"A share's server_id is neither 0 nor 1.\",\"advice\":\"Send the share as the policy server made it.\"},\"server_id_mismatch\":{\"meaning\":\"A share stands in the other server's place, or both are by one server.\",\"advice\":\"Put the share of server 0 into policy0, and that of server 1 into policy1.\"},\"unknown_kid\":{\"meaning\":\"The executor has no MAC key with the share's kid, or the kid is malformed.\",\"advice\":\"Give the executor the server's new MAC key.\"},\"bad_mac\":{\"meaning\":\"A share's MAC is malformed, or was not made over this share by the server's key.\",\"advice\":\"Treat the share as changed on its way, or compare the MAC keys of both parts.\"},\"bad_ts\":{\"meaning\":\"A share's ts is not a whole number of seconds.\",\"advice\":\"Send the share as the policy server made it.\"},\"expired_proof\":{\"meaning\":\"A share is older than POLICY_MAC_TTL_S seconds, or as far in the future.\",\"advice\":\"COMMIT again: the gateway gets fresh shares. If it happens again, compare the clocks.\"},\"bad_action_id\":{\"meaning\":\"A share is about another action_id.\",\"advice\":\"Send the shares of this PREVIEW.\"},\"bad_program_id\":{\"meaning\":\"A share was made by another policy program.\",\"advice\":\"Compare the rules of the parts: aver gateway pin shows the changes.\"},\"bad_commit_tag_b64\":{\"meaning\":\"A share's commit tag is not canonical base64.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_commit_tag_len\":{\"meaning\":\"A share's commit tag does not have the required length.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_outputs\":{\"meaning\":\"A share's outputs are not an object of bits, or the two shares have different names.\",\"advice\":\"Send the share as the policy server made it.\"},\"missing_output_key\":{\"meaning\":\"A required output is missing in at least one of the shares.\",\"advice\":\"Run parts of the same major version.\"},\"bad_request_sha256\":{\"meaning\":\"A share is about another request: inputs, caller, session or context differ.\",\"advice\":\"COMMIT exactly what was previewed, or make a new PREVIEW.\"},\"bad_attestation\":{\"meaning\":\"An attestation is missing, malformed, about other evidence, or not signed by that server's own key.\",\"advice\":\"Compare the keys of policy:0 and policy:1. If they are right, treat the evidence as forged.\"},\"servers_disagree\":{\"meaning\":\"A server attests another decision than the two shares give together.\",\"advice\":\"At least one server is faulty or dishonest: compare the records of both.\"},\"facts_differ\":{\"meaning\":\"The servers attest different facts.\",\"advice\":\"They were not asked the same question: look at the gateway between them.\"}}}");
 var ITEMS_MAX = 200;
-var TEXT_MAX$1 = 2e4;
+var TEXT_MAX$2 = 2e4;
 var LINE_MAX$1 = 96;
-var DIGEST = /^[0-9a-f]{40,128}$/;
+var DIGEST$1 = /^[0-9a-f]{40,128}$/;
 function Value({ value, depth = 0 }) {
 if (value === null) return a("span", {
 class: "soft", children: "none"
@@ -5675,7 +5675,7 @@ class: "beside", children: ["Empty: ", a(Text, { children: others.slice(0, ITEMS
 }
 function oneLine(values) {
 const words = values.map((item) => typeof item === "string" ? item : item instanceof JsonNumber ? item.text : null);
-const isPlain = words.every((word) => word !== null && word !== "" && !/[\n,]/.test(word) && (word.length <= 32 || DIGEST.test(word)));
+const isPlain = words.every((word) => word !== null && word !== "" && !/[\n,]/.test(word) && (word.length <= 32 || DIGEST$1.test(word)));
 const line = words.join(", ");
 return isPlain && line.length <= LINE_MAX$1 ? line : "";
 }
@@ -5683,7 +5683,7 @@ function readBlobReference(value) {
 const inner = value.size === 1 ? value.get("blob") : value;
 if (!isObject(inner) || inner.size !== 4) return null;
 const [digest, media, size] = [inner.get("digest"), inner.get("media"), inner.get("size")];
-if (typeof digest !== "string" || !DIGEST.test(digest) || typeof media !== "string" || !(size instanceof JsonNumber) || inner.get("alg") !== "sha256") return null;
+if (typeof digest !== "string" || !DIGEST$1.test(digest) || typeof media !== "string" || !(size instanceof JsonNumber) || inner.get("alg") !== "sha256") return null;
 return {
 digest, media: visible(media), size: size.text
 };
@@ -5695,17 +5695,17 @@ function LongText({ text }) {
 if (text === "") return a("span", {
 class: "soft", children: "empty"
 });
-if (DIGEST.test(text)) return a("code", {
+if (DIGEST$1.test(text)) return a("code", {
 class: "hex", children: text
 });
 if (!text.includes("\n") && text.length <= 160) return a(Text, { children: text });
 const isDiff = /^(?:diff --git|--- |@@ )/m.test(text) && /^[+-]/m.test(text);
-const shown = visible(text.slice(0, TEXT_MAX$1));
+const shown = visible(text.slice(0, TEXT_MAX$2));
 return a("div", {
 class: "long", children: [a("pre", {
 class: isDiff ? "diff" : "", children: isDiff ? shown.split("\n").map((line, at) => a(DiffLine, { line }, at)) : shown
-}), text.length > TEXT_MAX$1 ? a("p", {
-class: "beside", children: [text.length - TEXT_MAX$1, " more characters, in the exact text of the record"]
+}), text.length > TEXT_MAX$2 ? a("p", {
+class: "beside", children: [text.length - TEXT_MAX$2, " more characters, in the exact text of the record"]
 }) : null]
 });
 }
@@ -6518,6 +6518,7 @@ tally.warn("keys", "KEY_UNRECORDED", words, place());
 }
 tally.unrecorded = new Map();
 }
+var DROP_KIND = "chain.drop";
 var OLD_IMPORT = "imported";
 function readDigits(chain) {
 return /^import\.([0-9a-f]{16})\./.exec(chain)?.[1] ?? null;
@@ -6741,10 +6742,11 @@ function isDiff(text) {
 return (text.startsWith("--- ") || text.startsWith("@@ ") || text.startsWith("diff ")) && text.includes("@@ ");
 }
 var known_tools_default = {
-"command": ["bash", "bashtool", "containerexec", "exec", "execcommand", "executebash", "executecommand", "localshell", "monitor", "runcommand", "runcommands", "runinterminal", "runshellcommand", "runterminalcmd", "shell", "shellcommand", "terminal", "unifiedexec"], "patch": ["applypatch"]
+"command": ["bash", "bashtool", "containerexec", "exec", "execcommand", "executebash", "executecommand", "localshell", "monitor", "runcommand", "runcommands", "runinterminal", "runshellcommand", "runterminalcmd", "shell", "shellcommand", "terminal", "unifiedexec"], "patch": ["applypatch"], "path": ["absolutepath", "dest", "destination", "dir", "directory", "dirpath", "file", "filename", "filepath", "filepaths", "files", "folder", "inputfile", "inputpath", "localpath", "newpath", "notebookpath", "oldpath", "outputfile", "outputpath", "path", "paths", "relativeworkspacepath", "scriptpath", "source", "targetfile", "uri"]
 };
 var COMMANDS = new Set(known_tools_default.command);
 var PATCHES = new Set(known_tools_default.patch);
+var PATHS$1 = new Set(known_tools_default.path);
 function normalise(name) {
 return /[^\x00-\x7f]/.test(name) ? name : name.replace(/[-_. ]/g, "").toLowerCase();
 }
@@ -6756,6 +6758,9 @@ return !isOfMcpServer(tool) && COMMANDS.has(normalise(tool));
 }
 function takesPatch(tool) {
 return !isOfMcpServer(tool) && PATCHES.has(normalise(tool));
+}
+function namesPath(argument) {
+return PATHS$1.has(normalise(argument));
 }
 var COUNT_MAX = 0x38d7ea4c68000;
 var COST_MAX = 1e9;
@@ -6788,12 +6793,12 @@ if (value instanceof JsonNumber) return value.value !== 0;
 if (Array.isArray(value)) return value.length > 0;
 return isObject(value) ? value.size > 0 : true;
 }
-var MOMENT = /^(\d{4})-?(\d\d)-?(\d\d)(?:[^\d](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)?(Z|[+-]\d\d(?::?\d\d(?::?\d\d(?:\.\d+)?)?)?)?)?$/u;
+var MOMENT = /^(\d{4})(-?)(\d\d)\2(\d\d)(?:[^\d](\d\d)(?:(:?)(\d\d)(?:\6(\d\d))?)?(?:[.,](\d+))?(Z|[+-]\d\d(?:(:?)\d\d(?:\11\d\d(?:\.\d+)?)?)?)?)?$/u;
 function toUtc(value) {
 if (typeof value !== "string") return null;
 const found = MOMENT.exec(value);
 if (found === null) return null;
-const [, year, month, day, hour = "0", minute = "0", second = "0", fraction = "", zone = ""] = found;
+const [, year, , month, day, hour = "0", , minute = "0", second = "0", fraction = "", zone = ""] = found;
 const parts = [year, month, day, hour, minute, second].map(Number);
 if (parts[0] < 1 || parts[3] > 23 || parts[4] > 59 || parts[5] > 59) return null;
 const moment = new Date(0);
@@ -7095,7 +7100,7 @@ return connection.ask({
 type: "blob", digest
 }).catch(() => null);
 }
-function listRows({ chains, ledger, format }) {
+function listRows$1({ chains, ledger, format }) {
 const isForeign = format === "bundle" && ledger === null;
 return chains.map((chain) => ({
 name: chain.id, origin: isForeign ? chain.id : chain.origin
@@ -7122,7 +7127,7 @@ if (open.format !== "bundle" && open.format !== "ledger") {
 const first = await readFirst(chain);
 return first === null ? null : sessionOfFile(first, chain);
 }
-return (await groupChains(listRows(open), readFirst, chain.replace(/^import\.[0-9a-f]{16}\./, "").startsWith("gate.") ? null : chain)).find(({ main, agents, decisions }) => main === chain || decisions === chain || agents.some(([, name]) => name === chain)) ?? null;
+return (await groupChains(listRows$1(open), readFirst, chain.replace(/^import\.[0-9a-f]{16}\./, "").startsWith("gate.") ? null : chain)).find(({ main, agents, decisions }) => main === chain || decisions === chain || agents.some(([, name]) => name === chain)) ?? null;
 }
 function countRecords(chains) {
 return (contents.value?.chains ?? []).reduce((sum, chain) => sum + (chains.includes(chain.id) ? chain.length ?? 0 : 0), 0);
@@ -7495,6 +7500,1358 @@ rows[next]?.scrollIntoView({ block: "nearest" });
 useKeys({
 j: () => move(1), k: () => move(-1)
 });
+}
+// src/verify/run/action.ts
+var ACTION_TYPES = [...["tool_call", "code_gen", "code_edit", "api_request", "decision", "observation", "file_read", "file_write"], ...["file_delete", "shell_exec", "command", "browser_action", "web_request", "action", "unknown"]];
+var DECISIONS$1 = ["pass", "skip", "human_review", "human_approved", "skipped"];
+var POLICY_VERDICTS = ["PROOF_ONLY", "POLICY_ENFORCED", "FULLY_VERIFIED"];
+var FIELDS$1 = [...["action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"], ...["parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "success", "duration_ms"], ...["timestamp", "metadata"]];
+var OPTIONAL = new Set([...["parent_action_id", "parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "metadata"]]);
+var ID_MAX = 256;
+var DURATION_MAX = 2 ** 53;
+var METADATA_INLINE = 8192;
+var METADATA_MAX = 4194304;
+var TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/;
+function actionFields(action) {
+return new Map(FIELDS$1.map((name) => [name, action[name]]));
+}
+function readAction(data) {
+if (!isObject(data)) throw new BadInput("an action must be an object");
+for (const name of data.keys()) if (!FIELDS$1.includes(name)) throw new BadInput(`${show$1(name)} is not a field of an action`);
+const get = (name) => {
+const value = data.get(name);
+if (value !== void 0) return value;
+if (OPTIONAL.has(name)) return null;
+throw new BadInput(`the action lacks '${name}'`);
+};
+const check = (name, isGood) => {
+const value = get(name);
+if (!isGood(value)) throw new BadInput(`${name} has a bad value`);
+return value;
+};
+const isId = (value) => typeof value === "string" && value !== "" && codePoints(value) <= ID_MAX && isPrintable(value);
+const isHash = (value) => typeof value === "string" && HEX64.test(value);
+const orNull = (isGood) => (value) => value === null || isGood(value);
+const oneOf = (words) => (value) => typeof value === "string" && words.includes(value);
+FIELDS$1.forEach(get);
+return {
+action_id: check("action_id", isId), parent_action_id: check("parent_action_id", orNull(isId)), action_type: check("action_type", oneOf(ACTION_TYPES)), gate_decision: check("gate_decision", orNull(oneOf(DECISIONS$1))), policy_verdict: check("policy_verdict", orNull(oneOf(POLICY_VERDICTS))), instruction_hash: check("instruction_hash", isHash), input_hash: check("input_hash", isHash), output_hash: check("output_hash", isHash), parent_receipt_hash: check("parent_receipt_hash", orNull(isHash)), gate_score: check("gate_score", orNull((value) => value instanceof JsonNumber && value.value >= 0 && value.value <= 1)), success: check("success", (value) => typeof value === "boolean"), duration_ms: check("duration_ms", (value) => isInteger(value) && value.value >= 0 && BigInt(value.text) <= BigInt(DURATION_MAX)), timestamp: check("timestamp", (value) => typeof value === "string" && TIME.test(value) && isCalendarTime(value)), metadata: check("metadata", orNull(isObject))
+};
+}
+var RECEIPT_KEYS = [...["action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"], ...["parent_receipt_hash", "gate_score", "gate_decision", "success", "duration_ms", "timestamp"]];
+var RECEIPT_KEY_COUNT = RECEIPT_KEYS.length;
+var CAPSEAL_KEYS = [...RECEIPT_KEYS, "policy_verdict"];
+function encodeAction(action) {
+const receipt = receiptText(action);
+if (metadataBlobDigest(action.metadata) !== null) throw new BadInput("metadata must not be a reference to a blob");
+const metadata = action.metadata === null ? "null" : canonicalJson(action.metadata);
+if (encoder.encode(metadata).length > METADATA_MAX) throw new BadInput(`metadata has more than ${METADATA_MAX} bytes`);
+return {
+receipt, receiptHash: sha256Hex(receipt), metadata
+};
+}
+function receiptText(action) {
+const fields = actionFields(action);
+return asciiJson(new Map(RECEIPT_KEYS.map((name) => [name, fields.get(name)])));
+}
+function receiptHash(action) {
+return sha256Hex(receiptText(action));
+}
+function metadataBlobDigest(metadata) {
+if (!isObject(metadata) || metadata.size !== 1 || !metadata.has("blob")) return null;
+for (const { digest, size } of blobReferences(metadata)) if (BigInt(size) > BigInt(METADATA_INLINE)) return digest;
+return null;
+}
+function sealForm(action, texts) {
+const fields = actionFields(action);
+const data = encoder.encode(texts.metadata);
+let metadata = action.metadata;
+if (data.length > METADATA_INLINE) {
+const reference = [["alg", "sha256"], ["digest", sha256Hex(data)], ["size", new JsonNumber(String(data.length))], ["media", "application/json"]];
+metadata = new Map([["blob", new Map(reference)]]);
+}
+return canonicalJson(fields.set("metadata", metadata));
+}
+var ACTION_LINE_MAX = ELEMENT_MAX;
+function readActionLine(raw) {
+const content = readJson(raw);
+if (!isObject(content)) throw new Unreadable("a line of actions must be a JSON object");
+const stored = content.get("receipt_hash");
+const fields = content.get("canonical_fields") ?? null;
+content.delete("receipt_hash");
+content.delete("canonical_fields");
+let action;
+let texts;
+try {
+action = readAction(content);
+texts = encodeAction(action);
+} catch (error) {
+throw error instanceof BadInput ? new Unreadable(error.message) : error;
+}
+if (typeof stored !== "string" || !HEX64.test(stored)) throw new Unreadable("the action has no receipt_hash of 64 lower-case hex digits");
+const own = actionFields(action);
+const line = {
+action, texts, receiptHash: stored
+};
+if (fields === null) {
+for (const keys of [RECEIPT_KEYS, CAPSEAL_KEYS]) if (isReceipt(stored, new Map(keys.map((name) => [name, own.get(name)])), null)) return {
+...line, keys: keys.length, problem: null
+};
+return {
+...line, keys: RECEIPT_KEYS.length, problem: "receipt_hash is not the hash of the action's fields"
+};
+}
+const hasKeys = (keys) => isObject(fields) && fields.size === keys.length && keys.every((name) => fields.has(name));
+if (!isObject(fields) || !(hasKeys(RECEIPT_KEYS) || hasKeys(CAPSEAL_KEYS))) throw new Unreadable("canonical_fields are neither the 12 keys of a receipt nor those with policy_verdict");
+if ([...fields.values()].some((value) => isObject(value) || Array.isArray(value))) throw new Unreadable("canonical_fields hold something that is no field of an action");
+return {
+...line, keys: fields.size, problem: receiptProblem(own, stored, fields)
+};
+}
+function receiptProblem(own, stored, fields) {
+if (!isReceipt(stored, fields, fields.get("gate_score"))) return "receipt_hash is not the hash of canonical_fields";
+for (const [name, value] of fields) {
+const beside = own.get(name);
+if (!equalJson(value, beside) || typeof value === "boolean" !== (typeof beside === "boolean")) return `canonical_fields say another ${name} than the action`;
+}
+return null;
+}
+function isReceipt(stored, fields, asWritten) {
+const value = fields.get("gate_score");
+const scores = new Set([asciiJson(value)]);
+if (asWritten instanceof JsonNumber) scores.add(asWritten.text);
+if (isInteger(value) && (value.value === 0 || value.value === 1)) scores.add(pythonRepr(value.value + 0));
+for (const score of scores) if (sha256Hex(`{${[...fields.keys()].sort().map((key) => {
+return `${asciiString(key)}:${key === "gate_score" ? score : asciiJson(fields.get(key))}`;
+}).join(",")}}`) === stored) return true;
+return false;
+}
+function* readRawLines(data, limit) {
+for (let at = 0; at < data.length;) {
+const { line, next } = readEachLine(data, at, limit);
+at = next;
+if (!(line instanceof BadInput) && line.length === 0) while (at < data.length && [32, 9, 10, 13].includes(data[at])) at++;
+else yield line;
+}
+}
+function* readOwnLines(data, limit) {
+for (let at = 0; at < data.length;) {
+const { line, next } = readEachLine(data, at, limit);
+at = next;
+if (!(line instanceof BadInput) && line.length === 0) {
+yield new Unreadable("the line is empty, and Aver writes no empty lines; the rest was not read");
+return;
+}
+yield line;
+}
+}
+function readEachLine(data, at, limit) {
+const feed = data.indexOf(10, at);
+const next = feed < 0 ? data.length : feed + 1;
+if (next - at > limit + 1) return {
+line: new Unreadable(`the line is longer than ${limit} bytes`), next
+};
+let end = next;
+while (end > at && (data[end - 1] === 10 || data[end - 1] === 13)) end--;
+return {
+line: data.subarray(at, end), next
+};
+}
+// src/verify/merkle.ts
+var EMPTY_ROOT = sha256Bytes(new Uint8Array());
+function hashWith(prefix, ...parts) {
+const data = new Uint8Array(1 + parts.reduce((size, part) => size + part.length, 0));
+data[0] = prefix;
+let at = 1;
+for (const part of parts) {
+data.set(part, at);
+at += part.length;
+}
+return sha256Bytes(data);
+}
+function leafHash(data) {
+return hashWith(0, data);
+}
+var MerkleTree = class {
+size = 0;
+peaks = [];
+add(leaf) {
+let node = leaf;
+for (let size = this.size; size % 2 === 1; size = Math.floor(size / 2)) node = hashWith(1, this.peaks.pop(), node);
+this.peaks.push(node);
+this.size++;
+}
+get root() {
+let node = null;
+for (const peak of [...this.peaks].reverse()) node = node === null ? peak : hashWith(1, peak, node);
+return node ?? EMPTY_ROOT;
+}
+};
+function rootFromPath(leaf, index, size, path) {
+if (!(index >= 0 && index < size)) return null;
+let node = leaf;
+let last = size - 1;
+for (const sibling of path) {
+if (last === 0) return null;
+if (index % 2 === 1 || index === last) {
+node = hashWith(1, sibling, node);
+while (index % 2 === 0) {
+index = Math.floor(index / 2);
+last = Math.floor(last / 2);
+}
+} else node = hashWith(1, node, sibling);
+index = Math.floor(index / 2);
+last = Math.floor(last / 2);
+}
+return last === 0 ? node : null;
+}
+// src/verify/run/trace.ts
+var AIR_ID = "aver_agent_air_v1";
+var CONSTRAINTS = {
+row: ["booleans", "passed_only_if_gated", "enforced_only_if_passed", "parent_only_if_linked"], transition: ["next_index", "next_parent_is_receipt", "next_has_parent"], boundary: ["first_index_is_zero", "first_has_no_parent", "last_receipt_is_final", "last_index_is_count"]
+};
+var PATH_MAX = 64;
+var NO_PARENT = "0".repeat(64);
+function buildRow$1(index, action, texts) {
+const parent = action.parent_receipt_hash;
+const isPassed = action.gate_decision === "pass" || action.gate_decision === "human_approved";
+const rest = sha256Hex(`{"metadata":${texts.metadata},"policy_verdict":${canonicalJson(action.policy_verdict)}}`);
+const data = new Uint8Array(440);
+const view = new DataView(data.buffer);
+let column = 0;
+const put = (value) => view.setBigUint64(8 * column++, BigInt(value));
+put(index);
+put(1 + ACTION_TYPES.indexOf(action.action_type));
+for (const hash of [action.instruction_hash, action.input_hash, action.output_hash, parent ?? NO_PARENT, texts.receiptHash, rest]) {
+const bytes = new DataView(fromHex(hash).buffer);
+for (let limb = 0; limb < 8; limb++) put(bytes.getUint32(4 * limb));
+}
+put(Number(parent !== null));
+put(Number(action.success));
+put(Number(action.gate_decision !== null));
+put(Number(isPassed));
+put(Number(isPassed && action.policy_verdict === "POLICY_ENFORCED"));
+return {
+index, hasParent: parent !== null, parent: parent ?? NO_PARENT, receipt: texts.receiptHash, leaf: leafHash(data)
+};
+}
+var Trace = class {
+count = 0;
+problem = null;
+tree = new MerkleTree();
+last = null;
+take(action, texts) {
+const row = buildRow$1(this.count, action, texts);
+const broken = this.problem === null ? brokenConstraint(this.last, row) : null;
+if (broken !== null) this.problem = `${broken}, row ${this.count}`;
+this.last = row;
+this.tree.add(row.leaf);
+this.count++;
+}
+get root() {
+return toHex$1(this.tree.root);
+}
+problemAtEnd(count, finalReceipt) {
+if (this.problem !== null) return this.problem;
+if (this.last === null || this.last.index !== count - 1) return `last_index_is_count, ${this.count} rows`;
+return this.last.receipt === finalReceipt ? null : `last_receipt_is_final, row ${this.count - 1}`;
+}
+};
+function brokenConstraint(before, row) {
+if (before === null) return row.hasParent ? "first_has_no_parent" : null;
+if (row.parent !== before.receipt) return "next_parent_is_receipt";
+return row.hasParent ? null : "next_has_parent";
+}
+var FIXED = [["air_id", AIR_ID], ["field", "goldilocks"], ["row_width", new JsonNumber(String(55))], ["receipt_keys", new JsonNumber(String(RECEIPT_KEY_COUNT))]];
+function statementFields$2(statement) {
+return new Map([...FIXED, ["run_id", statement.runId], ["num_actions", new JsonNumber(String(statement.numActions))], ["final_receipt_hash", statement.finalReceiptHash], ["row_root", statement.rowRoot]]);
+}
+function readRunStatement(data) {
+const names = ["run_id", "num_actions", "final_receipt_hash", "row_root"];
+const all = [...FIXED.map(([name]) => name), ...names];
+if (!isObject(data) || data.size !== all.length || !all.every((name) => data.has(name))) throw new BadInput("a statement about a run has other keys");
+for (const [name, value] of FIXED) {
+const here = data.get(name);
+if (!(value instanceof JsonNumber ? isInteger(here) && here.text === value.text : here === value)) throw new BadInput(`the statement's ${name} is another`);
+}
+const [runId, count, final, root] = names.map((name) => data.get(name));
+if (typeof runId !== "string" || !isInteger(count) || count.value < 1) throw new BadInput("a statement names a run and how many actions it has");
+if (typeof final !== "string" || typeof root !== "string" || !HEX64.test(final) || !HEX64.test(root)) throw new BadInput("a statement's receipt and root are 64 lower-case hex digits");
+return {
+runId, numActions: count.value, finalReceiptHash: final, rowRoot: root
+};
+}
+function traceProblem(statement, trace) {
+if (trace.count !== statement.numActions) return `the statement is about ${statement.numActions} actions; there are ${trace.count}`;
+const broken = trace.problemAtEnd(statement.numActions, statement.finalReceiptHash);
+if (broken !== null) return `a constraint does not hold: ${broken}`;
+return trace.root === statement.rowRoot ? null : "the rows have another root than the statement says";
+}
+function inclusionProblem(statement, index, action, path) {
+if (path.length > PATH_MAX || !path.every((step) => typeof step === "string" && HEX64.test(step))) return "the path is not one";
+if (!(index >= 0 && index < statement.numActions)) return `the run has no place ${index}`;
+const texts = encodeAction(action);
+const { leaf } = buildRow$1(index, action, texts);
+const root = rootFromPath(leaf, index, statement.numActions, path.map((step) => fromHex(step)));
+if (root === null || toHex$1(root) !== statement.rowRoot) return `the action does not lead to the run's root from place ${index}`;
+return index === statement.numActions - 1 && texts.receiptHash !== statement.finalReceiptHash ? "the last action has another receipt than the statement says" : null;
+}
+var ONE = new JsonNumber("1");
+function runChain(runId) {
+return chainName("actions", runId);
+}
+function hasExactly$1(data, keys) {
+return data.size === keys.length && keys.every((key) => data.has(key));
+}
+function readResult(content) {
+const result = at(content, "outcome", "result");
+if (!isObject(result) || !equalJson(result.get("v"), ONE)) throw new BadInput("the capsule's result is not one of this version");
+return result;
+}
+function readSealedAction(content) {
+const result = readResult(content);
+if (!hasExactly$1(result, ["v", "action", "receipt_hash", "gate"])) throw new BadInput("the capsule of an action has other keys in its result");
+const [fields, receiptHash, gate] = ["action", "receipt_hash", "gate"].map((name) => result.get(name));
+if (typeof receiptHash !== "string") throw new BadInput("the capsule of an action names no receipt");
+if (gate === null) return {
+fields, receiptHash, gate: null
+};
+const names = ["gate_id", "record", "digest", "decision", "diff_sha256"];
+if (!isObject(gate) || !hasExactly$1(gate, names)) throw new BadInput("the gate entry of an action has other keys");
+for (const name of names) {
+const value = gate.get(name);
+if (typeof value !== "string" && !(name === "diff_sha256" && value === null)) throw new BadInput("the gate entry of an action has values that are not text");
+}
+const [gateId, record, digest, decision, diffSha256] = names.map((name) => gate.get(name));
+return {
+fields, receiptHash, gate: {
+gateId, record, digest, decision, diffSha256: diffSha256 ?? null
+}
+};
+}
+async function loadAction(sealed, blob) {
+const action = readAction(sealed.fields);
+const digest = metadataBlobDigest(action.metadata);
+if (digest === null) return action;
+const metadata = readJson(await blob(digest));
+if (metadata !== null && !isObject(metadata)) throw new BadInput("metadata must be an object");
+return {
+...action, metadata
+};
+}
+function readRunSeal(content, of) {
+const result = readResult(content);
+const names = ["gates", "statement", "head", "run_id", "num_actions", "final_receipt_hash", "policy_verdict"];
+for (const name of names) if (!result.has(name)) throw new BadInput(`the run's seal cannot be read: it lacks ${name}`);
+const [gates, statement, head, runId, count, final, verdict] = names.map((name) => result.get(name));
+const place = [["ledger", of.ledger], ["tenant", of.tenant]];
+if (!isObject(head)) throw new BadInput("the run's seal cannot be read");
+if (gates !== null && !isObject(gates)) throw new BadInput("the run's seal cannot be read");
+const seal = {
+head: readHead(new Map([...place, ["chain", of.chain], ...head])), statement: statement === null ? null : readRunStatement(statement), gates: gates === null ? null : readHead(new Map([...place, ...gates]))
+};
+if (typeof runId !== "string" || typeof final !== "string" || !isInteger(count)) throw new BadInput("the run's seal does not say which run, how many actions and which receipt is the last");
+if (verdict !== null && !(typeof verdict === "string" && POLICY_VERDICTS.includes(verdict))) throw new BadInput("the run's seal has a verdict that is none");
+return {
+...seal, runId, numActions: count.value, finalReceiptHash: final, policyVerdict: verdict
+};
+}
+function readDecision$1(content) {
+if (readKind(content) !== "gate.decision") return null;
+const result = at(content, "outcome", "result");
+if (!isObject(result)) return null;
+const needed = ["gate_id", "decision", "digest", "score", "action", "instruction_sha256", "input_sha256"];
+if (!needed.every((name) => result.has(name))) return null;
+const [gateId, decision, digest, score, action, instructionHash, inputHash] = needed.map((name) => result.get(name));
+const policy = result.get("policy");
+if (isTrue(policy) && !isObject(policy)) return null;
+const refs = at(content, "context", "environment", "aver", "refs");
+if (isTrue(refs) && !isObject(refs)) return null;
+if (!isObject(action) || ![gateId, decision, digest].every((text) => typeof text === "string")) return null;
+return {
+gateId, decision, digest, score, type: action.get("type"), diffSha256: action.get("diff_sha256"), files: action.get("files"), instructionHash, inputHash, isObserved: result.get("mode") === "observe"
+};
+}
+function isTrue(value) {
+if (value instanceof JsonNumber) return value.value !== 0;
+if (Array.isArray(value)) return value.length > 0;
+return isObject(value) ? value.size > 0 : Boolean(value);
+}
+function compareWithDecision(action, mark, decided) {
+const none = (value) => value === void 0 || value === null;
+const files = action.metadata?.get("files_affected");
+const areDiffsKnown = mark.diffSha256 !== null && !none(decided.diffSha256);
+const areFilesKnown = isTrue(files) && isTrue(decided.files);
+const hasHash = !none(decided.instructionHash) || !none(decided.inputHash);
+let mismatch = null;
+if (mark.gateId !== decided.gateId || mark.digest !== decided.digest) mismatch = "the decision it names is about something else";
+else if (action.gate_decision !== decided.decision || mark.decision !== decided.decision) mismatch = `it says that the gate decided ${action.gate_decision}; the gate's record says ${decided.decision}`;
+else if (!equalJson(action.gate_score, decided.score)) mismatch = "it says another score than the gate's record";
+else if (action.action_type !== decided.type) mismatch = `it is a ${action.action_type}; the gated action is another`;
+else if (areDiffsKnown && mark.diffSha256 !== decided.diffSha256) mismatch = "the change that was made is not the one that was gated";
+else if (!none(decided.instructionHash) && decided.instructionHash !== action.instruction_hash) mismatch = "its instruction is not the one that was gated";
+else if (!none(decided.inputHash) && decided.inputHash !== action.input_hash) mismatch = "its input is not the one that was gated";
+else if (areFilesKnown && !equalJson(files, decided.files)) mismatch = "the files that it says it affects are not those that were gated";
+return {
+mismatch, isConclusive: hasHash || areDiffsKnown || areFilesKnown
+};
+}
+// src/verify/approvals/content.ts
+function enrolmentContent({ identity, key, custody }, ledger, tenant, at) {
+const parts = key instanceof Passkey ? [["passkey", key.fields()]] : [["public_key", key.ed25519], ["public_key_pq", key.mlDsa]];
+return new Map([["identity", identity], ...parts, ["custody", custody], ["ledger", ledger], ["tenant", tenant], ["at", at]]);
+}
+function voteContent(request, word, approver, shown, { scope = request.scope, uses = 1 } = {}) {
+const content = new Map([["digest", request.digest], ["decision", word], ["approver", approver], ["expires", request.expires], ["shown", shown]]);
+if (request.statement === 1) return content;
+return new Map([...content, ["v", new JsonNumber("2")], ["ledger", request.ledger], ["tenant", request.tenant], ["request", request.id], ["scope", scope], ["uses", new JsonNumber(String(uses))]]);
+}
+var divNearest = (num, den) => (num + (num >= 0 ? den : -den) / _2n) / den;
+function _splitEndoScalar(k, basis, n) {
+aInRange("scalar", k, _0n, n);
+const [[a1, b1], [a2, b2]] = basis;
+const c1 = divNearest(b2 * k, n);
+const c2 = divNearest(-b1 * k, n);
+let k1 = k - c1 * a1 - c2 * a2;
+let k2 = -c1 * b1 - c2 * b2;
+const k1neg = k1 < _0n;
+const k2neg = k2 < _0n;
+if (k1neg) k1 = -k1;
+if (k2neg) k2 = -k2;
+const MAX_NUM = bitMask(Math.ceil(bitLen(n) / 2)) + _1n;
+if (k1 < _0n || k1 >= MAX_NUM || k2 < _0n || k2 >= MAX_NUM) throw new Error("splitScalar (endomorphism): failed for k");
+return {
+k1neg, k1, k2neg, k2
+};
+}
+var _0n = BigInt(0);
+var _1n = BigInt(1);
+var _2n = BigInt(2);
+var _3n = BigInt(3);
+var _4n = BigInt(4);
+function weierstrass(params, extraOpts = {}) {
+const validated = createCurveFields("weierstrass", params, extraOpts);
+const Fp = validated.Fp;
+const Fn = validated.Fn;
+let CURVE = validated.CURVE;
+const { h: cofactor, n: CURVE_ORDER } = CURVE;
+validateObject(extraOpts, {}, {
+allowInfinityPoint: "boolean", clearCofactor: "function", isTorsionFree: "function", fromBytes: "function", toBytes: "function", endo: "object", randomBytes: "function"
+});
+const { endo: endoOpts, allowInfinityPoint, clearCofactor, isTorsionFree, fromBytes, toBytes } = extraOpts;
+const randomBytes = extraOpts.randomBytes === void 0 ? randomBytes$1 : extraOpts.randomBytes;
+if (endoOpts) {
+if (!Fp.is0(CURVE.a) || typeof endoOpts.beta !== "bigint" || !Array.isArray(endoOpts.basises)) throw new Error("invalid endo: expected \"beta\": bigint and \"basises\": array");
+}
+const endo = endoOpts ? {
+beta: endoOpts.beta, basises: endoOpts.basises.map((basis) => [...basis])
+} : void 0;
+const lengths = getWLengths(Fp, Fn);
+function assertCompressionIsSupported() {
+if (!Fp.isOdd) throw new Error("compression is not supported: Field does not have .isOdd()");
+}
+function pointToBytes(_c, point, isCompressed) {
+if (point.is0()) {
+if (!allowInfinityPoint) throw new Error("bad point: ZERO");
+return Uint8Array.of(0);
+}
+const { x, y } = point.toAffine();
+const bx = Fp.toBytes(x);
+abool(isCompressed, "isCompressed");
+if (isCompressed) {
+assertCompressionIsSupported();
+return concatBytes(pprefix(!Fp.isOdd(y)), bx);
+} else return concatBytes(Uint8Array.of(4), bx, Fp.toBytes(y));
+}
+function pointFromBytes(bytes) {
+abytes(bytes, void 0, "Point");
+const { publicKey: comp, publicKeyUncompressed: uncomp } = lengths;
+const length = bytes.length;
+const head = bytes[0];
+const tail = bytes.subarray(1);
+if (allowInfinityPoint && length === 1 && head === 0) return {
+x: Fp.ZERO, y: Fp.ZERO
+};
+if (length === comp && (head === 2 || head === 3)) {
+const x = Fp.fromBytes(tail);
+if (!Fp.isValid(x)) throw new Error("bad point: is not on curve, wrong x");
+const y2 = weierstrassEquation(x);
+let y;
+try {
+y = Fp.sqrt(y2);
+} catch (sqrtError) {
+const err = sqrtError instanceof Error ? ": " + sqrtError.message : "";
+throw new Error("bad point: is not on curve, sqrt error" + err);
+}
+assertCompressionIsSupported();
+const evenY = Fp.isOdd(y);
+if ((head & 1) === 1 !== evenY) y = Fp.neg(y);
+return {
+x, y
+};
+} else if (length === uncomp && head === 4) {
+const L = Fp.BYTES;
+const x = Fp.fromBytes(tail.subarray(0, L));
+const y = Fp.fromBytes(tail.subarray(L, L * 2));
+if (!isValidXY(x, y)) throw new Error("bad point: is not on curve");
+return {
+x, y
+};
+} else throw new Error(`bad point: got length ${length}, expected compressed=${comp} or uncompressed=${uncomp}`);
+}
+const encodePoint = toBytes === void 0 ? pointToBytes : toBytes;
+const decodePoint = fromBytes === void 0 ? pointFromBytes : fromBytes;
+const b3 = Fp.mul(CURVE.b, _3n);
+const mulA = Fp.is0(CURVE.a) ? (_) => Fp.ZERO : (x) => Fp.mul(CURVE.a, x);
+function weierstrassEquation(x) {
+const x2 = Fp.sqr(x);
+const x3 = Fp.mul(x2, x);
+return Fp.add(Fp.add(x3, Fp.mul(x, CURVE.a)), CURVE.b);
+}
+function isValidXY(x, y) {
+const left = Fp.sqr(y);
+const right = weierstrassEquation(x);
+return Fp.eql(left, right);
+}
+if (!isValidXY(CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
+const _4a3 = Fp.mul(Fp.pow(CURVE.a, _3n), _4n);
+const _27b2 = Fp.mul(Fp.sqr(CURVE.b), BigInt(27));
+if (Fp.is0(Fp.add(_4a3, _27b2))) throw new Error("bad curve params: a or b");
+function acoord(title, n, banZero = false) {
+if (!Fp.isValid(n) || banZero && Fp.is0(n)) throw new Error(`bad point coordinate ${title}`);
+return typeof n === "object" && n !== null ? Fp.create(n) : n;
+}
+function aprjpoint(other) {
+if (!(other instanceof Point)) throw new Error("Weierstrass Point expected");
+}
+function splitEndoScalarN(k) {
+if (!endo || !endo.basises) throw new Error("no endo");
+return _splitEndoScalar(k, endo.basises, Fn.ORDER);
+}
+function pushWnafPair(points, scalars, p, k) {
+if (!Fn.isValid(k)) throw new RangeError("invalid scalar: out of range");
+if (endo) {
+const { k1neg, k1, k2neg, k2 } = splitEndoScalarN(k);
+const psi = new Point(Fp.mul(p.X, endo.beta), p.Y, p.Z);
+points.push(k1neg ? p.negate() : p, k2neg ? psi.negate() : psi);
+scalars.push(k1, k2);
+} else {
+points.push(p);
+scalars.push(k);
+}
+}
+const validityCache = new WeakSet();
+class Point {
+static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE);
+static ZERO = new Point(Fp.ZERO, Fp.ONE, Fp.ZERO);
+static Fp = Fp;
+static Fn = Fn;
+X;
+Y;
+Z;
+constructor(X, Y, Z) {
+this.X = acoord("x", X);
+this.Y = acoord("y", Y, true);
+this.Z = acoord("z", Z);
+Object.freeze(this);
+}
+static CURVE() {
+return CURVE;
+}
+static fromAffine(p) {
+const { x, y } = p || {};
+if (!p || !Fp.isValid(x) || !Fp.isValid(y)) throw new Error("invalid affine point");
+if (p instanceof Point) throw new Error("projective point not allowed");
+if (Fp.is0(x) && Fp.is0(y)) return Point.ZERO;
+return new Point(x, y, Fp.ONE);
+}
+static fromBytes(bytes) {
+const P = Point.fromAffine(decodePoint(abytes(bytes, void 0, "point")));
+P.assertValidity();
+return P;
+}
+static fromHex(hex) {
+return Point.fromBytes(hexToBytes(hex));
+}
+get x() {
+return this.toAffine().x;
+}
+get y() {
+return this.toAffine().y;
+}
+precompute(windowSize = 6, isLazy = true) {
+wnaf.setWindowSize(this, windowSize);
+if (!isLazy) this.multiply(_3n);
+return this;
+}
+assertValidity() {
+const p = this;
+if (p.is0()) {
+if (allowInfinityPoint && Fp.is0(p.X) && Fp.eql(p.Y, Fp.ONE) && Fp.is0(p.Z)) return;
+throw new Error("bad point: ZERO");
+}
+if (validityCache.has(p)) return;
+const { x, y } = p.toAffine();
+if (!Fp.isValid(x) || !Fp.isValid(y)) throw new Error("bad point: x or y not field elements");
+if (!isValidXY(x, y)) throw new Error("bad point: equation left != right");
+if (!p.isTorsionFree()) throw new Error("bad point: not in prime-order subgroup");
+validityCache.add(p);
+}
+hasEvenY() {
+const { y } = this.toAffine();
+if (!Fp.isOdd) throw new Error("Field doesn't support isOdd");
+return !Fp.isOdd(y);
+}
+equals(other) {
+aprjpoint(other);
+const { X: X1, Y: Y1, Z: Z1 } = this;
+const { X: X2, Y: Y2, Z: Z2 } = other;
+const U1 = Fp.eql(Fp.mul(X1, Z2), Fp.mul(X2, Z1));
+const U2 = Fp.eql(Fp.mul(Y1, Z2), Fp.mul(Y2, Z1));
+return U1 && U2;
+}
+negate() {
+return new Point(this.X, Fp.neg(this.Y), this.Z);
+}
+double() {
+const { X: X1, Y: Y1, Z: Z1 } = this;
+let X3 = Fp.ZERO, Y3 = Fp.ZERO, Z3 = Fp.ZERO;
+let t0 = Fp.mul(X1, X1);
+let t1 = Fp.mul(Y1, Y1);
+let t2 = Fp.mul(Z1, Z1);
+let t3 = Fp.mul(X1, Y1);
+t3 = Fp.add(t3, t3);
+Z3 = Fp.mul(X1, Z1);
+Z3 = Fp.add(Z3, Z3);
+X3 = mulA(Z3);
+Y3 = Fp.mul(b3, t2);
+Y3 = Fp.add(X3, Y3);
+X3 = Fp.sub(t1, Y3);
+Y3 = Fp.add(t1, Y3);
+Y3 = Fp.mul(X3, Y3);
+X3 = Fp.mul(t3, X3);
+Z3 = Fp.mul(b3, Z3);
+t2 = mulA(t2);
+t3 = Fp.sub(t0, t2);
+t3 = mulA(t3);
+t3 = Fp.add(t3, Z3);
+Z3 = Fp.add(t0, t0);
+t0 = Fp.add(Z3, t0);
+t0 = Fp.add(t0, t2);
+t0 = Fp.mul(t0, t3);
+Y3 = Fp.add(Y3, t0);
+t2 = Fp.mul(Y1, Z1);
+t2 = Fp.add(t2, t2);
+t0 = Fp.mul(t2, t3);
+X3 = Fp.sub(X3, t0);
+Z3 = Fp.mul(t2, t1);
+Z3 = Fp.add(Z3, Z3);
+Z3 = Fp.add(Z3, Z3);
+return new Point(X3, Y3, Z3);
+}
+add(other) {
+aprjpoint(other);
+const { X: X1, Y: Y1, Z: Z1 } = this;
+const { X: X2, Y: Y2, Z: Z2 } = other;
+let X3 = Fp.ZERO, Y3 = Fp.ZERO, Z3 = Fp.ZERO;
+let t0 = Fp.mul(X1, X2);
+let t1 = Fp.mul(Y1, Y2);
+let t2 = Fp.mul(Z1, Z2);
+let t3 = Fp.add(X1, Y1);
+let t4 = Fp.add(X2, Y2);
+t3 = Fp.mul(t3, t4);
+t4 = Fp.add(t0, t1);
+t3 = Fp.sub(t3, t4);
+t4 = Fp.add(X1, Z1);
+let t5 = Fp.add(X2, Z2);
+t4 = Fp.mul(t4, t5);
+t5 = Fp.add(t0, t2);
+t4 = Fp.sub(t4, t5);
+t5 = Fp.add(Y1, Z1);
+X3 = Fp.add(Y2, Z2);
+t5 = Fp.mul(t5, X3);
+X3 = Fp.add(t1, t2);
+t5 = Fp.sub(t5, X3);
+Z3 = mulA(t4);
+X3 = Fp.mul(b3, t2);
+Z3 = Fp.add(X3, Z3);
+X3 = Fp.sub(t1, Z3);
+Z3 = Fp.add(t1, Z3);
+Y3 = Fp.mul(X3, Z3);
+t1 = Fp.add(t0, t0);
+t1 = Fp.add(t1, t0);
+t2 = mulA(t2);
+t4 = Fp.mul(b3, t4);
+t1 = Fp.add(t1, t2);
+t2 = Fp.sub(t0, t2);
+t2 = mulA(t2);
+t4 = Fp.add(t4, t2);
+t0 = Fp.mul(t1, t4);
+Y3 = Fp.add(Y3, t0);
+t0 = Fp.mul(t5, t4);
+X3 = Fp.mul(t3, X3);
+X3 = Fp.sub(X3, t0);
+t0 = Fp.mul(t3, t1);
+Z3 = Fp.mul(t5, Z3);
+Z3 = Fp.add(Z3, t0);
+return new Point(X3, Y3, Z3);
+}
+subtract(other) {
+aprjpoint(other);
+return this.add(other.negate());
+}
+is0() {
+return this.equals(Point.ZERO);
+}
+multiply(scalar) {
+if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: out of range");
+const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
+return normalize([p, f])[0];
+}
+multiplyUnsafe(scalar) {
+const p = this;
+const sc = scalar;
+if (!Fn.isValid(sc)) throw new RangeError("invalid scalar: out of range");
+if (sc === _0n || p.is0()) return Point.ZERO;
+if (sc === _1n) return p;
+if (wnaf.hasWindowSize(this)) return wnaf.mulUnsafe(p, sc, normalize);
+const points = [];
+const scalars = [];
+pushWnafPair(points, scalars, p, sc);
+return mulAddUnsafe(Point, points, scalars);
+}
+mulAddUnsafe(a, other, b) {
+aprjpoint(other);
+const points = [];
+const scalars = [];
+pushWnafPair(points, scalars, this, a);
+pushWnafPair(points, scalars, other, b);
+return mulAddUnsafe(Point, points, scalars);
+}
+toAffine(invertedZ) {
+const p = this;
+let iz = invertedZ;
+if (iz != null && !Fp.isValid(iz)) throw new RangeError("\"invertedZ\" expected valid field element");
+const { X, Y, Z } = p;
+if (Fp.eql(Z, Fp.ONE)) return {
+x: X, y: Y
+};
+const is0 = p.is0();
+if (iz == null) iz = is0 ? Fp.ONE : Fp.inv(Z);
+const x = Fp.mul(X, iz);
+const y = Fp.mul(Y, iz);
+const zz = Fp.mul(Z, iz);
+if (is0) return {
+x: Fp.ZERO, y: Fp.ZERO
+};
+if (!Fp.eql(zz, Fp.ONE)) throw new Error("invZ was invalid");
+return {
+x, y
+};
+}
+isTorsionFree() {
+if (cofactor === _1n) return true;
+if (isTorsionFree) return isTorsionFree(Point, this);
+return wnaf.mulUnsafe(this, CURVE_ORDER).is0();
+}
+clearCofactor() {
+if (cofactor === _1n) return this;
+if (clearCofactor) return clearCofactor(Point, this);
+return this.multiplyUnsafe(cofactor);
+}
+isSmallOrder() {
+if (cofactor === _1n) return this.is0();
+return this.clearCofactor().is0();
+}
+toBytes(isCompressed = true) {
+abool(isCompressed, "isCompressed");
+this.assertValidity();
+return encodePoint(Point, this, isCompressed);
+}
+toHex(isCompressed = true) {
+return bytesToHex(this.toBytes(isCompressed));
+}
+toString() {
+return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
+}
+}
+const normalize = (points) => normalizeZ(Point, points);
+const wnaf = new ScalarMultiplier(Point, randomBytes);
+if (wnaf.bits >= 6) Point.BASE.precompute(6);
+Object.freeze(Point.prototype);
+Object.freeze(Point);
+return Point;
+}
+function pprefix(hasEvenY) {
+return Uint8Array.of(hasEvenY ? 2 : 3);
+}
+function getWLengths(Fp, Fn) {
+return {
+secretKey: Fn.BYTES, publicKey: 1 + Fp.BYTES, publicKeyUncompressed: 1 + 2 * Fp.BYTES, publicKeyHasPrefix: true, signature: 2 * Fn.BYTES
+};
+}
+// src/verify/passkey_signature.ts
+var AUTHENTICATOR_DATA_MIN = 37;
+var FLAGS_AT = 32;
+var USER_PRESENT = 1;
+var USER_VERIFIED = 4;
+var PORT_MAX = 65535;
+var ORIGIN = /^(https?):\/\/([a-z0-9.-]{1,253})(?::([1-9][0-9]{0,4}))?$/;
+var P256 = weierstrass({
+p: 115792089210356248762697446949407573530086143415290314195533631308867097853951n, n: P256_ORDER, h: 1n, a: 115792089210356248762697446949407573530086143415290314195533631308867097853948n, b: 41058363725152142129326129780047268409114441015993725554835256314039467401291n, Gx: 48439561293906451759052585252797914202762949526041747995844080717082404635286n, Gy: 36134250956749795798585127919587881956611106672985015071877198253568414405109n
+});
+function isP256Point(publicKey) {
+try {
+P256.fromHex(publicKey).assertValidity();
+return true;
+} catch {
+return false;
+}
+}
+function passkeyProblem(passkey, message, signed, ed25519) {
+try {
+const data = decodeBase64url(signed.authenticator_data);
+const client = decodeBase64url(signed.client_data);
+const signature = decodeBase64url(signed.signature);
+const problem = clientDataProblem(client, passkey.rpId, statementChallenge(message)) ?? authenticatorDataProblem(data, passkey.rpId);
+if (problem !== null) return problem;
+const covered = new Uint8Array(data.length + 32);
+covered.set(data);
+covered.set(sha256Bytes(client), data.length);
+if (passkey.alg === "ES256") return es256Problem(passkey.publicKey, covered, signature);
+return ed25519.verify(passkey.publicKey, covered, toHex$1(signature)) ? null : "its signature is not that of the key";
+} catch (error) {
+if (error instanceof BadInput) return error.message;
+throw error;
+}
+}
+function clientDataProblem(client, rpId, challenge) {
+const found = readJson(client);
+if (!isObject(found)) return "client_data is not an object";
+if (found.get("type") !== "webauthn.get") return "client_data is not of the type webauthn.get";
+if (found.get("challenge") !== challenge) return "it was signed for another statement";
+if (found.has("crossOrigin") && found.get("crossOrigin") !== false) return "it was signed inside a page of another origin";
+return isOriginOf(found.get("origin"), rpId) ? null : `it was signed on a page that does not belong to ${rpId}`;
+}
+function isOriginOf(origin, rpId) {
+const match = typeof origin === "string" ? ORIGIN.exec(origin) : null;
+if (match === null) return false;
+const [, scheme, host, port] = match;
+if (port !== void 0 && Number(port) > PORT_MAX) return false;
+if (rpId === "localhost") return scheme === "http" && host === "localhost";
+return scheme === "https" && (host === rpId || host.endsWith(`.${rpId}`) && RP_ID.test(host));
+}
+function authenticatorDataProblem(data, rpId) {
+const site = toHex$1(sha256Bytes(encoder.encode(rpId)));
+if (data.length < AUTHENTICATOR_DATA_MIN || toHex$1(data.subarray(0, FLAGS_AT)) !== site) return `authenticator_data is not that of ${rpId}`;
+const flags = data[FLAGS_AT];
+if (!(flags & USER_PRESENT)) return "nobody was present at the authenticator";
+return flags & USER_VERIFIED ? null : "the authenticator did not verify the person";
+}
+function es256Problem(publicKey, message, signature) {
+const read = readDer(signature);
+if (read === null) return "its signature is not in DER";
+const { r, s } = read;
+if (s > 115792089210356248762697446949407573529996955224135760342422259061068512044369n / 2n) return "its signature has a high S: write n - S instead";
+if (r < 1n || r >= 115792089210356248762697446949407573529996955224135760342422259061068512044369n || s < 1n) return "its signature is not that of the key";
+try {
+const inverse = P256.Fn.inv(s);
+const digest = BigInt(`0x${toHex$1(sha256Bytes(message))}`) % P256_ORDER;
+const key = P256.fromHex(publicKey);
+key.assertValidity();
+const times = (point, scalar) => scalar === 0n ? P256.ZERO : point.multiplyUnsafe(scalar);
+const sum = times(P256.BASE, P256.Fn.mul(digest, inverse)).add(times(key, P256.Fn.mul(r, inverse)));
+return !sum.equals(P256.ZERO) && sum.toAffine().x % 115792089210356248762697446949407573529996955224135760342422259061068512044369n === r ? null : "its signature is not that of the key";
+} catch {
+return "its signature is not that of the key";
+}
+}
+// src/verify/approvals/roster.ts
+var CUSTODIES = ["passphrase", "ssh-agent", "file", "passkey"];
+var PASSKEY = "passkey";
+var VOUCHING = ["passphrase", "ssh-agent"];
+var PERSON$1 = /^person:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/;
+function isIndependent({ custody, endorsers }) {
+return custody === "passkey" ? endorsers.some((endorser) => VOUCHING.includes(endorser.custody)) : custody !== "file";
+}
+function wholeKey(key) {
+return key instanceof Passkey ? key.publicKey : key.ed25519;
+}
+function isSameKey(one, other) {
+return one instanceof Passkey ? one.equals(other) : other instanceof PublicKey && one.equals(other);
+}
+function findRingEntry(ring, key) {
+if (key instanceof PublicKey) return ring.entryOf(key);
+return key.alg === "EdDSA" ? ring.entryOf(new PublicKey(key.publicKey)) : null;
+}
+function isPerson(value) {
+return typeof value === "string" && PERSON$1.test(value);
+}
+function readApprover(identity, data, where) {
+const isPasskey = isObject(data) && data.get("custody") === "passkey";
+const object = checkObject(data, where, [isPasskey ? "passkey" : "public_key", "custody"], isPasskey ? [] : ["public_key_pq"]);
+if (!isPerson(identity)) throw new BadInput(`${where}: it names no person`);
+if (isPasskey) return {
+identity, key: new Passkey(object.get("passkey"), where), custody: PASSKEY, endorsers: []
+};
+const key = new PublicKey(object.get("public_key"), object.has("public_key_pq") ? object.get("public_key_pq") : "");
+const custody = object.get("custody");
+if (typeof custody !== "string" || !CUSTODIES.includes(custody)) throw new BadInput(`${where}.custody is none`);
+return {
+identity, key, custody, endorsers: []
+};
+}
+function approverKey({ identity, key }) {
+if (key instanceof Passkey) return [identity, key.alg, key.publicKey, key.rpId, key.credential].join("\n");
+return [identity, key.ed25519, key.mlDsa].join("\n");
+}
+function signatureProblem(statement, key, verifier) {
+if (key instanceof PublicKey) return checkStatement(statement, new Ring([key], { isClosed: true }), verifier).some((result) => result.by === key.fingerprint && result.outcome === "valid") ? null : "it does not hold";
+const message = statementBytes(statement.purpose, statement.content);
+let problem = "it is not there";
+for (const { by, passkey } of statement.signatures) {
+if (by !== key.fingerprint || passkey === null) continue;
+problem = passkeyProblem(key, message, passkey, verifier);
+if (problem === null) return null;
+}
+return problem;
+}
+var Roster = class {
+approvers = new Map();
+ended = new Map();
+known = new Set();
+keys = new Set();
+verifier;
+ledger;
+tenant;
+constructor(verifier, ledger, tenant) {
+this.verifier = verifier;
+this.ledger = ledger;
+this.tenant = tenant;
+}
+hasHad(approver) {
+return this.known.has(approverKey(approver));
+}
+hasHadKey(key) {
+return this.keys.has(key.fingerprint) || this.keys.has(wholeKey(key));
+}
+apply(record, retired) {
+const ended = new Set([...retired].filter(([, when]) => when < record.signed_at).map(([key]) => key));
+const chain = at(record.content, "authority", "chain");
+if (!Array.isArray(chain) || !chain.length) throw new BadInput("it cannot be read");
+const statement = readStatement(chain[0]);
+switch (record.kind) {
+case "key.create": return this.enrol(statement, ended);
+case "key.rotate": return this.rotate(statement);
+case "key.retire":
+this.withdraw(statement, ended);
+return null;
+default: throw new BadInput(`it is of the kind ${record.kind}`);
+}
+}
+enrol(statement, ended) {
+const content = this.readContent(statement, "enrolment");
+const described = new Map();
+const names = need(content, "custody") === "passkey" ? ["passkey"] : ["public_key", "public_key_pq"];
+for (const name of [...names, "custody"]) described.set(name, need(content, name));
+const approver = readApprover(need(content, "identity"), described, "enrolment");
+if (!equalJson(content, enrolmentContent(approver, this.ledger, this.tenant, need(content, "at")))) throw new BadInput("the enrolment says more than it should");
+if (!isUsable(approver.key)) throw new BadInput(`${approver.key.fingerprint} is not a usable public key`);
+if (signatureProblem(statement, approver.key, this.verifier) !== null) throw new BadInput("the enrolment is not signed by the key itself");
+if (approver.custody === "passkey" && !this.hasKeyBesidePasskeys(approver.identity)) throw new BadInput("a passkey is enrolled only beside an approver whose key is no passkey");
+const endorsers = this.findEndorsers(statement, new Set([...ended, wholeKey(approver.key)]));
+if (this.known.size && !endorsers.length) throw new BadInput("the enrolment is not signed by anyone who was on the roster");
+if (this.hasHadKey(approver.key)) throw new BadInput("the key was on the roster before");
+return this.put({
+...approver, endorsers
+}, need(content, "at"));
+}
+rotate(statement) {
+const { content } = statement;
+const before = this.approvers.get(need(content, "identity"));
+if (before === void 0) throw new BadInput("it cannot be read");
+const [old, next] = [readKey(need(content, "old")), readKey(need(content, "new"))];
+const when = timeField(need(content, "at"), "rotation.at");
+if (statement.purpose !== "rotation" || !isSameKey(old, before.key)) throw new BadInput("the rotation is not of the key that is on the roster");
+if (this.hasHadKey(next)) throw new BadInput("the key was on the roster before");
+if ([old, next].some((key) => signatureProblem(statement, key, this.verifier) !== null)) throw new BadInput("the rotation is not signed by both keys");
+return this.put({
+...before, key: next, endorsers: []
+}, when);
+}
+withdraw(statement, ended) {
+const content = this.readContent(statement, "withdrawal");
+const gone = this.approvers.get(need(content, "identity"));
+if (gone === void 0) throw new BadInput("it cannot be read");
+if (gone.key.fingerprint !== need(content, "fingerprint")) throw new BadInput("the withdrawal is not of the key that is on the roster");
+if (!this.findEndorsers(statement, ended).length) throw new BadInput("the withdrawal is not signed by anyone on the roster");
+if (this.approvers.size === 1) throw new BadInput(`${gone.identity} is the last approver`);
+if (!this.hasKeyBesidePasskeys(gone.identity)) throw new BadInput(`${gone.identity} is the last approver whose key is no passkey`);
+this.approvers.delete(gone.identity);
+this.ended.set(gone.key.fingerprint, need(content, "at"));
+}
+put(approver, when) {
+const before = this.approvers.get(approver.identity);
+if (before !== void 0) this.ended.set(before.key.fingerprint, when);
+this.approvers.set(approver.identity, approver);
+this.known.add(approverKey(approver));
+this.keys.add(approver.key.fingerprint).add(wholeKey(approver.key));
+return approver;
+}
+readContent(statement, purpose) {
+const { content } = statement;
+if (statement.purpose !== purpose) throw new BadInput(`its statement is of the purpose ${statement.purpose}, not ${purpose}`);
+if (need(content, "ledger") !== this.ledger || need(content, "tenant") !== this.tenant) throw new BadInput("its statement was made for another ledger or tenant");
+timeField(need(content, "at"), `${purpose}.at`);
+return content;
+}
+hasKeyBesidePasskeys(without) {
+return [...this.approvers.values()].some(({ identity, custody }) => identity !== without && custody !== "passkey");
+}
+findEndorsers(statement, but) {
+const named = new Set(statement.signatures.map((signature) => signature.by));
+return [...this.approvers.values()].filter(({ key }) => named.has(key.fingerprint) && !but.has(wholeKey(key)) && signatureProblem(statement, key, this.verifier) === null).map((approver) => ({
+...approver, endorsers: []
+}));
+}
+};
+function need(data, name) {
+const value = data.get(name);
+if (value === void 0) throw new BadInput("it cannot be read");
+return value;
+}
+function readKey(data) {
+if (!isObject(data)) throw new BadInput("it cannot be read");
+return new PublicKey(need(data, "public_key"), need(data, "public_key_pq"));
+}
+function isUsable(key) {
+if (key instanceof Passkey && key.alg !== "EdDSA") return isP256Point(key.publicKey);
+try {
+const point = Point.fromHex(wholeKey(key), false);
+return point.isTorsionFree() && !point.isSmallOrder();
+} catch {
+return false;
+}
+}
+var LEVELS_MAX = 8;
+var APPROVERS_MAX = 64;
+var EXPIRES_MAX = 604800;
+var USES_MAX = 100;
+var WORKSPACE = "workspace";
+var PERSON_WORDS = ["approve", "deny", "escalate"];
+var VOTE_WORDS = [...PERSON_WORDS, "expired", "closed", "used"];
+var GATE_ID = /^[!-~]{1,128}$/;
+function pythonText$1(value) {
+if (typeof value === "string") return value;
+if (value instanceof JsonNumber) return value.text;
+return value === null ? "None" : typeof value === "boolean" ? value ? "True" : "False" : JSON.stringify(value);
+}
+function integerField(value, where, low, high) {
+if (!isInteger(value) || !(value.value >= low && value.value <= high)) throw new BadInput(`${where} must be a whole number from ${low} to ${high}`);
+return value.value;
+}
+function readLevel(data, where) {
+const object = checkObject(data, where, ["approvers", "quorum", "after"]);
+const listed = object.get("approvers");
+if (!Array.isArray(listed) || listed.length > APPROVERS_MAX || !listed.every(isPerson)) throw new BadInput(`${where}.approvers must be a list of at most ${APPROVERS_MAX} people`);
+if (new Set(listed).size < listed.length) throw new BadInput(`${where}.approvers names someone twice`);
+return {
+approvers: listed, quorum: integerField(object.get("quorum"), `${where}.quorum`, 1, APPROVERS_MAX), after: integerField(object.get("after"), `${where}.after`, 0, EXPIRES_MAX)
+};
+}
+function readRequest(record, ledger, tenant) {
+const { content } = record;
+const required = [...["v", "digest", "gate_id", "action", "diff", "risk", "reasons", "rules", "bundle"], ...["expires", "levels", "approvers", "anchor"]];
+const result = checkObject(at(content, "outcome", "result"), "the request", required, [...["statement", "scope", "uses", "digest_version", "beside"]]);
+checkVersion(result.get("v"), "the request");
+const binding = readBinding(result);
+const listed = result.get("levels");
+if (!Array.isArray(listed) || listed.length < 1 || listed.length > LEVELS_MAX) throw new BadInput(`the request has no levels, or more than ${LEVELS_MAX}`);
+const given = result.get("approvers");
+if (!isObject(given)) throw new BadInput("the record is not a request for approval");
+const approvers = new Map([...given].map(([name, data]) => [name, readApprover(name, data, `the request: approvers.${name}`)]));
+const levels = listed.map((item, number) => readLevel(item, `the request: levels[${number}]`));
+const deciding = new Set(levels.flatMap((level) => level.approvers));
+if (deciding.size !== approvers.size || ![...deciding].every((name) => approvers.has(name))) throw new BadInput("the request does not give a key for exactly those who decide");
+if (new Set([...approvers.values()].map((one) => one.key.fingerprint)).size < approvers.size) throw new BadInput("the request gives one key to two people");
+textField(result.get("gate_id"), "the request: gate_id", GATE_ID);
+return {
+ledger, tenant, id: record.id, opened: timeField(readBlock(content)?.get("at"), "the request: at"), expires: timeField(result.get("expires"), "the request: expires"), digest: textField(result.get("digest"), "the request: digest", HEX64), levels, approvers, anchor: pythonText$1(result.get("anchor")), content: result, ...binding, digestVersion: readDigestVersion(result)
+};
+}
+function readBinding(result) {
+const found = ["statement", "scope", "uses"].filter((name) => result.has(name));
+if (!found.length) return {
+statement: 1, scope: ""
+};
+if (found.length < 3) throw new BadInput("the request does not say all of statement, scope and uses");
+integerField(result.get("statement"), "the request: statement", 2, 2);
+integerField(result.get("uses"), "the request: uses", 1, 1);
+const scope = result.get("scope");
+if (typeof scope !== "string" || !scope.startsWith("session:")) throw new BadInput("the request: scope must be the one of a session");
+return {
+statement: 2, scope
+};
+}
+function readDigestVersion(result) {
+const found = ["digest_version", "beside"].filter((name) => result.has(name));
+if (!found.length) return 1;
+if (found.length < 2) throw new BadInput("the request does not say both its digest's version and what it leaves out");
+integerField(result.get("digest_version"), "the request: digest_version", 2, 2);
+return 2;
+}
+function blobDigest(request, part) {
+const value = request.content.get(part);
+if (!isObject(value) || value.size !== 1 || !value.has("blob")) return null;
+return blobReferences(value).next().value?.digest ?? null;
+}
+function hasScopeOf(request, action) {
+const session = action.has("session") ? pythonText$1(action.get("session")) : "";
+return request.statement === 1 || request.scope === `session:${session}`;
+}
+function matchesAction(request) {
+const apart = blobDigest(request, "action");
+if (apart !== null) return apart === request.digest;
+const action = request.content.get("action");
+try {
+if (sha256Hex(canonicalContent(action)) !== request.digest || !isObject(action)) return false;
+if (request.digestVersion === 1 && !hasScopeOf(request, action)) return false;
+if (request.digestVersion === 2 && blobDigest(request, "beside") === null && !fitsWithRest(request, action)) return false;
+const diff = blobDigest(request, "diff");
+if (diff !== null) return diff === action.get("diff_sha256");
+const text = request.content.get("diff");
+return (action.get("diff_sha256") ?? null) === (text === null ? null : sha256Hex(pythonText$1(text)));
+} catch (error) {
+if (error instanceof BadInput) return false;
+throw error;
+}
+}
+function fitsWithRest(request, bound) {
+const beside = checkObject(request.content.get("beside"), "the request: beside", ["description", "session", "arguments"]);
+const [left, kept] = [beside.get("arguments"), bound.get("arguments")];
+if (!equalJson(bound.get("v"), new JsonNumber("2")) || !isObject(left) || !isObject(kept)) return false;
+if ([...left.keys()].some((name) => kept.has(name))) return false;
+const whole = new Map([...bound, ...beside]);
+const content = new Map([["v", new JsonNumber("2")]]);
+for (const name of ["type", "tool", "files", "diff_sha256", "workspace", "caller", "on_behalf_of"]) content.set(name, need(whole, name));
+content.set("arguments", kept);
+content.set("request_sha256", whole.has("request_sha256") ? whole.get("request_sha256") : "");
+if (!kept.size && !isTrue(whole.get("files")) && whole.get("diff_sha256") === null) content.set("description", need(whole, "description"));
+return equalJson(content, bound) && hasScopeOf(request, whole);
+}
+function isByPerson(vote) {
+return PERSON_WORDS.includes(vote.word);
+}
+function readVote(record) {
+const { content } = record;
+const result = at(content, "outcome", "result");
+const when = () => timeField(readBlock(content)?.get("at"), "the decision: at");
+if (record.kind === "approval.use") {
+const use = checkObject(result, "the use", ["v", "request", "digest", "number", "uses", "scope", "session", "call_id", "approvers", "level"]);
+checkVersion(use.get("v"), "the use");
+const texts = ["digest", "scope", "session", "call_id"].map((name) => use.get(name));
+const approvers = use.get("approvers");
+if (!Array.isArray(approvers) || ![...texts, ...approvers].every((text) => typeof text === "string")) throw new BadInput("the use is none");
+const [digest, scope, session] = texts;
+return {
+about: pythonText$1(use.get("request")), vote: {
+at: when(), word: "used", level: integerField(use.get("level"), "the use: level", 0, LEVELS_MAX), approver: null, custody: null, shown: null, statement: null, use: {
+digest, scope, session, number: integerField(use.get("number"), "the use: number", 1, USES_MAX), uses: integerField(use.get("uses"), "the use: uses", 1, USES_MAX), approvers
+}
+}
+};
+}
+const vote = checkObject(result, "the decision", ["v", "request", "digest", "decision", "approver", "custody", "level", "comment", "shown"]);
+checkVersion(vote.get("v"), "the decision");
+const [word, custody, approver, comment] = ["decision", "custody", "approver", "comment"].map((name) => vote.get(name));
+const isCustody = custody === null || typeof custody === "string" && CUSTODIES.includes(custody);
+if (typeof word !== "string" || !VOTE_WORDS.includes(word) || !isCustody || typeof comment !== "string") throw new BadInput("the decision is none");
+if (!(approver === null || typeof approver === "string")) throw new BadInput("the decision has no approver");
+const chain = at(content, "authority", "chain");
+if (!Array.isArray(chain)) throw new BadInput("the decision cannot be read");
+if (PERSON_WORDS.includes(word) && !chain.length) throw new BadInput("the decision cannot be read");
+const shown = isTrue(vote.get("shown")) ? blobReferences(vote.get("shown")).next().value?.digest ?? null : null;
+return {
+about: pythonText$1(vote.get("request")), vote: {
+at: when(), word, level: integerField(vote.get("level"), "the decision: level", 0, LEVELS_MAX), approver, custody, shown, statement: PERSON_WORDS.includes(word) ? readStatement(chain.at(-1)) : null, use: null
+}
+};
+}
+function levelsFor(request, identity) {
+return request.levels.flatMap((level, index) => level.approvers.includes(identity) ? [index + 1] : []);
+}
+function readChoice(request, statement, word) {
+const [scope, uses] = [statement.content.get("scope"), statement.content.get("uses")];
+if (word !== "approve" || request.statement === 1 || request.digestVersion === 1) return {
+scope: request.scope, uses: 1
+};
+const action = request.content.get("action");
+const namesRequest = isObject(action) && isTrue(action.get("request_sha256"));
+const isCount = isInteger(uses) && uses.value >= 1 && uses.value <= USES_MAX;
+return {
+scope: scope === WORKSPACE && !namesRequest ? WORKSPACE : request.scope, uses: isCount ? uses.value : 1
+};
+}
+function voteProblem(request, vote, verifier) {
+const { statement, approver } = vote;
+if (statement === null || approver === null || vote.shown === null || !HEX64.test(vote.shown)) return ["SIG_MISSING", "it is not signed by anyone"];
+if (statement.purpose !== "approval") return ["STATEMENT_MISMATCH", `its statement is of the purpose ${statement.purpose}`];
+if (statement.content.get("digest") !== request.digest) return ["DIGEST_MISMATCH", "it was signed for another action"];
+const { scope, uses } = readChoice(request, statement, vote.word);
+const expected = voteContent(request, vote.word, approver, vote.shown, {
+scope, uses
+});
+if (canonicalJson(statement.content) !== canonicalJson(expected)) return ["STATEMENT_MISMATCH", "it was signed for something else"];
+if (!levelsFor(request, approver).length) return ["NOT_LISTED", `${approver} is not among those who decide this`];
+const pinned = request.approvers.get(approver);
+if (statement.signatures.length !== 1 || statement.signatures[0]?.by !== pinned.key.fingerprint) return ["UNKNOWN_KEY", `it is signed by another key than that of ${approver} in the request`];
+if (pinned.custody === "passkey" && request.statement === 1) return ["STATEMENT_MISMATCH", "a passkey signs no statement that names no request"];
+const problem = signatureProblem(statement, pinned.key, verifier);
+if (problem !== null) return ["SIG_INVALID", `the signature of ${approver} does not hold: ${problem}`];
+if (vote.at > request.expires) return ["EXPIRED", `it came at ${vote.at}; the request expired at ${request.expires}`];
+if (vote.at < request.opened) return ["CLOCK_BACKWARDS", `it came at ${vote.at}, before the request was opened`];
+return null;
+}
+function turnProblem(request, vote, approvals, floor) {
+if (vote.word === "deny") return null;
+if (vote.word === "approve" && approvals.some((earlier) => earlier.approver === vote.approver)) return ["ALREADY_DECIDED", `${vote.approver} has approved before; one person is one voice`];
+const level = findOpenLevel(request, vote, floor);
+if (level === 0) {
+const last = levelsFor(request, vote.approver ?? "").at(-1) ?? 0;
+return last < floor ? ["PASSED_ON", `level ${floor} decides now`] : ["NOT_YET", `level ${last} decides later, or when asked`];
+}
+if (vote.word === "escalate" && level === request.levels.length) return ["NO_LEVEL", "there is nobody above to pass it on to"];
+return null;
+}
+function findOpenLevel(request, vote, floor) {
+return levelsFor(request, vote.approver ?? "").find((number) => canCount(request, vote, number, floor)) ?? 0;
+}
+function canCount(request, vote, number, floor) {
+const level = request.levels[number - 1];
+if (number < floor || !level.approvers.includes(vote.approver ?? "")) return false;
+return number === floor || vote.at >= addSeconds(request.opened, level.after);
+}
+function addSeconds(moment, seconds) {
+const fraction = /\.(\d{6})/.exec(moment)?.[1] ?? "";
+const date = new Date(Date.parse(`${moment.slice(0, 19)}Z`) + 1e3 * seconds);
+if (date.getUTCFullYear() > 9999) throw new Error("a time beyond the calendar");
+return `${date.toISOString().slice(0, 19)}${fraction === "" || fraction === "000000" ? "" : `.${fraction}`}+00:00`;
+}
+function computeState(request, votes, verifier, now, newest = "") {
+const pending = {
+state: "pending", reason: "too few have approved", floor: 1, scope: "", uses: 0, used: 0, approvers: [], validApprovals: []
+};
+let ending = null;
+for (const vote of votes) {
+if (vote.word === "used" && vote.use === null) return {
+...pending, state: "used", reason: `it was used at ${vote.at}`, used: 1, floor: 1, validApprovals: []
+};
+if (vote.word === "used") {
+pending.used++;
+continue;
+}
+if (!isByPerson(vote)) {
+ending ??= vote;
+continue;
+}
+const problem = voteProblem(request, vote, verifier) ?? turnProblem(request, vote, pending.validApprovals, pending.floor);
+if (vote.word === "deny") ending ??= vote;
+if (problem !== null) continue;
+if (vote.word === "escalate") pending.floor = findOpenLevel(request, vote, pending.floor) + 1;
+else if (vote.word === "approve") pending.validApprovals.push(vote);
+}
+const approved = findApproval(request, pending);
+if (pending.used && (approved === null || pending.used >= approved.uses)) return {
+...approved ?? pending, state: "used", reason: `it was used ${pending.used} times`
+};
+if (ending !== null) {
+const state = ending.word === "expired" ? "expired" : ending.word === "closed" ? "closed" : "denied";
+return {
+...pending, state, reason: `${state} at ${ending.at}`
+};
+}
+if ((now > newest ? now : newest) > request.expires) return {
+...pending, state: "expired", reason: `nobody decided until ${request.expires}`
+};
+return approved ?? pending;
+}
+function findApproval(request, pending) {
+for (let number = pending.floor; number <= request.levels.length; number++) {
+const approvals = pending.validApprovals.filter((vote) => canCount(request, vote, number, pending.floor));
+if (approvals.length < request.levels[number - 1].quorum) continue;
+const chosen = approvals.map((vote) => readChoice(request, vote.statement, vote.word));
+const isWide = chosen.length > 0 && chosen.every(({ scope }) => scope === WORKSPACE);
+return {
+...pending, state: "approved", reason: "", approvers: approvals.map((vote) => String(vote.approver)), scope: isWide ? WORKSPACE : request.scope, uses: chosen.length ? Math.min(...chosen.map(({ uses }) => uses)) : 1
+};
+}
+return null;
+}
+function useProblem(request, before, use) {
+if (use.digest !== request.digest) return ["DIGEST_MISMATCH", "it was used for another action"];
+if (before.state === "used") return ["REPLAY", `the approval was used before: ${before.reason}`];
+if (before.state !== "approved") return ["NOT_APPROVED", `it was used without the approvals it needs: ${before.state}, ${before.reason}`];
+if (before.scope !== WORKSPACE && before.scope !== `session:${use.session}`) return ["SCOPE_MISMATCH", "it was used in another session than the one that it is good for"];
+return use.number === before.used + 1 && use.uses === before.uses && use.scope === before.scope && use.approvers.join("\n") === before.approvers.join("\n") ? null : ["EVIDENCE_INVALID", "its account of the approval is not what people signed"];
+}
+async function listApprovals(library, ring, now) {
+const { ledger, tenant } = library.owner;
+const chain = library.chains.find((one) => domainOf(one.id) === "approvals")?.id;
+if (chain === void 0) return {
+cases: [], isCut: false
+};
+const rules = plainRules(ring, library.verifier);
+const cases = new Map();
+let place = -1;
+let isCut = false;
+for await (const items of library.readBatches(chain)) {
+await prepareRecords(rules, items.filter((item) => item instanceof Sealed));
+for (const record of items) {
+place++;
+if (record instanceof BadInput) continue;
+try {
+if (record.kind === "approval.request") {
+const judge = new ChainJudge(rules, {
+chain, start: null
+});
+judge.judge(record);
+const failed = judge.tally.findings.find((finding) => finding.status === "failed");
+const request = readRequest(record, ledger, tenant);
+cases.set(request.id, {
+request, record, place, votes: [], newest: request.opened, problem: failed === void 0 ? "" : `${failed.code}: ${failed.words}`, isSignerKnown: judge.signer !== null
+});
+if (cases.size > 500) {
+const [oldest] = cases.keys();
+const over = [...cases.values()].find((one) => one.request.expires < now)?.request.id;
+cases.delete(over ?? oldest);
+isCut = true;
+}
+} else if (record.kind === "approval.decision" || record.kind === "approval.use") {
+const { about, vote } = readVote(record);
+const found = cases.get(about);
+found?.votes.push({
+vote, place
+});
+if (found && vote.at > found.newest) found.newest = vote.at;
+}
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+}
+}
+}
+return {
+cases: [...cases.values()].reverse().map((found) => describe$1(found, chain, library.verifier, now)), isCut
+};
+}
+function describe$1({ request, record, place, problem, isSignerKnown, votes, newest }, chain, verifier, now) {
+const state = computeState(request, votes.map(({ vote }) => vote), verifier, now, newest);
+return {
+id: request.id, chain, place, canonical: record.canonical, hash: record.hash, opened: request.opened, expires: request.expires, digest: request.digest, state: state.state, reason: state.reason, floor: state.floor, levels: request.levels, approvers: [...request.approvers.values()].map(({ identity, key, custody }) => ({
+identity, fingerprint: key.fingerprint, custody
+})), isSameAction: matchesAction(request), votes: votes.map(({ vote, place: at }) => ({
+at: vote.at, word: vote.word, approver: vote.approver ?? "", level: vote.level, place: at, problem: isByPerson(vote) ? voteProblem(request, vote, verifier)?.join(": ") ?? "" : ""
+})), problem, isSignerKnown
+};
 }
 var Diff = class {
 diff(oldStr, newStr, options = {}) {
@@ -7986,7 +9343,7 @@ return a("tr", { children: [half(left, left?.old ?? null), half(right, right?.ne
 }
 var INLINE_MAX = 16384;
 var NO_OUTCOMES_REASON = "no outcomes of this workspace are known yet";
-function readDecision$1(record) {
+function readDecision(record) {
 let content;
 try {
 content = record.content;
@@ -8131,16 +9488,16 @@ words: plural(count, noun), sort
 });
 const tokens = tokensLabel(session.tokensIn, session.tokensOut);
 if (tokens) figures.push({
-words: `tokens: ${tokens}`, sort: ""
+words: `tokens: ${tokens}`, sort: "spent"
 });
 if (session.costUsd !== null) figures.push({
-words: formatMoney(session.costUsd), sort: ""
+words: formatMoney(session.costUsd), sort: "spent"
 });
 for (const model of session.models) figures.push({
-words: model, sort: ""
+words: model, sort: `model ${model}`
 });
 figures.push({
-words: plural(session.records, "record"), sort: ""
+words: plural(session.records, "record"), sort: "record"
 });
 if (session.imported) figures.push({
 words: "imported", sort: ""
@@ -8169,11 +9526,11 @@ function authorityLabel({ authority, status, rule }) {
 const words = status === "blocked" ? REFUSED_BY[authority] ?? "" : authority === "unknown" ? "" : authority.replaceAll("_", " ");
 return words && rule ? `${words} (${rule})` : words || rule;
 }
-var DECISIONS$1 = {
+var DECISIONS = {
 pass: "allowed", human_approved: "allowed by a person", human_review: "needs approval", skip: "denied", skipped: "denied, asked too often"
 };
 function decisionLabel(decision) {
-return Object.hasOwn(DECISIONS$1, decision) ? DECISIONS$1[decision] : decision;
+return Object.hasOwn(DECISIONS, decision) ? DECISIONS[decision] : decision;
 }
 function consumptionLabel(spent) {
 const cost = spent.costUsd === null ? "" : formatMoney(spent.costUsd);
@@ -8300,6 +9657,7 @@ class: "beside", children: ["Risk ", a(Score, { value: score }), low instanceof 
 });
 }
 var cases = y$1(null);
+var areCasesCut = y$1(false);
 var casesProblem = y$1("");
 var now = y$1(new Date());
 function stateOf(one) {
@@ -8313,6 +9671,7 @@ type: "approvals", keys: pinnedKeys(), now: new Date().toISOString().replace("Z"
 }).then((found) => {
 if (mine !== asked) return;
 cases.value = found.cases;
+areCasesCut.value = found.isCut;
 casesProblem.value = "";
 }, (error) => {
 if (mine === asked) casesProblem.value = error.message;
@@ -8368,16 +9727,6 @@ class: "case-line", href: link("approvals", one.id), "data-row": true, tabIndex:
 class: "beside", children: stateOf(one) === "pending" ? a($, { children: [timeLeft(one.expires), " left"] }) : a(Time, { children: one.opened })
 })]
 });
-}
-// src/verify/approvals/content.ts
-function enrolmentContent({ identity, key, custody }, ledger, tenant, at) {
-const parts = key instanceof Passkey ? [["passkey", key.fields()]] : [["public_key", key.ed25519], ["public_key_pq", key.mlDsa]];
-return new Map([["identity", identity], ...parts, ["custody", custody], ["ledger", ledger], ["tenant", tenant], ["at", at]]);
-}
-function voteContent(request, word, approver, shown, { scope = request.scope, uses = 1 } = {}) {
-const content = new Map([["digest", request.digest], ["decision", word], ["approver", approver], ["expires", request.expires], ["shown", shown]]);
-if (request.statement === 1) return content;
-return new Map([...content, ["v", new JsonNumber("2")], ["ledger", request.ledger], ["tenant", request.tenant], ["request", request.id], ["scope", scope], ["uses", new JsonNumber(String(uses))]]);
 }
 var ALGORITHMS = new Map([[-7, {
 alg: ES256, prefix: "3059301306072a8648ce3d020106082a8648ce3d030107034200"
@@ -8440,7 +9789,7 @@ purpose: "enrolment", content, signatures: [await signByPasskey("enrolment", con
 };
 }
 function enrolmentCode(statement) {
-return encodeBase64url(encoder.encode(canonicalJson(statementFields$2(statement))));
+return encodeBase64url(encoder.encode(canonicalJson(statementFields$1(statement))));
 }
 function endorseCommand(statement, by = "person:NAME") {
 return `aver approvals endorse ${enrolmentCode(statement)} --by ${by}`;
@@ -8474,9 +9823,9 @@ purpose: "approval", content, signatures: [await signByPasskey("approval", conte
 };
 }
 function voteBody(statement, shown, comment = "") {
-return canonicalJson(new Map([["statement", statementFields$2(statement)], ["shown", shown], ["comment", comment]]));
+return canonicalJson(new Map([["statement", statementFields$1(statement)], ["shown", shown], ["comment", comment]]));
 }
-function statementFields$2(statement) {
+function statementFields$1(statement) {
 return new Map([["v", new JsonNumber("1")], ["purpose", statement.purpose], ["content", statement.content], ["signatures", statement.signatures.map(signatureFields)]]);
 }
 var LINE_WIDTH = 300;
@@ -8660,7 +10009,7 @@ function query(values) {
 const given = Object.entries(values).filter(([, value]) => value !== null && value !== void 0 && value !== "");
 return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
 }
-var PERSON$1 = /^person:[a-z0-9][a-z0-9._-]{0,63}$/;
+var PERSON = /^person:[a-z0-9][a-z0-9._-]{0,63}$/;
 var fetchBlob = (digest) => connection.ask({
 type: "blob", digest
 });
@@ -8744,7 +10093,7 @@ setCommand({
 line: "", fingerprint: ""
 });
 try {
-if (!PERSON$1.test(identity)) throw new Error("A person is named such as person:ada-phone: small letters, digits, dots and dashes.");
+if (!PERSON.test(identity)) throw new Error("A person is named such as person:ada-phone: small letters, digits, dots and dashes.");
 const statement = await signEnrolment(identity, home());
 setCommand({
 line: endorseCommand(statement), fingerprint: enrolledFingerprint(statement)
@@ -8958,8 +10307,9 @@ if (one) return a(Case, { one });
 if (all === null && !casesProblem.value) return a(Loading, {
 rows: 6, words: "Reading the request"
 });
+const words = `There is no request ${id} here.${areCasesCut.value ? ` The page lists only the newest 500; run: aver approvals show ${id} --all` : ""}`;
 return a(Problem, {
-words: casesProblem.value || `There is no request ${id} here.`, retry: readCases
+words: casesProblem.value || words, retry: readCases
 });
 }
 return a($, { children: [a("h1", { children: "Approvals" }), casesProblem.value ? a(Problem, {
@@ -8968,6 +10318,8 @@ words: casesProblem.value, retry: readCases
 rows: 6, words: "Reading the requests"
 }) : null, all !== null && !all.length ? a(Empty, {
 command: "aver approvals enrol person:NAME", children: [contents.value?.chains.some((chain) => chain.id.startsWith("approvals.")) ? "No request for an approval is in it." : "The gate has asked nobody yet.", " It asks once a person is enrolled, and a rule or a risk wants an approval."]
+}) : null, areCasesCut.value ? a("p", {
+class: "strip", children: ["There are more requests than the ", count$1(500), " newest, which are listed here with all that wait. This lists all of them: ", a(Command, { children: "aver approvals list --all" })]
 }) : null, all?.length ? a(Cases, { all }) : null, a(PasskeyEnrolment, {})] });
 }
 var CHANGES = [["flip", "Flip a character", "one character of its text was changed", "One bit of what happened is another."], ["edit", "Edit its summary", "its summary was edited", "The record tells another story."], ["resign", "Edit it, and give it the right hash", "its summary was edited, and its hash computed anew", "The hash fits again; the signature needs the key."], ["forge", "Edit it, and sign it with another key", "its summary was edited, and it was signed by a key made just now", "Hash and signature fit; nobody pinned that key."], ["drop", "Drop it", "it was dropped", "It never happened."], ["double", "Insert it twice", "it was inserted twice", "It happened twice."], ["swap", "Swap it with the next", "it was swapped with the next record", "It happened in another order."], ["cut", "Cut the chain here", "the chain was cut before it", "Nothing happened from here on."], ["rollback", "Roll everything back to here", "the chain was cut before it, and index, heads and meta were left out", "The whole copy is an older one."]];
@@ -9314,7 +10666,7 @@ success: ["good", "It ended well."], failure: ["bad", "It failed."], blocked: ["
 };
 function Outcome({ section, record }) {
 const status = asText(section.get("status"));
-const decision = readDecision$1(record);
+const decision = readDecision(record);
 const result = section.get("result") ?? null;
 const diff = isObject(result) && typeof result.get("diff") === "string" ? result.get("diff") : "";
 const [tone, words] = STATUSES[status] ?? ["", ""];
@@ -9574,7 +10926,7 @@ return a("p", {
 class: "beside tight", children: heads.map(([name, head]) => a("span", { children: [name, ": ", plural$1(head.count ?? 0, "record"), ", ", head.hash ? a(WholeHex, { children: head.hash }) : "no head", " "] }, name))
 });
 }
-var WORDS = {
+var WORDS$1 = {
 character: 8.4, line: 22
 };
 var SMALL = {
@@ -9587,7 +10939,7 @@ const said = `${finding.code} at ${describePlace(finding.place)}: ${finding.word
 const explained = adviceOn(finding.code);
 const small = lines(`${explained?.meaning ?? ""} ${explained?.advice ?? ""}`.length, SMALL.character);
 const below = finding.proof || HASHED.includes(finding.code) ? lines(100, SMALL.character) : 0;
-return PADDING + WORDS.line * lines(said.length, WORDS.character) + SMALL.line * (small + below);
+return PADDING + WORDS$1.line * lines(said.length, WORDS$1.character) + SMALL.line * (small + below);
 }
 function BreakCard({ chain, finding, place }) {
 return a($, { children: [a("span", {
@@ -10210,8 +11562,10 @@ const lines = write(row.entry?.step?.asked ?? "").split("\n").reduce((sum, line)
 return 16 + LINE_HEIGHT * Math.min(PROMPT_LINES_MAX, Math.max(1, lines));
 }
 function isWanted(row, wanted) {
+if (wanted.startsWith("model ")) return row.entry?.step?.model === wanted.slice(6);
 switch (wanted) {
 case "": return true;
+case "observed": return row.entry?.decision != null && isObserved(row.entry.decision);
 case "failure": return row.isFailed;
 case "denial": return row.isDenied;
 case "call": return row.sort === "call" || row.sort === "edit" || row.sort === "command" || row.entry?.step?.what === "call";
@@ -10382,6 +11736,7 @@ role: "gridcell", class: "took figure", children: step.durationMs === null ? "" 
 })] });
 }
 var TITLE_MAX$1 = 120;
+var TITLE_SOURCE_MAX = 480;
 var COST_DIGITS = 9;
 var CUMULATIVE_TOOLS = new Set(["codex"]);
 var LINE_END = /\r\n|[\n\v\f\r\u001c-\u001e\u0085\u2028\u2029]/;
@@ -10394,6 +11749,7 @@ growing = UNKNOWN_CONSUMPTION;
 sessionCost = null;
 title = "";
 firstPrompt = "";
+firstText = "";
 times = null;
 sealed = null;
 models = new Set();
@@ -10406,6 +11762,7 @@ sum.records++;
 if (step.what === "unknown") sum.unknown++;
 if (step.what === "unreadable") sum.unreadable++;
 if (step.model) this.models.add(step.model);
+if (!this.firstText && (step.what === "call" || step.what === "answer")) this.firstText = toOneLine(cutText(step.summary || step.text || step.call, TITLE_SOURCE_MAX));
 this.times = widenSpan(this.times, step.at);
 this.sealed = widenSpan(this.sealed, step.signedAt);
 this.addConsumption(step);
@@ -10453,7 +11810,7 @@ for (const each of this.byMessage.values()) spent = addConsumption(spent, each);
 const costUsd = this.sessionCost ?? (spent.costUsd === null ? null : Number(spent.costUsd.toFixed(COST_DIGITS)));
 const [started, ended] = this.times ?? this.sealed ?? [null, null];
 return {
-...this.sum, tool: chains.tool, session: chains.session, title: this.title || cutText(this.firstPrompt, TITLE_MAX$1), started, ended, denials: this.sum.denials + left.filter((decision) => refuses(decision) && !isObserved(decision)).length, observed: this.sum.observed + left.filter(isObserved).length, tokensIn: spent.tokensIn, tokensOut: spent.tokensOut, costUsd, models: [...this.models], subagents: chains.agents.length, imported: chains.imported, chains: chainNames(chains)
+...this.sum, tool: chains.tool, session: chains.session, title: this.title || cutText(this.firstPrompt, TITLE_MAX$1) || cutText(this.firstText, TITLE_MAX$1), started, ended, denials: this.sum.denials + left.filter((decision) => refuses(decision) && !isObserved(decision)).length, observed: this.sum.observed + left.filter(isObserved).length, tokensIn: spent.tokensIn, tokensOut: spent.tokensOut, costUsd, models: [...this.models], subagents: chains.agents.length, imported: chains.imported, chains: chainNames(chains)
 };
 }
 };
@@ -10462,7 +11819,7 @@ if (!moment) return ends;
 if (ends === null) return [moment, moment];
 return [compareCodePoints(moment, ends[0]) < 0 ? moment : ends[0], compareCodePoints(moment, ends[1]) > 0 ? moment : ends[1]];
 }
-var TEXT_MAX = 600;
+var TEXT_MAX$1 = 600;
 var ASKED_MAX = 8e3;
 async function readSession(chains, read, blob, report = () => {}) {
 const counter = new SessionCounter();
@@ -10470,7 +11827,7 @@ let records = 0;
 const decisions = [];
 for await (const batch of chains.decisions === null ? [] : read(chains.decisions)) {
 for (const item of batch) {
-const decision = item instanceof BadInput ? null : readDecision$1(item);
+const decision = item instanceof BadInput ? null : readDecision(item);
 if (decision !== null) decisions.push(decision);
 }
 counter.addRecords(batch.length);
@@ -10579,7 +11936,7 @@ function lighten(step) {
 return {
 ...step, summary: step.what === "call" || step.summary ? stepSummary({
 ...step, status: ""
-}).slice(0, TEXT_MAX) : "", asked: step.asked.slice(0, ASKED_MAX), text: step.text.slice(0, TEXT_MAX), thinking: step.thinking.slice(0, TEXT_MAX), error: step.error.slice(0, TEXT_MAX), arguments: null, result: null, diff: null, more: null, addition: step.addition === null ? null : {
+}).slice(0, TEXT_MAX$1) : "", asked: step.asked.slice(0, ASKED_MAX), text: step.text.slice(0, TEXT_MAX$1), thinking: step.thinking.slice(0, TEXT_MAX$1), error: step.error.slice(0, TEXT_MAX$1), arguments: null, result: null, diff: null, more: null, addition: step.addition === null ? null : {
 ...step.addition, says: new Map()
 }
 };
@@ -10912,7 +12269,9 @@ const mark = isFailed ? "failed" : ["working", "not judged", "qualified", "empty
 const note = {
 failed: "a record of it does not hold", verified: "every record of it is verified", qualified: "nothing failed in it, and not everything could be checked", empty: "it has no record", working: "being verified", "not judged": "not judged"
 }[mark];
-const choose = (wanted) => setOnly(only === wanted ? "" : wanted);
+const choice = (wanted, words, state = "") => a("button", {
+type: "button", class: `small figure ${state}`, "aria-pressed": only === wanted, onClick: () => setOnly(only === wanted ? "" : wanted), children: words
+}, wanted);
 return a("header", {
 class: "session-head", children: [a("h1", { children: a(Text, { children: totals.title || chains.session }) }), a("p", {
 class: "beside", children: [a(Mark, { name: mark }), " ", a("strong", { children: mark }), ", ", note, " · ", a(Text, { children: chains.tool }), " ", a("code", { children: a(Text, { children: chains.session }) }), totals.started ? a($, { children: [" · ", a(Time, { children: totals.started })] }) : null, " · ", a("a", {
@@ -10920,22 +12279,28 @@ href: link("files", chains.main ?? names[0] ?? ""), children: "Files"
 }), " · ", a("a", {
 href: link("chain", chains.main ?? names[0] ?? ""), children: "As stored"
 })]
-}), a("p", {
+}), a("div", {
 class: "figures", role: "group", "aria-label": "Figures; each leads to its rows", children: [totalFigures(totals).map(({ words, sort }, at) => {
-const wanted = sort || (words.startsWith("tokens") || words.startsWith("$") || words.startsWith("<$") ? "spent" : "");
-return wanted ? a("button", {
-type: "button", class: "small figure", "aria-pressed": only === wanted, onClick: () => choose(wanted), children: words
-}, at) : a("span", {
-class: "figure", children: a(Text, { children: words })
+if (sort === "record") return a(RecordsFigure, {
+words, names
 }, at);
-}), totals.observed ? a("span", {
-class: "figure warn", children: [plural$1(totals.observed, "decision"), " only observed"]
-}) : null, breaks ? a("button", {
-type: "button", class: "small figure", "aria-pressed": only === "break", onClick: () => choose("break"), children: plural$1(breaks, "break")
-}) : null, only ? a("button", {
+return sort ? choice(sort, a(Text, { children: words })) : a("span", {
+class: "figure", children: words
+}, at);
+}), totals.observed ? choice("observed", `${plural$1(totals.observed, "decision")} only observed`, "warn") : null, breaks ? choice("break", plural$1(breaks, "break")) : null, only ? a("button", {
 type: "button", class: "small", onClick: () => setOnly(""), children: ["Show all steps (", plural$1(shown, "row"), " shown)"]
 }) : null]
 })]
+});
+}
+function RecordsFigure({ words, names }) {
+if (names.length === 1) return a("a", {
+class: "figure", href: link("chain", names[0] ?? ""), children: words
+});
+return a("details", {
+class: "figure", children: [a("summary", { children: words }), a("ul", { children: names.map((name) => a("li", { children: a("a", {
+href: link("chain", name), children: [plural$1(countRecords([name]), "record"), " in ", a(Text, { children: name })]
+}) }, name)) })]
 });
 }
 function useHits(words, chains, rows) {
@@ -11322,9 +12687,11 @@ return cut === void 0 ? here : Number(cut.place.sequence);
 }
 function wrongWords(entry) {
 const here = countHere(entry);
-if (here === null) return "not here";
+const isFailed = findingsOf(entry.chain).some((one) => one.check === "meta" && one.status === "failed");
+const now = judgementOf(entry.chain);
+if (here === null) return isFailed || now.state === "done" && now.verdict.status === "failed" && entry.kind !== "chain.drop" ? "not here" : "";
 if (here < entry.count) return `${plural$1(entry.count - here, "record")} missing`;
-return findingsOf(entry.chain).some((one) => one.check === "meta" && one.status === "failed") ? "another head" : "";
+return isFailed ? "another head" : "";
 }
 function Standing({ entry }) {
 const wrong = wrongWords(entry);
@@ -11332,9 +12699,11 @@ if (wrong) return a($, { children: [a(Mark, { name: "failed" }), " ", a("strong"
 class: "bad", children: wrong
 })] });
 const now = judgementOf(entry.chain);
+const isDropped = entry.here === null && entry.kind === "chain.drop";
 const isSigned = now.state === "done" && now.verdict.checks.some((check) => check.name === "signature" && check.status === "passed");
 const more = (entry.here ?? 0) - entry.count;
-return a($, { children: [a(Mark, { name: now.state !== "done" ? "not judged" : isSigned ? "verified" : "qualified" }), " ", a("span", { children: more > 0 ? `${count$1(more)} more since` : "as recorded" })] });
+const words = isDropped ? "dropped since" : entry.here === null ? "not here" : more > 0 ? `${count$1(more)} more since` : "as recorded";
+return a($, { children: [a(Mark, { name: now.state !== "done" ? "not judged" : isSigned && (entry.here !== null || isDropped) ? "verified" : "qualified" }), " ", a("span", { children: words })] });
 }
 function rank(entry) {
 return wrongWords(entry) ? 0 : (entry.here ?? 0) > entry.count ? 1 : 2;
@@ -11343,8 +12712,7 @@ function MetaView(_) {
 const answer = useAnswer(() => connection.ask({ type: "meta" }), [contents.value]);
 const entries = [...answer.value?.entries ?? []].sort((one, other) => rank(one) - rank(other) || (one.chain < other.chain ? -1 : 1));
 const heights = w$2(() => Array(entries.length).fill(isPhone() ? PHONE_ROW_HEIGHT : ROW_HEIGHT), [entries.length]);
-const recorded = new Set(entries.map((entry) => entry.chain));
-const others = (contents.value?.chains ?? []).filter((chain) => !recorded.has(chain.id) && chain.id !== "meta");
+const unrecorded = answer.value?.unrecorded ?? 0;
 return a("section", {
 class: "fills", children: [a("h1", { children: "Meta" }), a("p", { children: "The ledger notes in its meta chain how long each chain is. A chain that is shorter than its note was cut; one that is longer has grown, which is normal." }), answer.state === "failed" ? a(Problem, {
 words: answer.words, retry: answer.retry
@@ -11359,7 +12727,7 @@ command: "aver checkpoint", children: "The meta chain records no chain yet. Clos
 }) : null, entries.length ? a($, { children: [a("p", {
 class: "beside", children: [plural$1(answer.value?.records ?? 0, "entry", "entries"), "; the latest about each chain counts. ", answer.value?.isCut ? "Only the first are listed. " : "", a("a", {
 href: link("chain", "meta"), children: "The chain itself"
-}), others.length ? ` · ${plural$1(others.length, "chain")} not recorded yet` : ""]
+}), unrecorded ? ` · ${plural$1(unrecorded, "chain")} not recorded yet` : ""]
 }), a("div", {
 class: "meta-row heads", "aria-hidden": "true", children: [a("span", { children: "Standing" }), a("span", { children: "Chain" }), a("span", {
 class: "number", children: "Recorded"
@@ -11436,17 +12804,17 @@ if (items.length === 1 && handles[0] !== void 0) {
 const handle = await handles[0].catch(() => null);
 if (handle?.kind === "directory") {
 const files = [];
-await collect(handle, "", files);
+await collect$1(handle, "", files);
 return asFolder(handle.name, files);
 }
 }
 return fromFileList(plain);
 }
-async function collect(directory, prefix, files) {
+async function collect$1(directory, prefix, files) {
 for await (const entry of directory.values()) {
-if (files.length >= FILES_MAX$1) return;
+if (files.length >= FILES_MAX$1) throw new Error(`This folder has more than ${FILES_MAX$1.toLocaleString("en")} files, which are too many to drop. Choose the folder instead, or run: aver verify FOLDER`);
 if (entry.kind === "file") files.push([prefix + entry.name, await entry.getFile()]);
-else await collect(entry, `${prefix}${entry.name}/`, files);
+else await collect$1(entry, `${prefix}${entry.name}/`, files);
 }
 }
 function show(found) {
@@ -11470,7 +12838,9 @@ setOver(true);
 }, onDragLeave: () => setOver(false), onDrop: (event) => {
 event.preventDefault();
 setOver(false);
-if (event.dataTransfer) fromDrop(event.dataTransfer).then((found) => found && show(found));
+if (event.dataTransfer) fromDrop(event.dataTransfer).then((found) => found && show(found), (error) => {
+problem.value = error.message;
+});
 }, children: [a("p", {
 class: "large", children: "Drop a bundle's folder or a file here"
 }), a("p", { children: [a("button", {
@@ -11616,8 +12986,8 @@ limit: 500, after
 if (page === null) return null;
 sessions.push(...page.sessions);
 after = page.sessions.length ? page.next : null;
-if (after === null || sessions.length >= SESSIONS_MAX) return {
-sessions, indexed: page.indexed
+if (after === null || sessions.length >= 5e3) return {
+sessions, indexed: page.indexed, isCut: after !== null
 };
 }
 }
@@ -11678,23 +13048,32 @@ type: "hit", chain, place, words
 }
 var sessionRows = y$1(null);
 var indexed = y$1(null);
+var areCut = y$1(false);
 var sessionsProblem = y$1("");
 var tried = y$1(0);
 function readSessionsAgain() {
 tried.value++;
 }
 var readFor = null;
-var groups = [];
+var groups = new Map();
 var counted = new Map();
-function useSessions(wanted) {
+var lengths = new Map();
+var wanted = [];
+var isCounting = false;
+var DRAWN_EVERY = 200;
+function isUncounted(chain) {
+return indexed.value === null && counted.get(chain)?.length !== lengths.get(chain);
+}
+function useSessions(choose) {
 const listed = contents.value;
 A$1(() => {
 if (listed === null) return;
-if (readFor !== listed.ledger + listed.name) {
+if (readFor !== thing.value) {
 sessionRows.value = null;
+[groups, lengths] = [new Map(), new Map()];
 counted.clear();
 }
-readFor = listed.ledger + listed.name;
+readFor = thing.value;
 sessionsProblem.value = "";
 readSessions().then(() => {
 sessionsProblem.value = "";
@@ -11703,51 +13082,58 @@ sessionsProblem.value = error.message;
 });
 }, [listed, server.value === null ? 0 : news.value.index, tried.value]);
 A$1(() => {
-let isCurrent = true;
-(async () => {
-for (const group of indexed.value === null ? groups.slice(0, wanted) : []) {
-const chain = mainChain(group);
-const length = lengthOf(group);
-if (counted.get(chain)?.length === length) continue;
+wanted = choose(sessionRows.value ?? []);
+countWanted();
+});
+A$1(() => () => {
+wanted = [];
+}, []);
+}
+async function countWanted() {
+if (isCounting) return;
+isCounting = true;
+let drawn = performance.now();
+for (let chain = wanted.find(isUncounted); chain !== void 0; chain = wanted.find(isUncounted)) {
+const [group, length, open] = [groups.get(chain), lengths.get(chain) ?? 0, readFor];
+if (group === void 0) break;
 const figures = await connection.ask({
 type: "figures", session: group
-}).catch(() => null);
-if (!isCurrent) return;
-if (figures === null) continue;
+}).then(fromRecords, () => null);
+if (open !== readFor) continue;
 counted.set(chain, {
-length, figures: fromRecords(figures)
+length, figures: figures ?? counted.get(chain)?.figures ?? null
 });
-sessionRows.value = rowsOf(groups);
+if (performance.now() - drawn < DRAWN_EVERY && wanted.some(isUncounted)) continue;
+drawn = performance.now();
+sessionRows.value = listRows();
 }
-})();
-return () => {
-isCurrent = false;
-};
-}, [sessionRows.value === null, groups, wanted]);
+isCounting = false;
 }
 async function readSessions() {
 const answer = server.value === null ? null : await askSessions(server.value.api);
 if (answer !== null) {
 indexed.value = answer.indexed;
+areCut.value = answer.isCut;
 sessionRows.value = answer.sessions.map((session) => ({
-tool: session.tool, session: session.session, chain: session.name, chains: findByName(session.name, session.session), figures: fromIndex(session)
+tool: session.tool, session: session.session, chain: session.name, chains: findByName(session.name, session.session), figures: fromIndex(session), claimed: ""
 }));
 return;
 }
-indexed.value = null;
-groups = orderByTime(await connection.ask({ type: "sessions" }));
-sessionRows.value = rowsOf(groups);
+const found = await connection.ask({ type: "sessions" });
+const sizes = new Map((contents.value?.chains ?? []).map((chain) => [chain.id, chain.length ?? 0]));
+[indexed.value, areCut.value] = [null, false];
+groups = new Map(orderByTime(found).map((group) => [mainChain(group), group]));
+lengths = new Map([...groups].map(([chain, group]) => [chain, chainNames(group).reduce((sum, name) => sum + (sizes.get(name) ?? 0), 0)]));
+sessionRows.value = listRows();
 }
 function findByName(chain, session) {
 return (contents.value?.chains ?? []).map(({ id }) => id).filter((name) => name === chain || name.startsWith(`${chain}.`) || name === `gate.${session}`);
 }
-function rowsOf(found) {
-return found.map((group) => {
-const chain = mainChain(group);
-return {
-tool: group.tool, session: group.session, chain, chains: chainNames(group), figures: counted.get(chain)?.figures ?? null
-};
-});
+function listRows() {
+const starts = new Map((contents.value?.chains ?? []).map((chain) => [chain.id, chain.startedAt]));
+return [...groups].map(([chain, group]) => ({
+tool: group.tool, session: group.session, chain, chains: chainNames(group), figures: counted.get(chain)?.figures ?? null, claimed: starts.get(chain) ?? ""
+}));
 }
 function fromRecords({ title, started, ended, actions, edits, denials, tokensIn, tokensOut, costUsd, risk, workspace }) {
 return {
@@ -11765,10 +13151,6 @@ return one === null && other === null ? null : (one ?? 0) + (other ?? 0);
 function mainChain(session) {
 return session.main ?? session.agents[0]?.[1] ?? session.decisions ?? "";
 }
-function lengthOf(session) {
-const names = new Set(chainNames(session));
-return (contents.value?.chains ?? []).reduce((sum, chain) => sum + (names.has(chain.id) ? chain.length ?? 0 : 0), 0);
-}
 function orderByTime(found) {
 const ends = new Map((contents.value?.chains ?? []).map((chain) => [chain.id, chain.endedAt]));
 const end = (session) => ends.get(mainChain(session)) ?? "";
@@ -11777,7 +13159,7 @@ return [...found].sort((one, other) => end(one) < end(other) ? 1 : -1);
 var SHOWN_MAX = 50;
 var figure = (value) => value === void 0 || value === null ? "–" : count$1(value);
 var COLUMNS = [{
-name: "start", words: "Start", value: (row) => row.figures?.started ?? "", show: (row) => a(Time, {
+name: "start", words: "Start", value: (row) => row.figures?.started ?? row.claimed, show: (row) => a(Time, {
 brief: true, children: row.figures?.started ?? ""
 })
 }, {
@@ -11829,9 +13211,15 @@ class: "title", children: [a("a", {
 }), a("td", {
 class: "at-tool", children: a(Text, { children: row.tool })
 }), COLUMNS.map(({ name, show, isNumber }) => a("td", {
-class: `${isNumber ? "number " : ""}at-${name}`, children: row.figures === null ? "…" : show(row)
+class: `${isNumber ? "number " : ""}at-${name}`, children: row.figures !== null ? show(row) : isUncounted(row.chain) ? "…" : "–"
 }, name))] }, row.chain)) })]
 })
+});
+}
+function FiguresNote() {
+const { complete = true, records = 0, of_records = 0 } = indexed.value ?? {};
+return a("p", {
+class: "beside", children: [indexed.value ? `The figures are from the server's index, which proves nothing; a session's own page counts them anew from its records.${complete ? "" : ` The index has read ${count$1(records)} of ${count$1(of_records)} records.`}` : "The figures are counted from the records, as aver sessions counts them.", " A dash: the records do not say."]
 });
 }
 function order(rows, sorted) {
@@ -11839,9 +13227,10 @@ const isDown = sorted.startsWith("-");
 const name = sorted.replace("-", "");
 const value = name === "title" ? (row) => (row.figures?.title ?? "").toLowerCase() : COLUMNS.find((column) => column.name === name)?.value;
 if (value === void 0) return rows;
+const isUnknown = (row) => row.figures === null && (name !== "start" || !row.claimed);
 return [...rows].sort((one, other) => {
 const [a, b] = [value(one), value(other)];
-return (a < b ? -1 : a > b ? 1 : 0) * (isDown ? -1 : 1);
+return Number(isUnknown(one)) - Number(isUnknown(other)) || (a < b ? -1 : a > b ? 1 : 0) * (isDown ? -1 : 1);
 });
 }
 function SessionsView(_) {
@@ -11852,14 +13241,18 @@ const [until, setUntil] = d$2("");
 const [sorted, setSorted] = d$2("-start");
 const [isByWorkspace, setByWorkspace] = d$2(false);
 const [shown, setShown] = d$2(SHOWN_MAX);
-useSessions(shown);
 const all = sessionRows.value ?? [];
 const tools = [...new Set(all.map(({ tool: name }) => name))].sort();
-const found = all.filter(({ tool: name, session, figures }) => {
+const ofTool = all.filter(({ tool: name }) => !tool || name === tool);
+const found = ofTool.filter(({ session, figures }) => {
 const started = figures?.started?.slice(0, 10) ?? "";
-return (!tool || name === tool) && (!since || !figures || started >= since) && (!until || !figures || started <= until) && `${session} ${figures?.title ?? ""} ${figures?.workspace ?? ""}`.toLowerCase().includes(wanted.toLowerCase());
+return (!since || started >= since) && (!until || started && started <= until) && `${session} ${figures?.title ?? ""} ${figures?.workspace ?? ""}`.toLowerCase().includes(wanted.toLowerCase());
 });
-const listed = order(found.slice(0, shown), sorted);
+const listed = order(found, sorted).slice(0, shown);
+const needsAll = Boolean(wanted || since || until || sorted.replace("-", "") !== "start" || ofTool.some(({ claimed }) => !claimed));
+const counting = [...listed, ...needsAll ? ofTool : []].map(({ chain }) => chain);
+useSessions(() => counting);
+const left = needsAll ? ofTool.filter(({ chain }) => isUncounted(chain)).length : 0;
 const groups = new Map();
 if (isByWorkspace) for (const row of listed) groups.set(row.figures?.workspace || "no workspace named", [...groups.get(row.figures?.workspace || "no workspace named") ?? [], row]);
 const onSort = (name) => setSorted(sorted === `-${name}` ? name : `-${name}`);
@@ -11884,7 +13277,7 @@ class: "choice", children: [a("input", {
 type: "checkbox", checked: isByWorkspace, onChange: (event) => setByWorkspace(event.currentTarget.checked)
 }), " by workspace"]
 }), a("span", {
-class: "beside", role: "status", children: sessionRows.value === null ? "" : `${count$1(found.length)} of ${count$1(all.length)}`
+class: "beside", role: "status", "aria-busy": left > 0, children: sessionRows.value === null ? "" : `${count$1(found.length)} of ${count$1(all.length)}${left ? ` so far: counting, ${plural$1(left, "session")} to go` : ""}`
 }), wanted.trim() ? a("button", {
 type: "submit", class: "small", children: "Search the records for it"
 }) : null]
@@ -11894,15 +13287,17 @@ words: sessionsProblem.value, retry: readSessionsAgain
 rows: 10, words: "Reading the sessions"
 }) : null, sessionRows.value !== null && !all.length ? a(Empty, {
 command: "aver ingest --all", children: ["There is no session of a coding agent in it. This records those that are on your machine; ", a("code", { children: "aver install" }), " records the next ones as they happen."]
-}) : null, all.length && !found.length ? a(Empty, { children: "No session fits this filter." }) : null, listed.length && !isByWorkspace ? a(SessionTable, {
+}) : null, all.length && !found.length ? left ? a(Loading, {
+rows: 10, words: "Counting the sessions"
+}) : a(Empty, { children: "No session fits this filter." }) : null, areCut.value ? a("p", {
+class: "strip", children: ["Only the ", count$1(SESSIONS_MAX), " latest sessions are listed. ", a("code", { children: "aver sessions" }), " lists all."]
+}) : null, listed.length && !isByWorkspace ? a(SessionTable, {
 rows: listed, sorted, onSort
 }) : null, [...groups].map(([workspace, rows]) => a("section", { children: [a("h2", { children: a(Text, { children: workspace }) }), a(SessionTable, {
 rows, sorted, onSort
 })] }, workspace)), found.length > shown ? a("p", { children: a("button", {
 type: "button", onClick: () => setShown(shown + SHOWN_MAX), children: ["Show ", SHOWN_MAX, " more"]
-}) }) : null, all.length ? a("p", {
-class: "beside", children: [indexed.value ? `The figures are from the server's index, which proves nothing; a session's own page counts them anew from its records.${indexed.value.complete ? "" : ` The index has read ${count$1(indexed.value.records)} of ${count$1(indexed.value.of_records)} records.`}` : "The figures are counted from the records, as aver sessions counts them.", " A dash: the records do not say."]
-}) : null] });
+}) }) : null, all.length ? a(FiguresNote, {}) : null] });
 }
 var HEIGHT$1 = 72;
 var WIDTH$1 = 480;
@@ -11966,6 +13361,9 @@ class: "beside", children: [a(Time, { children: row.at }), " · ", a(Text, { chi
 class: "soft", children: "Nothing was refused."
 })] });
 }
+var BY_INDEX = a($, { children: [" · ", a("span", {
+class: "claim", children: "by the index, not proved"
+})] });
 function Tile({ title, state = "", children, beside, more }) {
 return a("div", {
 class: `tile ${state}`, children: [a("dt", { children: title }), a("dd", { children: [a("p", {
@@ -12018,9 +13416,9 @@ href: link("risk"), children: "see the decisions"
 });
 const { last } = refusals;
 return a(Tile, {
-title, beside: last ? a($, { children: ["last: ", a("a", {
+title, beside: a($, { children: [last ? a($, { children: ["last: ", a("a", {
 href: recordLink(last.chain, last.row), children: a(Text, { children: refusalWords(last.row) })
-})] }) : "nobody and no rule held anything back", children: refusals.count ? plural$1(refusals.count, "refusal") : "Nothing"
+})] }) : "nobody and no rule held anything back", refusals.isByIndex ? BY_INDEX : null] }), children: refusals.count ? plural$1(refusals.count, "refusal") : "Nothing"
 });
 }
 function Glance({ latest, isCounted, refusals, audits }) {
@@ -12033,7 +13431,7 @@ href: link("approvals"), children: plural$1(wait, "approval")
 }), a(Tile, {
 title: "What happened last?", beside: latest?.figures ? a($, { children: [a(Text, { children: latest.tool }), " · ", a(Time, {
 brief: true, children: latest.figures.ended ?? latest.figures.started ?? ""
-})] }) : isCounted ? a("a", {
+}), indexed.value ? BY_INDEX : null] }) : isCounted ? a("a", {
 href: link("chains"), children: "see the chains"
 }) : "…", children: latest ? a("a", {
 href: link("s", latest.chain), children: a(Text, { children: latest.figures?.title || latest.session })
@@ -12127,7 +13525,7 @@ if (totalRecords.value > COUNTED_MAX) return null;
 await waitForTurn();
 const found = await connection.ask({ type: "activity" });
 return {
-...found, from: `Counted here from ${plural$1(found.records, "record")}${found.isCut ? "; there are more" : ""}. The verdict says whether they hold.`
+...found, isByIndex: false, from: `Counted here from ${plural$1(found.records, "record")}${found.isCut ? "; there are more" : ""}. The verdict says whether they hold.`
 };
 }
 const refused = ((await askHits(api, "outcome:blocked", 16))?.hits ?? []).filter(({ kind }) => kind !== ABORTED_KIND).slice(0, DENIALS);
@@ -12135,7 +13533,7 @@ const failed = (await askHits(api, `kind:protocol.verification_run_completed out
 const [denials, audits] = await Promise.all([readRows(refused), readRows(failed)]);
 const behind = answer.indexed.of_records - answer.indexed.records;
 return {
-days: answer.days, denials, audits: audits.filter(({ row }) => row.kind === "protocol.verification_run_completed" && row.status === "failure"), from: `From the server's index, which proves nothing${behind > 0 ? ` and lacks ${plural$1(behind, "record")} yet` : ""}. The refusals are read from their records.`
+days: answer.days, isByIndex: true, denials, audits: audits.filter(({ row }) => row.kind === "protocol.verification_run_completed" && row.status === "failure"), from: `From the server's index, which proves nothing${behind > 0 ? ` and lacks ${plural$1(behind, "record")} yet` : ""}. The refusals are read from their records.`
 };
 }
 function latestSessions() {
@@ -12144,7 +13542,7 @@ const end = (row) => row.figures?.ended ?? "";
 return (rows.some((row) => row.figures) ? [...rows].sort((one, other) => end(one) < end(other) ? 1 : -1) : rows).slice(0, LATEST);
 }
 function OverviewView(_) {
-useSessions(contents.value?.format === "ledger" ? COUNTED_SESSIONS : LATEST);
+useSessions((all) => all.slice(0, contents.value?.format === "ledger" ? COUNTED_SESSIONS : LATEST).map(({ chain }) => chain));
 const whole = contents.value;
 const isSmall = totalRecords.value <= COUNTED_MAX;
 const activity = useAnswer(readActivity, [whole?.ledger, whole?.name, isSmall, changed.value, news.value.index]);
@@ -12161,7 +13559,7 @@ if (cases.value === null && !casesProblem.value) return a("div", {
 const rows = latestSessions();
 const counted = activity.value;
 const refusals = counted ? {
-count: counted.days.reduce((sum, day) => sum + day.blocked, 0), last: counted.denials[0]
+count: counted.days.reduce((sum, day) => sum + day.blocked, 0), last: counted.denials[0], isByIndex: counted.isByIndex
 } : activity.state === "loading" ? "loading" : "not counted";
 return a($, { children: [a("h1", { children: a(Text, { children: whole.name }) }), a(Glance, {
 latest: rows[0], isCounted: sessionRows.value !== null, refusals, audits: counted?.audits ?? []
@@ -12169,7 +13567,7 @@ latest: rows[0], isCounted: sessionRows.value !== null, refusals, audits: counte
 words: sessionsProblem.value, retry: readSessionsAgain
 }) : null, sessionRows.value === null && !sessionsProblem.value ? a(Loading, {
 rows: LATEST, words: "Reading the sessions"
-}) : null, rows.length ? a(SessionTable, { rows }) : null, sessionRows.value !== null && !rows.length ? a(Empty, {
+}) : null, rows.length ? a($, { children: [a(SessionTable, { rows }), a(FiguresNote, {})] }) : null, sessionRows.value !== null && !rows.length ? a(Empty, {
 command: "aver ingest --all", children: totalRecords.value ? a($, { children: ["No session of a coding agent is in it. ", a("a", {
 href: link("chains"), children: "Its chains"
 }), " have what was recorded otherwise."] }) : "Nothing is recorded here yet. This records the sessions of coding agents on your machine:"
@@ -12644,8 +14042,8 @@ throw error;
 }
 const kind = readKind(content);
 if (kind === "gate.decision") {
-const decision = readDecision$1(record);
-if (decision !== null) this.decisions.push(describe$1(decision, content));
+const decision = readDecision(record);
+if (decision !== null) this.decisions.push(describe(decision, content));
 return;
 }
 const result = at(content, "outcome", "result");
@@ -12662,7 +14060,7 @@ if (refuses(decision)) return null;
 return this.byGate.get(decision.gateId) ?? this.byRecord.get(decision.id) ?? null;
 }
 };
-function describe$1(decision, content) {
+function describe(decision, content) {
 const result = at(content, "outcome", "result");
 const observations = at(result, "observations");
 return {
@@ -13583,1289 +14981,6 @@ return isObject(named) && named.size ? named : null;
 var descriptive_default = {
 "Agent": ["description"], "Bash": ["description"], "Task": ["description"], "codebase_search": ["explanation"], "delete_file": ["explanation"], "exec_command": ["justification"], "execute_command": ["task_progress"], "file_search": ["explanation"], "grep_search": ["explanation"], "list_dir": ["explanation"], "local_shell": ["justification"], "read_file": ["explanation", "task_progress"], "run_terminal_cmd": ["explanation"], "shell": ["justification"], "shell_command": ["justification"], "web_search": ["explanation"], "write_to_file": ["task_progress"]
 };
-// src/verify/run/action.ts
-var ACTION_TYPES = [...["tool_call", "code_gen", "code_edit", "api_request", "decision", "observation", "file_read", "file_write"], ...["file_delete", "shell_exec", "command", "browser_action", "web_request", "action", "unknown"]];
-var DECISIONS = ["pass", "skip", "human_review", "human_approved", "skipped"];
-var POLICY_VERDICTS = ["PROOF_ONLY", "POLICY_ENFORCED", "FULLY_VERIFIED"];
-var FIELDS$2 = [...["action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"], ...["parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "success", "duration_ms"], ...["timestamp", "metadata"]];
-var OPTIONAL = new Set([...["parent_action_id", "parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "metadata"]]);
-var ID_MAX = 256;
-var DURATION_MAX = 2 ** 53;
-var METADATA_INLINE = 8192;
-var METADATA_MAX = 4194304;
-var TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/;
-function actionFields(action) {
-return new Map(FIELDS$2.map((name) => [name, action[name]]));
-}
-function readAction(data) {
-if (!isObject(data)) throw new BadInput("an action must be an object");
-for (const name of data.keys()) if (!FIELDS$2.includes(name)) throw new BadInput(`${show$1(name)} is not a field of an action`);
-const get = (name) => {
-const value = data.get(name);
-if (value !== void 0) return value;
-if (OPTIONAL.has(name)) return null;
-throw new BadInput(`the action lacks '${name}'`);
-};
-const check = (name, isGood) => {
-const value = get(name);
-if (!isGood(value)) throw new BadInput(`${name} has a bad value`);
-return value;
-};
-const isId = (value) => typeof value === "string" && value !== "" && codePoints(value) <= ID_MAX && isPrintable(value);
-const isHash = (value) => typeof value === "string" && HEX64.test(value);
-const orNull = (isGood) => (value) => value === null || isGood(value);
-const oneOf = (words) => (value) => typeof value === "string" && words.includes(value);
-FIELDS$2.forEach(get);
-return {
-action_id: check("action_id", isId), parent_action_id: check("parent_action_id", orNull(isId)), action_type: check("action_type", oneOf(ACTION_TYPES)), gate_decision: check("gate_decision", orNull(oneOf(DECISIONS))), policy_verdict: check("policy_verdict", orNull(oneOf(POLICY_VERDICTS))), instruction_hash: check("instruction_hash", isHash), input_hash: check("input_hash", isHash), output_hash: check("output_hash", isHash), parent_receipt_hash: check("parent_receipt_hash", orNull(isHash)), gate_score: check("gate_score", orNull((value) => value instanceof JsonNumber && value.value >= 0 && value.value <= 1)), success: check("success", (value) => typeof value === "boolean"), duration_ms: check("duration_ms", (value) => isInteger(value) && value.value >= 0 && BigInt(value.text) <= BigInt(DURATION_MAX)), timestamp: check("timestamp", (value) => typeof value === "string" && TIME.test(value) && isCalendarTime(value)), metadata: check("metadata", orNull(isObject))
-};
-}
-var RECEIPT_KEYS = [...["action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"], ...["parent_receipt_hash", "gate_score", "gate_decision", "success", "duration_ms", "timestamp"]];
-var RECEIPT_KEY_COUNT = RECEIPT_KEYS.length;
-var CAPSEAL_KEYS = [...RECEIPT_KEYS, "policy_verdict"];
-function encodeAction(action) {
-const receipt = receiptText(action);
-if (metadataBlobDigest(action.metadata) !== null) throw new BadInput("metadata must not be a reference to a blob");
-const metadata = action.metadata === null ? "null" : canonicalJson(action.metadata);
-if (encoder.encode(metadata).length > METADATA_MAX) throw new BadInput(`metadata has more than ${METADATA_MAX} bytes`);
-return {
-receipt, receiptHash: sha256Hex(receipt), metadata
-};
-}
-function receiptText(action) {
-const fields = actionFields(action);
-return asciiJson(new Map(RECEIPT_KEYS.map((name) => [name, fields.get(name)])));
-}
-function receiptHash(action) {
-return sha256Hex(receiptText(action));
-}
-function metadataBlobDigest(metadata) {
-if (!isObject(metadata) || metadata.size !== 1 || !metadata.has("blob")) return null;
-for (const { digest, size } of blobReferences(metadata)) if (BigInt(size) > BigInt(METADATA_INLINE)) return digest;
-return null;
-}
-function sealForm(action, texts) {
-const fields = actionFields(action);
-const data = encoder.encode(texts.metadata);
-let metadata = action.metadata;
-if (data.length > METADATA_INLINE) {
-const reference = [["alg", "sha256"], ["digest", sha256Hex(data)], ["size", new JsonNumber(String(data.length))], ["media", "application/json"]];
-metadata = new Map([["blob", new Map(reference)]]);
-}
-return canonicalJson(fields.set("metadata", metadata));
-}
-var ACTION_LINE_MAX = ELEMENT_MAX;
-function readActionLine(raw) {
-const content = readJson(raw);
-if (!isObject(content)) throw new Unreadable("a line of actions must be a JSON object");
-const stored = content.get("receipt_hash");
-const fields = content.get("canonical_fields") ?? null;
-content.delete("receipt_hash");
-content.delete("canonical_fields");
-let action;
-let texts;
-try {
-action = readAction(content);
-texts = encodeAction(action);
-} catch (error) {
-throw error instanceof BadInput ? new Unreadable(error.message) : error;
-}
-if (typeof stored !== "string" || !HEX64.test(stored)) throw new Unreadable("the action has no receipt_hash of 64 lower-case hex digits");
-const own = actionFields(action);
-const line = {
-action, texts, receiptHash: stored
-};
-if (fields === null) {
-for (const keys of [RECEIPT_KEYS, CAPSEAL_KEYS]) if (isReceipt(stored, new Map(keys.map((name) => [name, own.get(name)])), null)) return {
-...line, keys: keys.length, problem: null
-};
-return {
-...line, keys: RECEIPT_KEYS.length, problem: "receipt_hash is not the hash of the action's fields"
-};
-}
-const hasKeys = (keys) => isObject(fields) && fields.size === keys.length && keys.every((name) => fields.has(name));
-if (!isObject(fields) || !(hasKeys(RECEIPT_KEYS) || hasKeys(CAPSEAL_KEYS))) throw new Unreadable("canonical_fields are neither the 12 keys of a receipt nor those with policy_verdict");
-if ([...fields.values()].some((value) => isObject(value) || Array.isArray(value))) throw new Unreadable("canonical_fields hold something that is no field of an action");
-return {
-...line, keys: fields.size, problem: receiptProblem(own, stored, fields)
-};
-}
-function receiptProblem(own, stored, fields) {
-if (!isReceipt(stored, fields, fields.get("gate_score"))) return "receipt_hash is not the hash of canonical_fields";
-for (const [name, value] of fields) {
-const beside = own.get(name);
-if (!equalJson(value, beside) || typeof value === "boolean" !== (typeof beside === "boolean")) return `canonical_fields say another ${name} than the action`;
-}
-return null;
-}
-function isReceipt(stored, fields, asWritten) {
-const value = fields.get("gate_score");
-const scores = new Set([asciiJson(value)]);
-if (asWritten instanceof JsonNumber) scores.add(asWritten.text);
-if (isInteger(value) && (value.value === 0 || value.value === 1)) scores.add(pythonRepr(value.value + 0));
-for (const score of scores) if (sha256Hex(`{${[...fields.keys()].sort().map((key) => {
-return `${asciiString(key)}:${key === "gate_score" ? score : asciiJson(fields.get(key))}`;
-}).join(",")}}`) === stored) return true;
-return false;
-}
-function* readRawLines(data, limit) {
-for (let at = 0; at < data.length;) {
-const { line, next } = readEachLine(data, at, limit);
-at = next;
-if (!(line instanceof BadInput) && line.length === 0) while (at < data.length && [32, 9, 10, 13].includes(data[at])) at++;
-else yield line;
-}
-}
-function* readOwnLines(data, limit) {
-for (let at = 0; at < data.length;) {
-const { line, next } = readEachLine(data, at, limit);
-at = next;
-if (!(line instanceof BadInput) && line.length === 0) {
-yield new Unreadable("the line is empty, and Aver writes no empty lines; the rest was not read");
-return;
-}
-yield line;
-}
-}
-function readEachLine(data, at, limit) {
-const feed = data.indexOf(10, at);
-const next = feed < 0 ? data.length : feed + 1;
-if (next - at > limit + 1) return {
-line: new Unreadable(`the line is longer than ${limit} bytes`), next
-};
-let end = next;
-while (end > at && (data[end - 1] === 10 || data[end - 1] === 13)) end--;
-return {
-line: data.subarray(at, end), next
-};
-}
-// src/verify/merkle.ts
-var EMPTY_ROOT = sha256Bytes(new Uint8Array());
-function hashWith(prefix, ...parts) {
-const data = new Uint8Array(1 + parts.reduce((size, part) => size + part.length, 0));
-data[0] = prefix;
-let at = 1;
-for (const part of parts) {
-data.set(part, at);
-at += part.length;
-}
-return sha256Bytes(data);
-}
-function leafHash(data) {
-return hashWith(0, data);
-}
-var MerkleTree = class {
-size = 0;
-peaks = [];
-add(leaf) {
-let node = leaf;
-for (let size = this.size; size % 2 === 1; size = Math.floor(size / 2)) node = hashWith(1, this.peaks.pop(), node);
-this.peaks.push(node);
-this.size++;
-}
-get root() {
-let node = null;
-for (const peak of [...this.peaks].reverse()) node = node === null ? peak : hashWith(1, peak, node);
-return node ?? EMPTY_ROOT;
-}
-};
-function rootFromPath(leaf, index, size, path) {
-if (!(index >= 0 && index < size)) return null;
-let node = leaf;
-let last = size - 1;
-for (const sibling of path) {
-if (last === 0) return null;
-if (index % 2 === 1 || index === last) {
-node = hashWith(1, sibling, node);
-while (index % 2 === 0) {
-index = Math.floor(index / 2);
-last = Math.floor(last / 2);
-}
-} else node = hashWith(1, node, sibling);
-index = Math.floor(index / 2);
-last = Math.floor(last / 2);
-}
-return last === 0 ? node : null;
-}
-// src/verify/run/trace.ts
-var AIR_ID = "aver_agent_air_v1";
-var CONSTRAINTS = {
-row: ["booleans", "passed_only_if_gated", "enforced_only_if_passed", "parent_only_if_linked"], transition: ["next_index", "next_parent_is_receipt", "next_has_parent"], boundary: ["first_index_is_zero", "first_has_no_parent", "last_receipt_is_final", "last_index_is_count"]
-};
-var PATH_MAX = 64;
-var NO_PARENT = "0".repeat(64);
-function buildRow$1(index, action, texts) {
-const parent = action.parent_receipt_hash;
-const isPassed = action.gate_decision === "pass" || action.gate_decision === "human_approved";
-const rest = sha256Hex(`{"metadata":${texts.metadata},"policy_verdict":${canonicalJson(action.policy_verdict)}}`);
-const data = new Uint8Array(440);
-const view = new DataView(data.buffer);
-let column = 0;
-const put = (value) => view.setBigUint64(8 * column++, BigInt(value));
-put(index);
-put(1 + ACTION_TYPES.indexOf(action.action_type));
-for (const hash of [action.instruction_hash, action.input_hash, action.output_hash, parent ?? NO_PARENT, texts.receiptHash, rest]) {
-const bytes = new DataView(fromHex(hash).buffer);
-for (let limb = 0; limb < 8; limb++) put(bytes.getUint32(4 * limb));
-}
-put(Number(parent !== null));
-put(Number(action.success));
-put(Number(action.gate_decision !== null));
-put(Number(isPassed));
-put(Number(isPassed && action.policy_verdict === "POLICY_ENFORCED"));
-return {
-index, hasParent: parent !== null, parent: parent ?? NO_PARENT, receipt: texts.receiptHash, leaf: leafHash(data)
-};
-}
-var Trace = class {
-count = 0;
-problem = null;
-tree = new MerkleTree();
-last = null;
-take(action, texts) {
-const row = buildRow$1(this.count, action, texts);
-const broken = this.problem === null ? brokenConstraint(this.last, row) : null;
-if (broken !== null) this.problem = `${broken}, row ${this.count}`;
-this.last = row;
-this.tree.add(row.leaf);
-this.count++;
-}
-get root() {
-return toHex$1(this.tree.root);
-}
-problemAtEnd(count, finalReceipt) {
-if (this.problem !== null) return this.problem;
-if (this.last === null || this.last.index !== count - 1) return `last_index_is_count, ${this.count} rows`;
-return this.last.receipt === finalReceipt ? null : `last_receipt_is_final, row ${this.count - 1}`;
-}
-};
-function brokenConstraint(before, row) {
-if (before === null) return row.hasParent ? "first_has_no_parent" : null;
-if (row.parent !== before.receipt) return "next_parent_is_receipt";
-return row.hasParent ? null : "next_has_parent";
-}
-var FIXED = [["air_id", AIR_ID], ["field", "goldilocks"], ["row_width", new JsonNumber(String(55))], ["receipt_keys", new JsonNumber(String(RECEIPT_KEY_COUNT))]];
-function statementFields$1(statement) {
-return new Map([...FIXED, ["run_id", statement.runId], ["num_actions", new JsonNumber(String(statement.numActions))], ["final_receipt_hash", statement.finalReceiptHash], ["row_root", statement.rowRoot]]);
-}
-function readRunStatement(data) {
-const names = ["run_id", "num_actions", "final_receipt_hash", "row_root"];
-const all = [...FIXED.map(([name]) => name), ...names];
-if (!isObject(data) || data.size !== all.length || !all.every((name) => data.has(name))) throw new BadInput("a statement about a run has other keys");
-for (const [name, value] of FIXED) {
-const here = data.get(name);
-if (!(value instanceof JsonNumber ? isInteger(here) && here.text === value.text : here === value)) throw new BadInput(`the statement's ${name} is another`);
-}
-const [runId, count, final, root] = names.map((name) => data.get(name));
-if (typeof runId !== "string" || !isInteger(count) || count.value < 1) throw new BadInput("a statement names a run and how many actions it has");
-if (typeof final !== "string" || typeof root !== "string" || !HEX64.test(final) || !HEX64.test(root)) throw new BadInput("a statement's receipt and root are 64 lower-case hex digits");
-return {
-runId, numActions: count.value, finalReceiptHash: final, rowRoot: root
-};
-}
-function traceProblem(statement, trace) {
-if (trace.count !== statement.numActions) return `the statement is about ${statement.numActions} actions; there are ${trace.count}`;
-const broken = trace.problemAtEnd(statement.numActions, statement.finalReceiptHash);
-if (broken !== null) return `a constraint does not hold: ${broken}`;
-return trace.root === statement.rowRoot ? null : "the rows have another root than the statement says";
-}
-function inclusionProblem(statement, index, action, path) {
-if (path.length > PATH_MAX || !path.every((step) => typeof step === "string" && HEX64.test(step))) return "the path is not one";
-if (!(index >= 0 && index < statement.numActions)) return `the run has no place ${index}`;
-const texts = encodeAction(action);
-const { leaf } = buildRow$1(index, action, texts);
-const root = rootFromPath(leaf, index, statement.numActions, path.map((step) => fromHex(step)));
-if (root === null || toHex$1(root) !== statement.rowRoot) return `the action does not lead to the run's root from place ${index}`;
-return index === statement.numActions - 1 && texts.receiptHash !== statement.finalReceiptHash ? "the last action has another receipt than the statement says" : null;
-}
-var ONE = new JsonNumber("1");
-function runChain(runId) {
-return chainName("actions", runId);
-}
-function hasExactly$1(data, keys) {
-return data.size === keys.length && keys.every((key) => data.has(key));
-}
-function readResult(content) {
-const result = at(content, "outcome", "result");
-if (!isObject(result) || !equalJson(result.get("v"), ONE)) throw new BadInput("the capsule's result is not one of this version");
-return result;
-}
-function readSealedAction(content) {
-const result = readResult(content);
-if (!hasExactly$1(result, ["v", "action", "receipt_hash", "gate"])) throw new BadInput("the capsule of an action has other keys in its result");
-const [fields, receiptHash, gate] = ["action", "receipt_hash", "gate"].map((name) => result.get(name));
-if (typeof receiptHash !== "string") throw new BadInput("the capsule of an action names no receipt");
-if (gate === null) return {
-fields, receiptHash, gate: null
-};
-const names = ["gate_id", "record", "digest", "decision", "diff_sha256"];
-if (!isObject(gate) || !hasExactly$1(gate, names)) throw new BadInput("the gate entry of an action has other keys");
-for (const name of names) {
-const value = gate.get(name);
-if (typeof value !== "string" && !(name === "diff_sha256" && value === null)) throw new BadInput("the gate entry of an action has values that are not text");
-}
-const [gateId, record, digest, decision, diffSha256] = names.map((name) => gate.get(name));
-return {
-fields, receiptHash, gate: {
-gateId, record, digest, decision, diffSha256: diffSha256 ?? null
-}
-};
-}
-async function loadAction(sealed, blob) {
-const action = readAction(sealed.fields);
-const digest = metadataBlobDigest(action.metadata);
-if (digest === null) return action;
-const metadata = readJson(await blob(digest));
-if (metadata !== null && !isObject(metadata)) throw new BadInput("metadata must be an object");
-return {
-...action, metadata
-};
-}
-function readRunSeal(content, of) {
-const result = readResult(content);
-const names = ["gates", "statement", "head", "run_id", "num_actions", "final_receipt_hash", "policy_verdict"];
-for (const name of names) if (!result.has(name)) throw new BadInput(`the run's seal cannot be read: it lacks ${name}`);
-const [gates, statement, head, runId, count, final, verdict] = names.map((name) => result.get(name));
-const place = [["ledger", of.ledger], ["tenant", of.tenant]];
-if (!isObject(head)) throw new BadInput("the run's seal cannot be read");
-if (gates !== null && !isObject(gates)) throw new BadInput("the run's seal cannot be read");
-const seal = {
-head: readHead(new Map([...place, ["chain", of.chain], ...head])), statement: statement === null ? null : readRunStatement(statement), gates: gates === null ? null : readHead(new Map([...place, ...gates]))
-};
-if (typeof runId !== "string" || typeof final !== "string" || !isInteger(count)) throw new BadInput("the run's seal does not say which run, how many actions and which receipt is the last");
-if (verdict !== null && !(typeof verdict === "string" && POLICY_VERDICTS.includes(verdict))) throw new BadInput("the run's seal has a verdict that is none");
-return {
-...seal, runId, numActions: count.value, finalReceiptHash: final, policyVerdict: verdict
-};
-}
-function readDecision(content) {
-if (readKind(content) !== "gate.decision") return null;
-const result = at(content, "outcome", "result");
-if (!isObject(result)) return null;
-const needed = ["gate_id", "decision", "digest", "score", "action", "instruction_sha256", "input_sha256"];
-if (!needed.every((name) => result.has(name))) return null;
-const [gateId, decision, digest, score, action, instructionHash, inputHash] = needed.map((name) => result.get(name));
-const policy = result.get("policy");
-if (isTrue(policy) && !isObject(policy)) return null;
-const refs = at(content, "context", "environment", "aver", "refs");
-if (isTrue(refs) && !isObject(refs)) return null;
-if (!isObject(action) || ![gateId, decision, digest].every((text) => typeof text === "string")) return null;
-return {
-gateId, decision, digest, score, type: action.get("type"), diffSha256: action.get("diff_sha256"), files: action.get("files"), instructionHash, inputHash, isObserved: result.get("mode") === "observe"
-};
-}
-function isTrue(value) {
-if (value instanceof JsonNumber) return value.value !== 0;
-if (Array.isArray(value)) return value.length > 0;
-return isObject(value) ? value.size > 0 : Boolean(value);
-}
-function compareWithDecision(action, mark, decided) {
-const none = (value) => value === void 0 || value === null;
-const files = action.metadata?.get("files_affected");
-const areDiffsKnown = mark.diffSha256 !== null && !none(decided.diffSha256);
-const areFilesKnown = isTrue(files) && isTrue(decided.files);
-const hasHash = !none(decided.instructionHash) || !none(decided.inputHash);
-let mismatch = null;
-if (mark.gateId !== decided.gateId || mark.digest !== decided.digest) mismatch = "the decision it names is about something else";
-else if (action.gate_decision !== decided.decision || mark.decision !== decided.decision) mismatch = `it says that the gate decided ${action.gate_decision}; the gate's record says ${decided.decision}`;
-else if (!equalJson(action.gate_score, decided.score)) mismatch = "it says another score than the gate's record";
-else if (action.action_type !== decided.type) mismatch = `it is a ${action.action_type}; the gated action is another`;
-else if (areDiffsKnown && mark.diffSha256 !== decided.diffSha256) mismatch = "the change that was made is not the one that was gated";
-else if (!none(decided.instructionHash) && decided.instructionHash !== action.instruction_hash) mismatch = "its instruction is not the one that was gated";
-else if (!none(decided.inputHash) && decided.inputHash !== action.input_hash) mismatch = "its input is not the one that was gated";
-else if (areFilesKnown && !equalJson(files, decided.files)) mismatch = "the files that it says it affects are not those that were gated";
-return {
-mismatch, isConclusive: hasHash || areDiffsKnown || areFilesKnown
-};
-}
-var divNearest = (num, den) => (num + (num >= 0 ? den : -den) / _2n) / den;
-function _splitEndoScalar(k, basis, n) {
-aInRange("scalar", k, _0n, n);
-const [[a1, b1], [a2, b2]] = basis;
-const c1 = divNearest(b2 * k, n);
-const c2 = divNearest(-b1 * k, n);
-let k1 = k - c1 * a1 - c2 * a2;
-let k2 = -c1 * b1 - c2 * b2;
-const k1neg = k1 < _0n;
-const k2neg = k2 < _0n;
-if (k1neg) k1 = -k1;
-if (k2neg) k2 = -k2;
-const MAX_NUM = bitMask(Math.ceil(bitLen(n) / 2)) + _1n;
-if (k1 < _0n || k1 >= MAX_NUM || k2 < _0n || k2 >= MAX_NUM) throw new Error("splitScalar (endomorphism): failed for k");
-return {
-k1neg, k1, k2neg, k2
-};
-}
-var _0n = BigInt(0);
-var _1n = BigInt(1);
-var _2n = BigInt(2);
-var _3n = BigInt(3);
-var _4n = BigInt(4);
-function weierstrass(params, extraOpts = {}) {
-const validated = createCurveFields("weierstrass", params, extraOpts);
-const Fp = validated.Fp;
-const Fn = validated.Fn;
-let CURVE = validated.CURVE;
-const { h: cofactor, n: CURVE_ORDER } = CURVE;
-validateObject(extraOpts, {}, {
-allowInfinityPoint: "boolean", clearCofactor: "function", isTorsionFree: "function", fromBytes: "function", toBytes: "function", endo: "object", randomBytes: "function"
-});
-const { endo: endoOpts, allowInfinityPoint, clearCofactor, isTorsionFree, fromBytes, toBytes } = extraOpts;
-const randomBytes = extraOpts.randomBytes === void 0 ? randomBytes$1 : extraOpts.randomBytes;
-if (endoOpts) {
-if (!Fp.is0(CURVE.a) || typeof endoOpts.beta !== "bigint" || !Array.isArray(endoOpts.basises)) throw new Error("invalid endo: expected \"beta\": bigint and \"basises\": array");
-}
-const endo = endoOpts ? {
-beta: endoOpts.beta, basises: endoOpts.basises.map((basis) => [...basis])
-} : void 0;
-const lengths = getWLengths(Fp, Fn);
-function assertCompressionIsSupported() {
-if (!Fp.isOdd) throw new Error("compression is not supported: Field does not have .isOdd()");
-}
-function pointToBytes(_c, point, isCompressed) {
-if (point.is0()) {
-if (!allowInfinityPoint) throw new Error("bad point: ZERO");
-return Uint8Array.of(0);
-}
-const { x, y } = point.toAffine();
-const bx = Fp.toBytes(x);
-abool(isCompressed, "isCompressed");
-if (isCompressed) {
-assertCompressionIsSupported();
-return concatBytes(pprefix(!Fp.isOdd(y)), bx);
-} else return concatBytes(Uint8Array.of(4), bx, Fp.toBytes(y));
-}
-function pointFromBytes(bytes) {
-abytes(bytes, void 0, "Point");
-const { publicKey: comp, publicKeyUncompressed: uncomp } = lengths;
-const length = bytes.length;
-const head = bytes[0];
-const tail = bytes.subarray(1);
-if (allowInfinityPoint && length === 1 && head === 0) return {
-x: Fp.ZERO, y: Fp.ZERO
-};
-if (length === comp && (head === 2 || head === 3)) {
-const x = Fp.fromBytes(tail);
-if (!Fp.isValid(x)) throw new Error("bad point: is not on curve, wrong x");
-const y2 = weierstrassEquation(x);
-let y;
-try {
-y = Fp.sqrt(y2);
-} catch (sqrtError) {
-const err = sqrtError instanceof Error ? ": " + sqrtError.message : "";
-throw new Error("bad point: is not on curve, sqrt error" + err);
-}
-assertCompressionIsSupported();
-const evenY = Fp.isOdd(y);
-if ((head & 1) === 1 !== evenY) y = Fp.neg(y);
-return {
-x, y
-};
-} else if (length === uncomp && head === 4) {
-const L = Fp.BYTES;
-const x = Fp.fromBytes(tail.subarray(0, L));
-const y = Fp.fromBytes(tail.subarray(L, L * 2));
-if (!isValidXY(x, y)) throw new Error("bad point: is not on curve");
-return {
-x, y
-};
-} else throw new Error(`bad point: got length ${length}, expected compressed=${comp} or uncompressed=${uncomp}`);
-}
-const encodePoint = toBytes === void 0 ? pointToBytes : toBytes;
-const decodePoint = fromBytes === void 0 ? pointFromBytes : fromBytes;
-const b3 = Fp.mul(CURVE.b, _3n);
-const mulA = Fp.is0(CURVE.a) ? (_) => Fp.ZERO : (x) => Fp.mul(CURVE.a, x);
-function weierstrassEquation(x) {
-const x2 = Fp.sqr(x);
-const x3 = Fp.mul(x2, x);
-return Fp.add(Fp.add(x3, Fp.mul(x, CURVE.a)), CURVE.b);
-}
-function isValidXY(x, y) {
-const left = Fp.sqr(y);
-const right = weierstrassEquation(x);
-return Fp.eql(left, right);
-}
-if (!isValidXY(CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
-const _4a3 = Fp.mul(Fp.pow(CURVE.a, _3n), _4n);
-const _27b2 = Fp.mul(Fp.sqr(CURVE.b), BigInt(27));
-if (Fp.is0(Fp.add(_4a3, _27b2))) throw new Error("bad curve params: a or b");
-function acoord(title, n, banZero = false) {
-if (!Fp.isValid(n) || banZero && Fp.is0(n)) throw new Error(`bad point coordinate ${title}`);
-return typeof n === "object" && n !== null ? Fp.create(n) : n;
-}
-function aprjpoint(other) {
-if (!(other instanceof Point)) throw new Error("Weierstrass Point expected");
-}
-function splitEndoScalarN(k) {
-if (!endo || !endo.basises) throw new Error("no endo");
-return _splitEndoScalar(k, endo.basises, Fn.ORDER);
-}
-function pushWnafPair(points, scalars, p, k) {
-if (!Fn.isValid(k)) throw new RangeError("invalid scalar: out of range");
-if (endo) {
-const { k1neg, k1, k2neg, k2 } = splitEndoScalarN(k);
-const psi = new Point(Fp.mul(p.X, endo.beta), p.Y, p.Z);
-points.push(k1neg ? p.negate() : p, k2neg ? psi.negate() : psi);
-scalars.push(k1, k2);
-} else {
-points.push(p);
-scalars.push(k);
-}
-}
-const validityCache = new WeakSet();
-class Point {
-static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE);
-static ZERO = new Point(Fp.ZERO, Fp.ONE, Fp.ZERO);
-static Fp = Fp;
-static Fn = Fn;
-X;
-Y;
-Z;
-constructor(X, Y, Z) {
-this.X = acoord("x", X);
-this.Y = acoord("y", Y, true);
-this.Z = acoord("z", Z);
-Object.freeze(this);
-}
-static CURVE() {
-return CURVE;
-}
-static fromAffine(p) {
-const { x, y } = p || {};
-if (!p || !Fp.isValid(x) || !Fp.isValid(y)) throw new Error("invalid affine point");
-if (p instanceof Point) throw new Error("projective point not allowed");
-if (Fp.is0(x) && Fp.is0(y)) return Point.ZERO;
-return new Point(x, y, Fp.ONE);
-}
-static fromBytes(bytes) {
-const P = Point.fromAffine(decodePoint(abytes(bytes, void 0, "point")));
-P.assertValidity();
-return P;
-}
-static fromHex(hex) {
-return Point.fromBytes(hexToBytes(hex));
-}
-get x() {
-return this.toAffine().x;
-}
-get y() {
-return this.toAffine().y;
-}
-precompute(windowSize = 6, isLazy = true) {
-wnaf.setWindowSize(this, windowSize);
-if (!isLazy) this.multiply(_3n);
-return this;
-}
-assertValidity() {
-const p = this;
-if (p.is0()) {
-if (allowInfinityPoint && Fp.is0(p.X) && Fp.eql(p.Y, Fp.ONE) && Fp.is0(p.Z)) return;
-throw new Error("bad point: ZERO");
-}
-if (validityCache.has(p)) return;
-const { x, y } = p.toAffine();
-if (!Fp.isValid(x) || !Fp.isValid(y)) throw new Error("bad point: x or y not field elements");
-if (!isValidXY(x, y)) throw new Error("bad point: equation left != right");
-if (!p.isTorsionFree()) throw new Error("bad point: not in prime-order subgroup");
-validityCache.add(p);
-}
-hasEvenY() {
-const { y } = this.toAffine();
-if (!Fp.isOdd) throw new Error("Field doesn't support isOdd");
-return !Fp.isOdd(y);
-}
-equals(other) {
-aprjpoint(other);
-const { X: X1, Y: Y1, Z: Z1 } = this;
-const { X: X2, Y: Y2, Z: Z2 } = other;
-const U1 = Fp.eql(Fp.mul(X1, Z2), Fp.mul(X2, Z1));
-const U2 = Fp.eql(Fp.mul(Y1, Z2), Fp.mul(Y2, Z1));
-return U1 && U2;
-}
-negate() {
-return new Point(this.X, Fp.neg(this.Y), this.Z);
-}
-double() {
-const { X: X1, Y: Y1, Z: Z1 } = this;
-let X3 = Fp.ZERO, Y3 = Fp.ZERO, Z3 = Fp.ZERO;
-let t0 = Fp.mul(X1, X1);
-let t1 = Fp.mul(Y1, Y1);
-let t2 = Fp.mul(Z1, Z1);
-let t3 = Fp.mul(X1, Y1);
-t3 = Fp.add(t3, t3);
-Z3 = Fp.mul(X1, Z1);
-Z3 = Fp.add(Z3, Z3);
-X3 = mulA(Z3);
-Y3 = Fp.mul(b3, t2);
-Y3 = Fp.add(X3, Y3);
-X3 = Fp.sub(t1, Y3);
-Y3 = Fp.add(t1, Y3);
-Y3 = Fp.mul(X3, Y3);
-X3 = Fp.mul(t3, X3);
-Z3 = Fp.mul(b3, Z3);
-t2 = mulA(t2);
-t3 = Fp.sub(t0, t2);
-t3 = mulA(t3);
-t3 = Fp.add(t3, Z3);
-Z3 = Fp.add(t0, t0);
-t0 = Fp.add(Z3, t0);
-t0 = Fp.add(t0, t2);
-t0 = Fp.mul(t0, t3);
-Y3 = Fp.add(Y3, t0);
-t2 = Fp.mul(Y1, Z1);
-t2 = Fp.add(t2, t2);
-t0 = Fp.mul(t2, t3);
-X3 = Fp.sub(X3, t0);
-Z3 = Fp.mul(t2, t1);
-Z3 = Fp.add(Z3, Z3);
-Z3 = Fp.add(Z3, Z3);
-return new Point(X3, Y3, Z3);
-}
-add(other) {
-aprjpoint(other);
-const { X: X1, Y: Y1, Z: Z1 } = this;
-const { X: X2, Y: Y2, Z: Z2 } = other;
-let X3 = Fp.ZERO, Y3 = Fp.ZERO, Z3 = Fp.ZERO;
-let t0 = Fp.mul(X1, X2);
-let t1 = Fp.mul(Y1, Y2);
-let t2 = Fp.mul(Z1, Z2);
-let t3 = Fp.add(X1, Y1);
-let t4 = Fp.add(X2, Y2);
-t3 = Fp.mul(t3, t4);
-t4 = Fp.add(t0, t1);
-t3 = Fp.sub(t3, t4);
-t4 = Fp.add(X1, Z1);
-let t5 = Fp.add(X2, Z2);
-t4 = Fp.mul(t4, t5);
-t5 = Fp.add(t0, t2);
-t4 = Fp.sub(t4, t5);
-t5 = Fp.add(Y1, Z1);
-X3 = Fp.add(Y2, Z2);
-t5 = Fp.mul(t5, X3);
-X3 = Fp.add(t1, t2);
-t5 = Fp.sub(t5, X3);
-Z3 = mulA(t4);
-X3 = Fp.mul(b3, t2);
-Z3 = Fp.add(X3, Z3);
-X3 = Fp.sub(t1, Z3);
-Z3 = Fp.add(t1, Z3);
-Y3 = Fp.mul(X3, Z3);
-t1 = Fp.add(t0, t0);
-t1 = Fp.add(t1, t0);
-t2 = mulA(t2);
-t4 = Fp.mul(b3, t4);
-t1 = Fp.add(t1, t2);
-t2 = Fp.sub(t0, t2);
-t2 = mulA(t2);
-t4 = Fp.add(t4, t2);
-t0 = Fp.mul(t1, t4);
-Y3 = Fp.add(Y3, t0);
-t0 = Fp.mul(t5, t4);
-X3 = Fp.mul(t3, X3);
-X3 = Fp.sub(X3, t0);
-t0 = Fp.mul(t3, t1);
-Z3 = Fp.mul(t5, Z3);
-Z3 = Fp.add(Z3, t0);
-return new Point(X3, Y3, Z3);
-}
-subtract(other) {
-aprjpoint(other);
-return this.add(other.negate());
-}
-is0() {
-return this.equals(Point.ZERO);
-}
-multiply(scalar) {
-if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: out of range");
-const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
-return normalize([p, f])[0];
-}
-multiplyUnsafe(scalar) {
-const p = this;
-const sc = scalar;
-if (!Fn.isValid(sc)) throw new RangeError("invalid scalar: out of range");
-if (sc === _0n || p.is0()) return Point.ZERO;
-if (sc === _1n) return p;
-if (wnaf.hasWindowSize(this)) return wnaf.mulUnsafe(p, sc, normalize);
-const points = [];
-const scalars = [];
-pushWnafPair(points, scalars, p, sc);
-return mulAddUnsafe(Point, points, scalars);
-}
-mulAddUnsafe(a, other, b) {
-aprjpoint(other);
-const points = [];
-const scalars = [];
-pushWnafPair(points, scalars, this, a);
-pushWnafPair(points, scalars, other, b);
-return mulAddUnsafe(Point, points, scalars);
-}
-toAffine(invertedZ) {
-const p = this;
-let iz = invertedZ;
-if (iz != null && !Fp.isValid(iz)) throw new RangeError("\"invertedZ\" expected valid field element");
-const { X, Y, Z } = p;
-if (Fp.eql(Z, Fp.ONE)) return {
-x: X, y: Y
-};
-const is0 = p.is0();
-if (iz == null) iz = is0 ? Fp.ONE : Fp.inv(Z);
-const x = Fp.mul(X, iz);
-const y = Fp.mul(Y, iz);
-const zz = Fp.mul(Z, iz);
-if (is0) return {
-x: Fp.ZERO, y: Fp.ZERO
-};
-if (!Fp.eql(zz, Fp.ONE)) throw new Error("invZ was invalid");
-return {
-x, y
-};
-}
-isTorsionFree() {
-if (cofactor === _1n) return true;
-if (isTorsionFree) return isTorsionFree(Point, this);
-return wnaf.mulUnsafe(this, CURVE_ORDER).is0();
-}
-clearCofactor() {
-if (cofactor === _1n) return this;
-if (clearCofactor) return clearCofactor(Point, this);
-return this.multiplyUnsafe(cofactor);
-}
-isSmallOrder() {
-if (cofactor === _1n) return this.is0();
-return this.clearCofactor().is0();
-}
-toBytes(isCompressed = true) {
-abool(isCompressed, "isCompressed");
-this.assertValidity();
-return encodePoint(Point, this, isCompressed);
-}
-toHex(isCompressed = true) {
-return bytesToHex(this.toBytes(isCompressed));
-}
-toString() {
-return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
-}
-}
-const normalize = (points) => normalizeZ(Point, points);
-const wnaf = new ScalarMultiplier(Point, randomBytes);
-if (wnaf.bits >= 6) Point.BASE.precompute(6);
-Object.freeze(Point.prototype);
-Object.freeze(Point);
-return Point;
-}
-function pprefix(hasEvenY) {
-return Uint8Array.of(hasEvenY ? 2 : 3);
-}
-function getWLengths(Fp, Fn) {
-return {
-secretKey: Fn.BYTES, publicKey: 1 + Fp.BYTES, publicKeyUncompressed: 1 + 2 * Fp.BYTES, publicKeyHasPrefix: true, signature: 2 * Fn.BYTES
-};
-}
-// src/verify/passkey_signature.ts
-var AUTHENTICATOR_DATA_MIN = 37;
-var FLAGS_AT = 32;
-var USER_PRESENT = 1;
-var USER_VERIFIED = 4;
-var PORT_MAX = 65535;
-var ORIGIN = /^(https?):\/\/([a-z0-9.-]{1,253})(?::([1-9][0-9]{0,4}))?$/;
-var P256 = weierstrass({
-p: 115792089210356248762697446949407573530086143415290314195533631308867097853951n, n: P256_ORDER, h: 1n, a: 115792089210356248762697446949407573530086143415290314195533631308867097853948n, b: 41058363725152142129326129780047268409114441015993725554835256314039467401291n, Gx: 48439561293906451759052585252797914202762949526041747995844080717082404635286n, Gy: 36134250956749795798585127919587881956611106672985015071877198253568414405109n
-});
-function isP256Point(publicKey) {
-try {
-P256.fromHex(publicKey).assertValidity();
-return true;
-} catch {
-return false;
-}
-}
-function passkeyProblem(passkey, message, signed, ed25519) {
-try {
-const data = decodeBase64url(signed.authenticator_data);
-const client = decodeBase64url(signed.client_data);
-const signature = decodeBase64url(signed.signature);
-const problem = clientDataProblem(client, passkey.rpId, statementChallenge(message)) ?? authenticatorDataProblem(data, passkey.rpId);
-if (problem !== null) return problem;
-const covered = new Uint8Array(data.length + 32);
-covered.set(data);
-covered.set(sha256Bytes(client), data.length);
-if (passkey.alg === "ES256") return es256Problem(passkey.publicKey, covered, signature);
-return ed25519.verify(passkey.publicKey, covered, toHex$1(signature)) ? null : "its signature is not that of the key";
-} catch (error) {
-if (error instanceof BadInput) return error.message;
-throw error;
-}
-}
-function clientDataProblem(client, rpId, challenge) {
-const found = readJson(client);
-if (!isObject(found)) return "client_data is not an object";
-if (found.get("type") !== "webauthn.get") return "client_data is not of the type webauthn.get";
-if (found.get("challenge") !== challenge) return "it was signed for another statement";
-if (found.has("crossOrigin") && found.get("crossOrigin") !== false) return "it was signed inside a page of another origin";
-return isOriginOf(found.get("origin"), rpId) ? null : `it was signed on a page that does not belong to ${rpId}`;
-}
-function isOriginOf(origin, rpId) {
-const match = typeof origin === "string" ? ORIGIN.exec(origin) : null;
-if (match === null) return false;
-const [, scheme, host, port] = match;
-if (port !== void 0 && Number(port) > PORT_MAX) return false;
-if (rpId === "localhost") return scheme === "http" && host === "localhost";
-return scheme === "https" && (host === rpId || host.endsWith(`.${rpId}`) && RP_ID.test(host));
-}
-function authenticatorDataProblem(data, rpId) {
-const site = toHex$1(sha256Bytes(encoder.encode(rpId)));
-if (data.length < AUTHENTICATOR_DATA_MIN || toHex$1(data.subarray(0, FLAGS_AT)) !== site) return `authenticator_data is not that of ${rpId}`;
-const flags = data[FLAGS_AT];
-if (!(flags & USER_PRESENT)) return "nobody was present at the authenticator";
-return flags & USER_VERIFIED ? null : "the authenticator did not verify the person";
-}
-function es256Problem(publicKey, message, signature) {
-const read = readDer(signature);
-if (read === null) return "its signature is not in DER";
-const { r, s } = read;
-if (s > 115792089210356248762697446949407573529996955224135760342422259061068512044369n / 2n) return "its signature has a high S: write n - S instead";
-if (r < 1n || r >= 115792089210356248762697446949407573529996955224135760342422259061068512044369n || s < 1n) return "its signature is not that of the key";
-try {
-const inverse = P256.Fn.inv(s);
-const digest = BigInt(`0x${toHex$1(sha256Bytes(message))}`) % P256_ORDER;
-const key = P256.fromHex(publicKey);
-key.assertValidity();
-const times = (point, scalar) => scalar === 0n ? P256.ZERO : point.multiplyUnsafe(scalar);
-const sum = times(P256.BASE, P256.Fn.mul(digest, inverse)).add(times(key, P256.Fn.mul(r, inverse)));
-return !sum.equals(P256.ZERO) && sum.toAffine().x % 115792089210356248762697446949407573529996955224135760342422259061068512044369n === r ? null : "its signature is not that of the key";
-} catch {
-return "its signature is not that of the key";
-}
-}
-// src/verify/approvals/roster.ts
-var CUSTODIES = ["passphrase", "ssh-agent", "file", "passkey"];
-var PASSKEY = "passkey";
-var VOUCHING = ["passphrase", "ssh-agent"];
-var PERSON = /^person:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/;
-function isIndependent({ custody, endorsers }) {
-return custody === "passkey" ? endorsers.some((endorser) => VOUCHING.includes(endorser.custody)) : custody !== "file";
-}
-function wholeKey(key) {
-return key instanceof Passkey ? key.publicKey : key.ed25519;
-}
-function isSameKey(one, other) {
-return one instanceof Passkey ? one.equals(other) : other instanceof PublicKey && one.equals(other);
-}
-function findRingEntry(ring, key) {
-if (key instanceof PublicKey) return ring.entryOf(key);
-return key.alg === "EdDSA" ? ring.entryOf(new PublicKey(key.publicKey)) : null;
-}
-function isPerson(value) {
-return typeof value === "string" && PERSON.test(value);
-}
-function readApprover(identity, data, where) {
-const isPasskey = isObject(data) && data.get("custody") === "passkey";
-const object = checkObject(data, where, [isPasskey ? "passkey" : "public_key", "custody"], isPasskey ? [] : ["public_key_pq"]);
-if (!isPerson(identity)) throw new BadInput(`${where}: it names no person`);
-if (isPasskey) return {
-identity, key: new Passkey(object.get("passkey"), where), custody: PASSKEY, endorsers: []
-};
-const key = new PublicKey(object.get("public_key"), object.has("public_key_pq") ? object.get("public_key_pq") : "");
-const custody = object.get("custody");
-if (typeof custody !== "string" || !CUSTODIES.includes(custody)) throw new BadInput(`${where}.custody is none`);
-return {
-identity, key, custody, endorsers: []
-};
-}
-function approverKey({ identity, key }) {
-if (key instanceof Passkey) return [identity, key.alg, key.publicKey, key.rpId, key.credential].join("\n");
-return [identity, key.ed25519, key.mlDsa].join("\n");
-}
-function signatureProblem(statement, key, verifier) {
-if (key instanceof PublicKey) return checkStatement(statement, new Ring([key], { isClosed: true }), verifier).some((result) => result.by === key.fingerprint && result.outcome === "valid") ? null : "it does not hold";
-const message = statementBytes(statement.purpose, statement.content);
-let problem = "it is not there";
-for (const { by, passkey } of statement.signatures) {
-if (by !== key.fingerprint || passkey === null) continue;
-problem = passkeyProblem(key, message, passkey, verifier);
-if (problem === null) return null;
-}
-return problem;
-}
-var Roster = class {
-approvers = new Map();
-ended = new Map();
-known = new Set();
-keys = new Set();
-verifier;
-ledger;
-tenant;
-constructor(verifier, ledger, tenant) {
-this.verifier = verifier;
-this.ledger = ledger;
-this.tenant = tenant;
-}
-hasHad(approver) {
-return this.known.has(approverKey(approver));
-}
-hasHadKey(key) {
-return this.keys.has(key.fingerprint) || this.keys.has(wholeKey(key));
-}
-apply(record, retired) {
-const ended = new Set([...retired].filter(([, when]) => when < record.signed_at).map(([key]) => key));
-const chain = at(record.content, "authority", "chain");
-if (!Array.isArray(chain) || !chain.length) throw new BadInput("it cannot be read");
-const statement = readStatement(chain[0]);
-switch (record.kind) {
-case "key.create": return this.enrol(statement, ended);
-case "key.rotate": return this.rotate(statement);
-case "key.retire":
-this.withdraw(statement, ended);
-return null;
-default: throw new BadInput(`it is of the kind ${record.kind}`);
-}
-}
-enrol(statement, ended) {
-const content = this.readContent(statement, "enrolment");
-const described = new Map();
-const names = need(content, "custody") === "passkey" ? ["passkey"] : ["public_key", "public_key_pq"];
-for (const name of [...names, "custody"]) described.set(name, need(content, name));
-const approver = readApprover(need(content, "identity"), described, "enrolment");
-if (!equalJson(content, enrolmentContent(approver, this.ledger, this.tenant, need(content, "at")))) throw new BadInput("the enrolment says more than it should");
-if (!isUsable(approver.key)) throw new BadInput(`${approver.key.fingerprint} is not a usable public key`);
-if (signatureProblem(statement, approver.key, this.verifier) !== null) throw new BadInput("the enrolment is not signed by the key itself");
-if (approver.custody === "passkey" && !this.hasKeyBesidePasskeys(approver.identity)) throw new BadInput("a passkey is enrolled only beside an approver whose key is no passkey");
-const endorsers = this.findEndorsers(statement, new Set([...ended, wholeKey(approver.key)]));
-if (this.known.size && !endorsers.length) throw new BadInput("the enrolment is not signed by anyone who was on the roster");
-if (this.hasHadKey(approver.key)) throw new BadInput("the key was on the roster before");
-return this.put({
-...approver, endorsers
-}, need(content, "at"));
-}
-rotate(statement) {
-const { content } = statement;
-const before = this.approvers.get(need(content, "identity"));
-if (before === void 0) throw new BadInput("it cannot be read");
-const [old, next] = [readKey(need(content, "old")), readKey(need(content, "new"))];
-const when = timeField(need(content, "at"), "rotation.at");
-if (statement.purpose !== "rotation" || !isSameKey(old, before.key)) throw new BadInput("the rotation is not of the key that is on the roster");
-if (this.hasHadKey(next)) throw new BadInput("the key was on the roster before");
-if ([old, next].some((key) => signatureProblem(statement, key, this.verifier) !== null)) throw new BadInput("the rotation is not signed by both keys");
-return this.put({
-...before, key: next, endorsers: []
-}, when);
-}
-withdraw(statement, ended) {
-const content = this.readContent(statement, "withdrawal");
-const gone = this.approvers.get(need(content, "identity"));
-if (gone === void 0) throw new BadInput("it cannot be read");
-if (gone.key.fingerprint !== need(content, "fingerprint")) throw new BadInput("the withdrawal is not of the key that is on the roster");
-if (!this.findEndorsers(statement, ended).length) throw new BadInput("the withdrawal is not signed by anyone on the roster");
-if (this.approvers.size === 1) throw new BadInput(`${gone.identity} is the last approver`);
-if (!this.hasKeyBesidePasskeys(gone.identity)) throw new BadInput(`${gone.identity} is the last approver whose key is no passkey`);
-this.approvers.delete(gone.identity);
-this.ended.set(gone.key.fingerprint, need(content, "at"));
-}
-put(approver, when) {
-const before = this.approvers.get(approver.identity);
-if (before !== void 0) this.ended.set(before.key.fingerprint, when);
-this.approvers.set(approver.identity, approver);
-this.known.add(approverKey(approver));
-this.keys.add(approver.key.fingerprint).add(wholeKey(approver.key));
-return approver;
-}
-readContent(statement, purpose) {
-const { content } = statement;
-if (statement.purpose !== purpose) throw new BadInput(`its statement is of the purpose ${statement.purpose}, not ${purpose}`);
-if (need(content, "ledger") !== this.ledger || need(content, "tenant") !== this.tenant) throw new BadInput("its statement was made for another ledger or tenant");
-timeField(need(content, "at"), `${purpose}.at`);
-return content;
-}
-hasKeyBesidePasskeys(without) {
-return [...this.approvers.values()].some(({ identity, custody }) => identity !== without && custody !== "passkey");
-}
-findEndorsers(statement, but) {
-const named = new Set(statement.signatures.map((signature) => signature.by));
-return [...this.approvers.values()].filter(({ key }) => named.has(key.fingerprint) && !but.has(wholeKey(key)) && signatureProblem(statement, key, this.verifier) === null).map((approver) => ({
-...approver, endorsers: []
-}));
-}
-};
-function need(data, name) {
-const value = data.get(name);
-if (value === void 0) throw new BadInput("it cannot be read");
-return value;
-}
-function readKey(data) {
-if (!isObject(data)) throw new BadInput("it cannot be read");
-return new PublicKey(need(data, "public_key"), need(data, "public_key_pq"));
-}
-function isUsable(key) {
-if (key instanceof Passkey && key.alg !== "EdDSA") return isP256Point(key.publicKey);
-try {
-const point = Point.fromHex(wholeKey(key), false);
-return point.isTorsionFree() && !point.isSmallOrder();
-} catch {
-return false;
-}
-}
-var LEVELS_MAX = 8;
-var APPROVERS_MAX = 64;
-var EXPIRES_MAX = 604800;
-var USES_MAX = 100;
-var WORKSPACE = "workspace";
-var PERSON_WORDS = ["approve", "deny", "escalate"];
-var VOTE_WORDS = [...PERSON_WORDS, "expired", "closed", "used"];
-var GATE_ID = /^[!-~]{1,128}$/;
-function pythonText$1(value) {
-if (typeof value === "string") return value;
-if (value instanceof JsonNumber) return value.text;
-return value === null ? "None" : typeof value === "boolean" ? value ? "True" : "False" : JSON.stringify(value);
-}
-function integerField(value, where, low, high) {
-if (!isInteger(value) || !(value.value >= low && value.value <= high)) throw new BadInput(`${where} must be a whole number from ${low} to ${high}`);
-return value.value;
-}
-function readLevel(data, where) {
-const object = checkObject(data, where, ["approvers", "quorum", "after"]);
-const listed = object.get("approvers");
-if (!Array.isArray(listed) || listed.length > APPROVERS_MAX || !listed.every(isPerson)) throw new BadInput(`${where}.approvers must be a list of at most ${APPROVERS_MAX} people`);
-if (new Set(listed).size < listed.length) throw new BadInput(`${where}.approvers names someone twice`);
-return {
-approvers: listed, quorum: integerField(object.get("quorum"), `${where}.quorum`, 1, APPROVERS_MAX), after: integerField(object.get("after"), `${where}.after`, 0, EXPIRES_MAX)
-};
-}
-function readRequest(record, ledger, tenant) {
-const { content } = record;
-const required = [...["v", "digest", "gate_id", "action", "diff", "risk", "reasons", "rules", "bundle"], ...["expires", "levels", "approvers", "anchor"]];
-const result = checkObject(at(content, "outcome", "result"), "the request", required, [...["statement", "scope", "uses", "digest_version", "beside"]]);
-checkVersion(result.get("v"), "the request");
-const binding = readBinding(result);
-const listed = result.get("levels");
-if (!Array.isArray(listed) || listed.length < 1 || listed.length > LEVELS_MAX) throw new BadInput(`the request has no levels, or more than ${LEVELS_MAX}`);
-const given = result.get("approvers");
-if (!isObject(given)) throw new BadInput("the record is not a request for approval");
-const approvers = new Map([...given].map(([name, data]) => [name, readApprover(name, data, `the request: approvers.${name}`)]));
-const levels = listed.map((item, number) => readLevel(item, `the request: levels[${number}]`));
-const deciding = new Set(levels.flatMap((level) => level.approvers));
-if (deciding.size !== approvers.size || ![...deciding].every((name) => approvers.has(name))) throw new BadInput("the request does not give a key for exactly those who decide");
-if (new Set([...approvers.values()].map((one) => one.key.fingerprint)).size < approvers.size) throw new BadInput("the request gives one key to two people");
-textField(result.get("gate_id"), "the request: gate_id", GATE_ID);
-return {
-ledger, tenant, id: record.id, opened: timeField(readBlock(content)?.get("at"), "the request: at"), expires: timeField(result.get("expires"), "the request: expires"), digest: textField(result.get("digest"), "the request: digest", HEX64), levels, approvers, anchor: pythonText$1(result.get("anchor")), content: result, ...binding, digestVersion: readDigestVersion(result)
-};
-}
-function readBinding(result) {
-const found = ["statement", "scope", "uses"].filter((name) => result.has(name));
-if (!found.length) return {
-statement: 1, scope: ""
-};
-if (found.length < 3) throw new BadInput("the request does not say all of statement, scope and uses");
-integerField(result.get("statement"), "the request: statement", 2, 2);
-integerField(result.get("uses"), "the request: uses", 1, 1);
-const scope = result.get("scope");
-if (typeof scope !== "string" || !scope.startsWith("session:")) throw new BadInput("the request: scope must be the one of a session");
-return {
-statement: 2, scope
-};
-}
-function readDigestVersion(result) {
-const found = ["digest_version", "beside"].filter((name) => result.has(name));
-if (!found.length) return 1;
-if (found.length < 2) throw new BadInput("the request does not say both its digest's version and what it leaves out");
-integerField(result.get("digest_version"), "the request: digest_version", 2, 2);
-return 2;
-}
-function blobDigest(request, part) {
-const value = request.content.get(part);
-if (!isObject(value) || value.size !== 1 || !value.has("blob")) return null;
-return blobReferences(value).next().value?.digest ?? null;
-}
-function hasScopeOf(request, action) {
-const session = action.has("session") ? pythonText$1(action.get("session")) : "";
-return request.statement === 1 || request.scope === `session:${session}`;
-}
-function matchesAction(request) {
-const apart = blobDigest(request, "action");
-if (apart !== null) return apart === request.digest;
-const action = request.content.get("action");
-try {
-if (sha256Hex(canonicalContent(action)) !== request.digest || !isObject(action)) return false;
-if (request.digestVersion === 1 && !hasScopeOf(request, action)) return false;
-if (request.digestVersion === 2 && blobDigest(request, "beside") === null && !fitsWithRest(request, action)) return false;
-const diff = blobDigest(request, "diff");
-if (diff !== null) return diff === action.get("diff_sha256");
-const text = request.content.get("diff");
-return (action.get("diff_sha256") ?? null) === (text === null ? null : sha256Hex(pythonText$1(text)));
-} catch (error) {
-if (error instanceof BadInput) return false;
-throw error;
-}
-}
-function fitsWithRest(request, bound) {
-const beside = checkObject(request.content.get("beside"), "the request: beside", ["description", "session", "arguments"]);
-const [left, kept] = [beside.get("arguments"), bound.get("arguments")];
-if (!equalJson(bound.get("v"), new JsonNumber("2")) || !isObject(left) || !isObject(kept)) return false;
-if ([...left.keys()].some((name) => kept.has(name))) return false;
-const whole = new Map([...bound, ...beside]);
-const content = new Map([["v", new JsonNumber("2")]]);
-for (const name of ["type", "tool", "files", "diff_sha256", "workspace", "caller", "on_behalf_of"]) content.set(name, need(whole, name));
-content.set("arguments", kept);
-content.set("request_sha256", whole.has("request_sha256") ? whole.get("request_sha256") : "");
-if (!kept.size && !isTrue(whole.get("files")) && whole.get("diff_sha256") === null) content.set("description", need(whole, "description"));
-return equalJson(content, bound) && hasScopeOf(request, whole);
-}
-function isByPerson(vote) {
-return PERSON_WORDS.includes(vote.word);
-}
-function readVote(record) {
-const { content } = record;
-const result = at(content, "outcome", "result");
-const when = () => timeField(readBlock(content)?.get("at"), "the decision: at");
-if (record.kind === "approval.use") {
-const use = checkObject(result, "the use", ["v", "request", "digest", "number", "uses", "scope", "session", "call_id", "approvers", "level"]);
-checkVersion(use.get("v"), "the use");
-const texts = ["digest", "scope", "session", "call_id"].map((name) => use.get(name));
-const approvers = use.get("approvers");
-if (!Array.isArray(approvers) || ![...texts, ...approvers].every((text) => typeof text === "string")) throw new BadInput("the use is none");
-const [digest, scope, session] = texts;
-return {
-about: pythonText$1(use.get("request")), vote: {
-at: when(), word: "used", level: integerField(use.get("level"), "the use: level", 0, LEVELS_MAX), approver: null, custody: null, shown: null, statement: null, use: {
-digest, scope, session, number: integerField(use.get("number"), "the use: number", 1, USES_MAX), uses: integerField(use.get("uses"), "the use: uses", 1, USES_MAX), approvers
-}
-}
-};
-}
-const vote = checkObject(result, "the decision", ["v", "request", "digest", "decision", "approver", "custody", "level", "comment", "shown"]);
-checkVersion(vote.get("v"), "the decision");
-const [word, custody, approver, comment] = ["decision", "custody", "approver", "comment"].map((name) => vote.get(name));
-const isCustody = custody === null || typeof custody === "string" && CUSTODIES.includes(custody);
-if (typeof word !== "string" || !VOTE_WORDS.includes(word) || !isCustody || typeof comment !== "string") throw new BadInput("the decision is none");
-if (!(approver === null || typeof approver === "string")) throw new BadInput("the decision has no approver");
-const chain = at(content, "authority", "chain");
-if (!Array.isArray(chain)) throw new BadInput("the decision cannot be read");
-if (PERSON_WORDS.includes(word) && !chain.length) throw new BadInput("the decision cannot be read");
-const shown = isTrue(vote.get("shown")) ? blobReferences(vote.get("shown")).next().value?.digest ?? null : null;
-return {
-about: pythonText$1(vote.get("request")), vote: {
-at: when(), word, level: integerField(vote.get("level"), "the decision: level", 0, LEVELS_MAX), approver, custody, shown, statement: PERSON_WORDS.includes(word) ? readStatement(chain.at(-1)) : null, use: null
-}
-};
-}
-function levelsFor(request, identity) {
-return request.levels.flatMap((level, index) => level.approvers.includes(identity) ? [index + 1] : []);
-}
-function readChoice(request, statement, word) {
-const [scope, uses] = [statement.content.get("scope"), statement.content.get("uses")];
-if (word !== "approve" || request.statement === 1 || request.digestVersion === 1) return {
-scope: request.scope, uses: 1
-};
-const action = request.content.get("action");
-const namesRequest = isObject(action) && isTrue(action.get("request_sha256"));
-const isCount = isInteger(uses) && uses.value >= 1 && uses.value <= USES_MAX;
-return {
-scope: scope === WORKSPACE && !namesRequest ? WORKSPACE : request.scope, uses: isCount ? uses.value : 1
-};
-}
-function voteProblem(request, vote, verifier) {
-const { statement, approver } = vote;
-if (statement === null || approver === null || vote.shown === null || !HEX64.test(vote.shown)) return ["SIG_MISSING", "it is not signed by anyone"];
-if (statement.purpose !== "approval") return ["STATEMENT_MISMATCH", `its statement is of the purpose ${statement.purpose}`];
-if (statement.content.get("digest") !== request.digest) return ["DIGEST_MISMATCH", "it was signed for another action"];
-const { scope, uses } = readChoice(request, statement, vote.word);
-const expected = voteContent(request, vote.word, approver, vote.shown, {
-scope, uses
-});
-if (canonicalJson(statement.content) !== canonicalJson(expected)) return ["STATEMENT_MISMATCH", "it was signed for something else"];
-if (!levelsFor(request, approver).length) return ["NOT_LISTED", `${approver} is not among those who decide this`];
-const pinned = request.approvers.get(approver);
-if (statement.signatures.length !== 1 || statement.signatures[0]?.by !== pinned.key.fingerprint) return ["UNKNOWN_KEY", `it is signed by another key than that of ${approver} in the request`];
-if (pinned.custody === "passkey" && request.statement === 1) return ["STATEMENT_MISMATCH", "a passkey signs no statement that names no request"];
-const problem = signatureProblem(statement, pinned.key, verifier);
-if (problem !== null) return ["SIG_INVALID", `the signature of ${approver} does not hold: ${problem}`];
-if (vote.at > request.expires) return ["EXPIRED", `it came at ${vote.at}; the request expired at ${request.expires}`];
-if (vote.at < request.opened) return ["CLOCK_BACKWARDS", `it came at ${vote.at}, before the request was opened`];
-return null;
-}
-function turnProblem(request, vote, approvals, floor) {
-if (vote.word === "deny") return null;
-if (vote.word === "approve" && approvals.some((earlier) => earlier.approver === vote.approver)) return ["ALREADY_DECIDED", `${vote.approver} has approved before; one person is one voice`];
-const level = findOpenLevel(request, vote, floor);
-if (level === 0) {
-const last = levelsFor(request, vote.approver ?? "").at(-1) ?? 0;
-return last < floor ? ["PASSED_ON", `level ${floor} decides now`] : ["NOT_YET", `level ${last} decides later, or when asked`];
-}
-if (vote.word === "escalate" && level === request.levels.length) return ["NO_LEVEL", "there is nobody above to pass it on to"];
-return null;
-}
-function findOpenLevel(request, vote, floor) {
-return levelsFor(request, vote.approver ?? "").find((number) => canCount(request, vote, number, floor)) ?? 0;
-}
-function canCount(request, vote, number, floor) {
-const level = request.levels[number - 1];
-if (number < floor || !level.approvers.includes(vote.approver ?? "")) return false;
-return number === floor || vote.at >= addSeconds(request.opened, level.after);
-}
-function addSeconds(moment, seconds) {
-const fraction = /\.(\d{6})/.exec(moment)?.[1] ?? "";
-const date = new Date(Date.parse(`${moment.slice(0, 19)}Z`) + 1e3 * seconds);
-if (date.getUTCFullYear() > 9999) throw new Error("a time beyond the calendar");
-return `${date.toISOString().slice(0, 19)}${fraction === "" || fraction === "000000" ? "" : `.${fraction}`}+00:00`;
-}
-function computeState(request, votes, verifier, now, newest = "") {
-const pending = {
-state: "pending", reason: "too few have approved", floor: 1, scope: "", uses: 0, used: 0, approvers: [], validApprovals: []
-};
-let ending = null;
-for (const vote of votes) {
-if (vote.word === "used" && vote.use === null) return {
-...pending, state: "used", reason: `it was used at ${vote.at}`, used: 1, floor: 1, validApprovals: []
-};
-if (vote.word === "used") {
-pending.used++;
-continue;
-}
-if (!isByPerson(vote)) {
-ending ??= vote;
-continue;
-}
-const problem = voteProblem(request, vote, verifier) ?? turnProblem(request, vote, pending.validApprovals, pending.floor);
-if (vote.word === "deny") ending ??= vote;
-if (problem !== null) continue;
-if (vote.word === "escalate") pending.floor = findOpenLevel(request, vote, pending.floor) + 1;
-else if (vote.word === "approve") pending.validApprovals.push(vote);
-}
-const approved = findApproval(request, pending);
-if (pending.used && (approved === null || pending.used >= approved.uses)) return {
-...approved ?? pending, state: "used", reason: `it was used ${pending.used} times`
-};
-if (ending !== null) {
-const state = ending.word === "expired" ? "expired" : ending.word === "closed" ? "closed" : "denied";
-return {
-...pending, state, reason: `${state} at ${ending.at}`
-};
-}
-if ((now > newest ? now : newest) > request.expires) return {
-...pending, state: "expired", reason: `nobody decided until ${request.expires}`
-};
-return approved ?? pending;
-}
-function findApproval(request, pending) {
-for (let number = pending.floor; number <= request.levels.length; number++) {
-const approvals = pending.validApprovals.filter((vote) => canCount(request, vote, number, pending.floor));
-if (approvals.length < request.levels[number - 1].quorum) continue;
-const chosen = approvals.map((vote) => readChoice(request, vote.statement, vote.word));
-const isWide = chosen.length > 0 && chosen.every(({ scope }) => scope === WORKSPACE);
-return {
-...pending, state: "approved", reason: "", approvers: approvals.map((vote) => String(vote.approver)), scope: isWide ? WORKSPACE : request.scope, uses: chosen.length ? Math.min(...chosen.map(({ uses }) => uses)) : 1
-};
-}
-return null;
-}
-function useProblem(request, before, use) {
-if (use.digest !== request.digest) return ["DIGEST_MISMATCH", "it was used for another action"];
-if (before.state === "used") return ["REPLAY", `the approval was used before: ${before.reason}`];
-if (before.state !== "approved") return ["NOT_APPROVED", `it was used without the approvals it needs: ${before.state}, ${before.reason}`];
-if (before.scope !== WORKSPACE && before.scope !== `session:${use.session}`) return ["SCOPE_MISMATCH", "it was used in another session than the one that it is good for"];
-return use.number === before.used + 1 && use.uses === before.uses && use.scope === before.scope && use.approvers.join("\n") === before.approvers.join("\n") ? null : ["EVIDENCE_INVALID", "its account of the approval is not what people signed"];
-}
 // src/verify/approvals/examiner.ts
 var CHECK$4 = "approvals";
 var CODES = {
@@ -15769,7 +15884,7 @@ var PURPOSE = "protocol-join";
 var OPENING = "protocol.session_initialized";
 var JOINING = "protocol.participant_joined";
 var OPERATOR = "operator";
-var FIELDS$1 = {
+var FIELDS = {
 ledger: /^[!-~]{1,200}$/, tenant: /^[!-~]{1,200}$/, chain: /^[!-~]{1,200}$/, task_sha256: /^[0-9a-f]{64}$/, profile: /^(?:strict|default|lenient)$/, role: /^(?:planner|executor|critic|auditor|operator)$/, agent: /^(?:operator|agent:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})$/
 };
 async function noteJoins(examination, tally) {
@@ -15817,9 +15932,9 @@ return from.equals(to);
 }
 readJoin(statement) {
 if (statement.purpose !== PURPOSE) throw new BadInput("it is no join");
-const content = checkObject(statement.content, PURPOSE, [...Object.keys(FIELDS$1), "v", "public_key", "public_key_pq", "at"]);
+const content = checkObject(statement.content, PURPOSE, [...Object.keys(FIELDS), "v", "public_key", "public_key_pq", "at"]);
 checkVersion(content.get("v"), PURPOSE);
-for (const [name, pattern] of Object.entries(FIELDS$1)) textField(content.get(name), name, pattern);
+for (const [name, pattern] of Object.entries(FIELDS)) textField(content.get(name), name, pattern);
 timeField(content.get("at"), "at");
 const key = new PublicKey(content.get("public_key"), content.get("public_key_pq"));
 const results = checkStatement(statement, new Ring([key]), this.examination.rules.ed25519);
@@ -17546,7 +17661,7 @@ this.capsules.merge(judge.finish());
 if (!this.wanted.has(record.hash)) this.tally.fail("gates", "STATE_VIOLATION", "the run refers to no such record", place(record.chain));
 }
 if (content !== null) {
-const decision = readDecision(content);
+const decision = readDecision$1(content);
 if (decision === null) return;
 if (this.canKeep(decision.files, this.decided.size)) this.decided.set(record.hash, decision);
 }
@@ -17699,7 +17814,7 @@ const proof = new Map([["v", number(1)], ["proof_type", null], ["statement", nul
 const commitments = new Map([["v", number(1)], ["rows", null], ["capsules", one(head)], ["gates", gates === null ? null : one(gates)]]);
 if (statement !== null) {
 proof.set("proof_type", PROOF_TYPE);
-proof.set("statement", statementFields$1(statement));
+proof.set("statement", statementFields$2(statement));
 proof.set("constraints", new Map(Object.entries(CONSTRAINTS)));
 commitments.set("rows", new Map([["air_id", AIR_ID], ["tree", "rfc6962"], ["hash", "sha256"], ["row_width", number(55)], ["count", number(statement.numActions)], ["root", statement.rowRoot]]));
 }
@@ -18356,64 +18471,6 @@ case "proof": return judgeProof(name, source, options);
 case "elsewhere": throw new NotJudged(`a page cannot judge ${name}; run: aver verify ${name}`);
 default: throw new NotJudged(`${name} is nothing that Aver can verify`);
 }
-}
-var CASES_MAX = 500;
-async function listApprovals(library, ring, now) {
-const { ledger, tenant } = library.owner;
-const chain = library.chains.find((one) => domainOf(one.id) === "approvals")?.id;
-if (chain === void 0) return {
-cases: [], isCut: false
-};
-const rules = plainRules(ring, library.verifier);
-const cases = new Map();
-let place = -1;
-let isCut = false;
-for await (const items of library.readBatches(chain)) {
-await prepareRecords(rules, items.filter((item) => item instanceof Sealed));
-for (const record of items) {
-place++;
-if (record instanceof BadInput) continue;
-try {
-if (record.kind === "approval.request") {
-const judge = new ChainJudge(rules, {
-chain, start: null
-});
-judge.judge(record);
-const failed = judge.tally.findings.find((finding) => finding.status === "failed");
-const request = readRequest(record, ledger, tenant);
-cases.set(request.id, {
-request, record, place, votes: [], newest: request.opened, problem: failed === void 0 ? "" : `${failed.code}: ${failed.words}`, isSignerKnown: judge.signer !== null
-});
-if (cases.size > CASES_MAX) {
-cases.delete(cases.keys().next().value);
-isCut = true;
-}
-} else if (record.kind === "approval.decision" || record.kind === "approval.use") {
-const { about, vote } = readVote(record);
-const found = cases.get(about);
-found?.votes.push({
-vote, place
-});
-if (found && vote.at > found.newest) found.newest = vote.at;
-}
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-}
-}
-}
-return {
-cases: [...cases.values()].reverse().map((found) => describe(found, chain, library.verifier, now)), isCut
-};
-}
-function describe({ request, record, place, problem, isSignerKnown, votes, newest }, chain, verifier, now) {
-const state = computeState(request, votes.map(({ vote }) => vote), verifier, now, newest);
-return {
-id: request.id, chain, place, canonical: record.canonical, hash: record.hash, opened: request.opened, expires: request.expires, digest: request.digest, state: state.state, reason: state.reason, floor: state.floor, levels: request.levels, approvers: [...request.approvers.values()].map(({ identity, key, custody }) => ({
-identity, fingerprint: key.fingerprint, custody
-})), isSameAction: matchesAction(request), votes: votes.map(({ vote, place: at }) => ({
-at: vote.at, word: vote.word, approver: vote.approver ?? "", level: vote.level, place: at, problem: isByPerson(vote) ? voteProblem(request, vote, verifier)?.join(": ") ?? "" : ""
-})), problem, isSignerKnown
-};
 }
 var LOST_AFTER = 6e4;
 function assist(port, ed25519) {
@@ -19135,71 +19192,169 @@ return new Ring(keys.map((key) => new PublicKey(key.publicKey, key.publicKeyPq))
 }
 var ENTRIES_MAX = 2e4;
 async function listMeta(library) {
-const here = new Map(library.chains.map((chain) => [chain.id, chain.length]));
-if (!here.has("meta")) return {
-entries: [], records: 0, isCut: false
-};
+const here = new Map(library.chains.map((chain) => [claimedName(chain), chain]));
 const entries = new Map();
 let records = 0;
-for await (const items of library.readBatches("meta")) for (const item of items) {
+for await (const items of here.has("meta") ? library.readBatches(META_CHAIN) : []) for (const item of items) {
 records++;
 const content = item instanceof BadInput ? void 0 : safeContent(item);
 if (item instanceof BadInput || !isObject(content)) continue;
+const kind = readKind(content);
+const dropped = kind === "chain.drop" ? at(content, "outcome", "result", "chains") : null;
+if (isObject(dropped)) for (const name of dropped.keys()) noteDrop(entries.get(name));
 const found = new Map();
 collectHeads(content, found, "", "");
-for (const { chain, count, hash } of found.values()) {
-if (entries.size >= ENTRIES_MAX && !entries.has(chain)) continue;
-entries.set(chain, {
-chain, count, hash, at: item.signed_at, kind: readKind(content), here: here.has(chain) ? here.get(chain) ?? null : null
+for (const { chain: name, count, hash } of found.values()) {
+if (entries.size >= ENTRIES_MAX && !entries.has(name)) continue;
+const listed = here.get(name);
+entries.set(name, {
+chain: listed?.id ?? name, count, hash, at: item.signed_at, kind, here: listed?.length ?? null
 });
 }
 }
+const unrecorded = [...here.keys()].filter((name) => !entries.has(name) && !RESERVED_CHAINS.has(name)).length;
 return {
-entries: [...entries.values()], records, isCut: entries.size >= ENTRIES_MAX
+entries: [...entries.values()], records, unrecorded, isCut: entries.size >= ENTRIES_MAX
 };
+}
+function noteDrop(entry) {
+if (entry !== void 0) entry.kind = DROP_KIND;
+}
+var TEXT_MAX = 65536;
+var DIGEST = /^(?:[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128})$/;
+var EFFECT_PATH = /^(?:edited|wrote|added|deleted|read|moved|copied|renamed) (.+)/s;
+async function readTexts(step, blob, lastAsked) {
+const [asked, text, thinking, error] = await Promise.all(["asked", "text", "thinking", "error"].map((name) => fullText(step, name, blob)));
+const parts = [step.summary, text, thinking, error, step.title, step.call, step.rule, ...step.sideEffects];
+if (!step.asked || step.asked !== lastAsked) parts.push(asked);
+const paths = step.sideEffects.flatMap((effect) => EFFECT_PATH.exec(effect)?.[1] ?? []);
+await collect(step.arguments, blob, parts, paths);
+const more = step.kind === "gate.decision" ? at(step.more ?? void 0, "action") : step.more;
+for (const value of [step.result, step.diff, more, step.addition?.says]) await collect(value, blob, parts, null);
+return {
+text: parts.filter(Boolean).join("\n").slice(0, TEXT_MAX), paths: paths.join("\n").slice(0, TEXT_MAX)
+};
+}
+async function collect(value, blob, parts, paths) {
+const waiting = [[value, false]];
+for (let size = 0, next = waiting.pop(); next !== void 0 && size <= TEXT_MAX; next = waiting.pop()) {
+const [item, isPath] = next;
+if (typeof item === "string") {
+if (DIGEST.test(item)) continue;
+parts.push(item);
+size += item.length;
+if (isPath) paths?.push(item);
+} else if (isBlobReference(item)) {
+const found = at(item, "blob", "media") === "text/x-diff" ? item : await fetchBlobs(item, blob, TEXT_MAX);
+if (found !== item) waiting.push([found, isPath]);
+} else if (isObject(item)) for (const [name, inner] of [...item].reverse()) waiting.push([inner, isPath || namesPath(name)]);
+else if (Array.isArray(item)) for (const inner of [...item].reverse()) waiting.push([inner, isPath]);
+}
+}
+var QUERY_MAX = 1e3;
+var TERMS_MAX = 32;
+var AROUND = 60;
+var OUTCOME_WORDS = new Map([["denied", "blocked"], ["refused", "blocked"], ["failed", "failure"], ["ok", "success"], ["done", "success"]]);
+var TERM = /(?:(?<name>tool|kind|outcome|path|since):)?(?:"(?<phrase>[^"]*)(?:"|$)|(?<word>[^\s"]+))(?<star>\*)?/gu;
+var LETTER = "[\\p{L}\\p{N}\\p{Co}]";
+var WORDS = new RegExp(`${LETTER}+`, "gu");
+var UNIT_SECONDS = {
+s: 1, m: 60, h: 3600, d: 86400, w: 604800
+};
+function parseQuery(given, now = Date.now()) {
+if (codePoints(given) > QUERY_MAX) throw new BadInput(`a query has at most ${QUERY_MAX} characters (search for fewer words)`);
+if (given.includes("\0") || !given.isWellFormed()) throw new BadInput("a query is text, and this one has characters that no text has");
+const query = {
+words: [], path: [], tool: [], kind: [], outcome: [], since: null, ignored: []
+};
+let count = 0;
+for (const [whole, name = "words", phrase, word, star] of given.matchAll(TERM)) {
+if (++count > TERMS_MAX) throw new BadInput(`a query has at most ${TERMS_MAX} words and conditions (search for fewer words)`);
+const text = (phrase ?? word.replace(/\*$/, "")).trim().replace(/\s+/g, " ");
+const isText = name === "words" || name === "path";
+if (isText ? !/[\p{L}\p{N}]/u.test(text) : !text) query.ignored.push(whole);
+else if (isText) query[name].push({
+text, isPrefix: star !== void 0 || word?.endsWith("*") === true
+});
+else if (name === "since") {
+const since = parseMoment(text, now);
+if (query.since === null || since > query.since) query.since = since;
+} else {
+const value = text.toLowerCase();
+query[name].push(name === "outcome" ? OUTCOME_WORDS.get(value) ?? value : value);
+}
+}
+if (count === query.ignored.length) throw new BadInput("the query has no word to search for (try: aver search \"permission denied\" tool:Bash)");
+return query;
+}
+function parseMoment(given, now) {
+const [, number, unit = ""] = /^([0-9]{1,6})([smhdw])$/.exec(given) ?? [];
+const found = toUtc(number === void 0 ? given : new Date(now - Number(number) * 1e3 * (UNIT_SECONDS[unit] ?? 0)).toISOString());
+if (found !== null) return found;
+const quote = given.includes("'") ? "\"" : "'";
+throw new BadInput(`${quote}${[...given].slice(0, 80).join("").replaceAll("\\", "\\\\")}${quote} is not a time: use 2026-05-31, 2026-05-31T09:00 or 2h (s, m, h, d, w) ago`);
+}
+function makeFilter(query) {
+const [words, paths] = [query.words, query.path].map((terms) => terms.map((term) => patternOf({
+...term, text: fold(term.text)
+}, "u")));
+const isAny = (values, fits) => !values.length || values.some(fits);
+return {
+fitsStep: (step) => {
+const kind = step.kind || step.what;
+const outcome = (step.status || step.addition?.status || "").toLowerCase();
+const names = [step.toolName, step.call].map((name) => name.toLowerCase());
+return isAny(query.tool, (value) => names.includes(value)) && isAny(query.kind, (value) => kind === value || kind.startsWith(`${value}.`)) && isAny(query.outcome, (value) => outcome === value) && (query.since === null || secondsOf(step.at ?? toUtc(step.signedAt)) >= secondsOf(query.since));
+}, fitsTexts: ({ text, paths: named }) => {
+const folded = words.length ? fold(text) : "";
+return words.every((word) => word.test(folded)) && (!paths.length || paths.some((path) => path.test(fold(named))));
+}
+};
+}
+function secondsOf(moment) {
+return moment === null ? 0 : Math.max(0, Math.floor(Date.parse(moment) / 1e3));
+}
+function fold(text) {
+const lower = text.toLowerCase();
+if (/^[\0-\x7f]*$/.test(lower)) return lower;
+return lower.replace(/[^\0-\x7f]/gu, (letter) => /^([a-z])[\u0300-\u0331]$/.exec(letter.normalize("NFD"))?.[1] ?? letter).replace(/[\u0300-\u0331]/g, "").replaceAll("ς", "σ");
+}
+function patternOf({ text, isPrefix }, flags) {
+const words = (text.match(WORDS) ?? []).join(`${LETTER.replace("[", "[^")}+`);
+return new RegExp(`(?<!${LETTER})${words}${isPrefix ? "" : `(?!${LETTER})`}`, flags);
+}
+function cutExcerpt(texts, { words: [word], path: [path] }) {
+for (const [term, text] of [[word, texts.text], [path, texts.paths]]) {
+const found = term === void 0 ? null : patternOf(term, "iu").exec(text);
+if (found === null) continue;
+const [before, after] = [text.slice(0, found.index), text.slice(found.index + found[0].length)];
+const parts = [before.slice(-60), found[0], after.slice(0, AROUND)].map((part) => part.replace(/\s+/g, " "));
+return [`${before.length > AROUND ? "… " : ""}${parts[0]}`, parts[1], `${parts[2]}${after.length > AROUND ? " …" : ""}`];
+}
+return null;
 }
 var SEARCHED_MAX = 2e5;
-var AROUND = 60;
-var FIELDS = ["tool", "kind", "outcome", "path", "since", "until"];
-function readQuery(given) {
-const words = [];
-const fields = [];
-for (const [, field, quoted, bare] of given.matchAll(/(?:([a-z]+):)?(?:"([^"]*)"|(\S+))/g)) {
-const value = quoted ?? bare ?? "";
-if (field !== void 0 && FIELDS.includes(field)) {
-fields.push([field, value.toLowerCase()]);
-continue;
-}
-const whole = field === void 0 ? value : `${field}:${value}`;
-const isPrefix = quoted === void 0 && whole.endsWith("*");
-const plain = whole.match(/[\p{L}\p{N}\p{M}]+/gu)?.join("[^\\p{L}\\p{N}]+");
-if (plain) words.push(new RegExp(`(?<![\\p{L}\\p{N}])${plain}${isPrefix ? "" : "(?![\\p{L}\\p{N}])"}`, "iu"));
-}
-return {
-words, fields
-};
-}
 async function search(library, given, limit) {
-const query = readQuery(given);
+const query = parseQuery(given);
+const { fitsStep, fitsTexts } = makeFilter(query);
 const hits = [];
 let searched = 0;
-if (!query.words.length && !query.fields.length) return {
-hits, searched, isCut: false
-};
 for (const { id: chain } of library.chains) {
 let place = -1;
+let lastAsked = "";
 for await (const items of library.readBatches(chain)) {
 for (const item of items) {
 place++;
 searched++;
 if (item instanceof BadInput) continue;
-const written = item.canonical.includes("\\") ? item.canonical.replace(/\\(?:u.{4}|.)/g, "  ") : item.canonical;
-if (!query.words.every((word) => word.test(written))) continue;
-const row = describeRow(item, place);
-const content = safeContent(item);
-if (!query.fields.every(([field, value]) => hasField(field, value, row.at, item.canonical, row, content))) continue;
+const step = readStep(item);
+const asked = lastAsked;
+lastAsked = step.asked || asked;
+if (!fitsStep(step)) continue;
+const texts = await readTexts(step, readBlobOf(library), asked);
+if (!fitsTexts(texts)) continue;
 hits.push({
-chain, row, excerpt: cutExcerpt(content, query)
+chain, row: describeRow(item, place), excerpt: cutExcerpt(texts, query)
 });
 if (hits.length >= limit) return {
 hits, searched, isCut: true
@@ -19214,16 +19369,6 @@ return {
 hits, searched, isCut: false
 };
 }
-function hasField(field, value, when, canonical, row, content) {
-switch (field) {
-case "tool": return row.tool.toLowerCase() === value || text(at(content, "domain")).toLowerCase() === value;
-case "kind": return row.kind === value || row.kind.startsWith(`${value}.`);
-case "outcome": return row.status === value;
-case "path": return canonical.toLowerCase().includes(value);
-case "since": return when >= value.toUpperCase();
-case "until": return when <= value.toUpperCase();
-}
-}
 async function readHit(library, chain, place, given) {
 for await (const [item] of library.readBatches(chain, place, place + 1)) {
 if (item === void 0) continue;
@@ -19232,27 +19377,13 @@ if (item instanceof BadInput) return {
 chain, row, excerpt: null, hasHash: false
 };
 return {
-chain, row, excerpt: cutExcerpt(safeContent(item), readQuery(given)), hasHash: item.computedHash === item.hash
+chain, row, excerpt: cutExcerpt(await readTexts(readStep(item), readBlobOf(library), ""), parseQuery(given)), hasHash: item.computedHash === item.hash
 };
 }
 return null;
 }
-function cutExcerpt(content, { words: [word] }) {
-if (word === void 0) return null;
-for (const value of listTexts(content)) {
-const found = word.exec(value);
-if (found === null) continue;
-const [start, end] = [found.index, found.index + found[0].length];
-const before = value.slice(Math.max(0, start - AROUND), start);
-const after = value.slice(end, end + AROUND);
-return [`${start > AROUND ? "… " : ""}${before}`, found[0], `${after}${end + AROUND < value.length ? " …" : ""}`];
-}
-return null;
-}
-function* listTexts(value) {
-if (typeof value === "string") yield value;
-else if (Array.isArray(value)) for (const item of value) yield* listTexts(item);
-else if (isObject(value)) for (const item of value.values()) yield* listTexts(item);
+function readBlobOf(library) {
+return (digest) => library.blob(digest).catch(() => null);
 }
 async function listSessions(library) {
 return groupChains(library.chains.map(({ id, origin }) => ({
