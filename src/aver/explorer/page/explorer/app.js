@@ -10307,7 +10307,7 @@ if (one) return a(Case, { one });
 if (all === null && !casesProblem.value) return a(Loading, {
 rows: 6, words: "Reading the request"
 });
-const words = `There is no request ${id} here.${areCasesCut.value ? ` The page lists only the newest 500; run: aver approvals show ${id} --all` : ""}`;
+const words = `There is no request ${id} here.${areCasesCut.value ? ` The page lists only the newest 500; run: aver approvals show ${id}` : ""}`;
 return a(Problem, {
 words: casesProblem.value || words, retry: readCases
 });
@@ -10319,7 +10319,9 @@ rows: 6, words: "Reading the requests"
 }) : null, all !== null && !all.length ? a(Empty, {
 command: "aver approvals enrol person:NAME", children: [contents.value?.chains.some((chain) => chain.id.startsWith("approvals.")) ? "No request for an approval is in it." : "The gate has asked nobody yet.", " It asks once a person is enrolled, and a rule or a risk wants an approval."]
 }) : null, areCasesCut.value ? a("p", {
-class: "strip", children: ["There are more requests than the ", count$1(500), " newest, which are listed here with all that wait. This lists all of them: ", a(Command, { children: "aver approvals list --all" })]
+class: "strip", children: ["Only ", count$1(500), " requests are listed: the newest, and those that wait. All of them are in ", a("a", {
+href: link("chain", all?.[0]?.chain ?? ""), children: "their chain"
+}), ", record by record."]
 }) : null, all?.length ? a(Cases, { all }) : null, a(PasskeyEnrolment, {})] });
 }
 var CHANGES = [["flip", "Flip a character", "one character of its text was changed", "One bit of what happened is another."], ["edit", "Edit its summary", "its summary was edited", "The record tells another story."], ["resign", "Edit it, and give it the right hash", "its summary was edited, and its hash computed anew", "The hash fits again; the signature needs the key."], ["forge", "Edit it, and sign it with another key", "its summary was edited, and it was signed by a key made just now", "Hash and signature fit; nobody pinned that key."], ["drop", "Drop it", "it was dropped", "It never happened."], ["double", "Insert it twice", "it was inserted twice", "It happened twice."], ["swap", "Swap it with the next", "it was swapped with the next record", "It happened in another order."], ["cut", "Cut the chain here", "the chain was cut before it", "Nothing happened from here on."], ["rollback", "Roll everything back to here", "the chain was cut before it, and index, heads and meta were left out", "The whole copy is an older one."]];
