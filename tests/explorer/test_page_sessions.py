@@ -19,6 +19,7 @@ from aver.agents.registry import load_known_agents
 from aver.cli.verbs.show.session import story_to_dict
 from aver.files.user_dirs import UserEnvironment
 from aver.gate.decision import NO_OUTCOMES_REASON
+from aver.gate.effects.arguments import PATH_ARGUMENTS
 from aver.ingest.contract import Adapter, Permission
 from aver.ingest.foreign_json import to_utc
 from aver.ingest.seal import TranscriptFollower, seal_event
@@ -37,12 +38,13 @@ from support.page_verdicts import ROOT, find_node
 WEB = ROOT / "web"
 
 
-def test_page_knows_the_tools_that_run_commands() -> None:
+def test_page_knows_the_tools_that_run_commands_and_the_arguments_that_name_paths() -> None:
     listed = json.loads((WEB / "src/sessions/known_tools.json").read_text())
     profiles = load_known_agents()._profiles
     assert listed == {
         "command": sorted(name for name, profile in profiles.items() if profile.takes_command),
         "patch": sorted(name for name, profile in profiles.items() if profile.takes_patch),
+        "path": sorted(PATH_ARGUMENTS),
     }
 
 
@@ -139,6 +141,18 @@ def _odd(ledger: Ledger, folder: Path) -> None:
         seal_event(ledger, sample.TOOL, "a b/c", sample.with_agent(event, "an other"))
 
 
+def _hooked(ledger: Ledger, _: Path) -> None:
+    """Sessions that only hooks have seen, without a prompt. Their titles are made from calls and answers."""
+    events = {
+        "call": sample.command("c1", "pytest -q\n\u2028 --lf"),
+        "long": sample.call("c1", summary="Bash:\x85" + "𝒳" * 9000),
+        "answer": sample.answer("Done.\n\nAll pass."),
+        "bare": sample.call("c1", "Read", summary="", arguments={"file_path": "a.py"}),
+    }
+    for session, event in events.items():
+        seal_event(ledger, sample.TOOL, session, event)
+
+
 CASES: dict[str, Callable[[Ledger, Path], None]] = {
     "claude-code": _claude_code,
     "codex": _codex,
@@ -147,6 +161,7 @@ CASES: dict[str, Callable[[Ledger, Path], None]] = {
     "gated": _gated,
     "imported": _imported,
     "odd": _odd,
+    "hooked": _hooked,
 }
 
 
@@ -218,6 +233,10 @@ def test_times_are_read_as_python_reads_them(tmp_path: Path) -> None:
             "2026-05-31T09:00:02,25+00:00",
             "2026-5-31",
             "2026-05-31T09:00:60Z",
+            "2026-0531",
+            "2026-05-31T09:0002",
+            "2026-05-31T09:00.5",
+            "2026-05-31T09:00+02:0000",
         ),
     ]
     script = tmp_path / "times.mjs"

@@ -17,7 +17,7 @@ from aver.ingest.seal import TranscriptFollower, seal_event
 from aver.ledger import Ledger, open_ledger
 from aver.ledger.bundle import export_bundle, import_bundle
 from aver.ledger.foreign.import_databases import import_databases
-from aver.sessions.figures import SessionTotals, compute_totals
+from aver.sessions.figures import TITLE_MAX, SessionTotals, compute_totals
 from aver.sessions.sessions import find_session_by_chain, find_sessions
 from support.agent_capsules import AgentCapsules, content_of
 from support.agents import cline_tasks, codex_rollouts, cursor_stores
@@ -72,6 +72,18 @@ def test_one_of_everything(ledger: Ledger, tmp_path: Path) -> None:
 def test_a_session_without_a_title_has_its_first_prompt(ledger: Ledger, tmp_path: Path) -> None:
     sample.seal(ledger, tmp_path, [sample.prompt("\n  do it\nwell"), sample.prompt("again", key="u2")])
     assert only_session(ledger).title == "do it"
+
+
+def test_a_session_without_a_prompt_has_its_first_call(ledger: Ledger) -> None:
+    """Such as one that only hooks have seen."""
+    for number, line in enumerate(("pytest -q\n  --lf", "ls")):
+        seal_event(ledger, sample.TOOL, sample.SESSION, sample.command(f"c{number}", line))
+    assert only_session(ledger).title == "Bash: pytest -q --lf"
+
+
+def test_a_long_first_call_is_cut(ledger: Ledger) -> None:
+    seal_event(ledger, sample.TOOL, sample.SESSION, sample.call("c1", summary="Bash:\t" + "x" * 9000))
+    assert only_session(ledger).title == ("Bash: " + "x" * TITLE_MAX)[:TITLE_MAX]
 
 
 def test_what_is_not_known_is_not_zero(ledger: Ledger, tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from aver.verdict.examiner import TRACE_CHECKS
 
 ROOT = Path(__file__).parents[2]
@@ -89,3 +91,15 @@ def _shorten(finding: Mapping[str, Any]) -> dict[str, Any]:
     short = {key: finding.get(key) for key in ("check", "status", "code", "place", "proof")}
     # The two list a directory in other orders, so the first hundred of many files are not the same.
     return short if finding["code"] != "UNLISTED_FILE" else {**short, "place": None}
+
+
+def ask_library(bundle: Path, requests: list[dict[str, str]]) -> list[dict[str, Any]]:
+    """The answers of the page's worker about a bundle, by its sources in Node: see web/tests/ask_library.mjs."""
+    script = ROOT / "web" / "tests" / "ask_library.mjs"
+    if not (ROOT / "web" / "node_modules").is_dir():
+        pytest.fail("the page's parts are not installed; run: make .venv/.ready-web")
+    command = [find_node(), str(script), str(bundle), json.dumps(requests)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    answers: list[dict[str, Any]] = json.loads(done.stdout)
+    return answers

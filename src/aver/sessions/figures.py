@@ -19,7 +19,10 @@ from aver.sessions.sessions import SessionChains
 from aver.sessions.step import Consumption, Step, read_step
 
 TITLE_MAX = 120
-"""The longest title that is made from a prompt, in characters."""
+"""The longest title that is made from a prompt or a call, in characters."""
+
+TITLE_SOURCE_MAX = 4 * TITLE_MAX
+"""Characters of a text that are read for a title: an answer may be long."""
 
 COST_DIGITS = 9
 """Digits after the point of a total cost, to remove rounding errors of the addition."""
@@ -144,6 +147,8 @@ class _SessionCounter:
     session_cost: float | None = None
     title: str = ""
     first_prompt: str = ""
+    first_text: str = ""
+    """The first call or answer: the title of a session without a prompt, such as one that only hooks have seen."""
     times: list[str] = field(default_factory=list)
     sealed: list[str] = field(default_factory=list)
     models: dict[str, None] = field(default_factory=dict)
@@ -174,6 +179,8 @@ class _SessionCounter:
             self.hour = hour
         self.records += 1
         self.workspace = self.workspace or step.workspace
+        if not self.first_text and step.what in ("call", "answer"):
+            self.first_text = " ".join((step.summary or step.text or step.call)[:TITLE_SOURCE_MAX].split())
         self.unknown += step.what == "unknown"
         self.unreadable += step.what == "unreadable"
         if step.model:
@@ -270,7 +277,7 @@ class _SessionCounter:
         return SessionTotals(
             tool=chains.tool,
             session=chains.session,
-            title=self.title or self.first_prompt[:TITLE_MAX],
+            title=self.title or self.first_prompt[:TITLE_MAX] or self.first_text[:TITLE_MAX],
             started=ends[0],
             ended=ends[1],
             prompts=self.prompts,

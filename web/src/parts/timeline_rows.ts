@@ -5,7 +5,7 @@
  * are one row that counts them. Aver's own notes are left out, unless something is wrong with them.
  */
 
-import { decisionLabel } from "../sessions/labels.ts";
+import { type Figure, decisionLabel } from "../sessions/labels.ts";
 import { isBookkeeping, isCommand, isEdit } from "../sessions/step.ts";
 import { isObserved, refuses } from "../sessions/decisions.ts";
 import type { StoryEntry } from "../sessions/story.ts";
@@ -142,12 +142,14 @@ export function rowHeight(row: TimelineRow, width: number, isPhone: boolean, wri
   return 16 + LINE_HEIGHT * Math.min(PROMPT_LINES_MAX, Math.max(1, lines));
 }
 
-/** What a reader can look for. `spent` are the steps that used tokens. */
-export type Wanted = "" | "call" | "edit" | "command" | "failure" | "denial" | "agent" | "unknown" | "unreadable" | "break" | "prompt" | "spent";
+/** What a reader can look for. `spent` are the steps that used tokens, `observed` those with a decision that held nothing back. */
+export type Wanted = Exclude<Figure["sort"], "record"> | "break" | "prompt" | "observed";
 
 export function isWanted(row: TimelineRow, wanted: Wanted): boolean {
+  if (wanted.startsWith("model ")) return row.entry?.step?.model === wanted.slice("model ".length);
   switch (wanted) {
     case "": return true;
+    case "observed": return row.entry?.decision != null && isObserved(row.entry.decision);
     case "failure": return row.isFailed;
     case "denial": return row.isDenied;
     case "call": return row.sort === "call" || row.sort === "edit" || row.sort === "command" || (row.entry?.step?.what === "call");

@@ -26,7 +26,7 @@ export function formatCount(count: number): string {
 /** One figure of a session; `sort` names the steps that it counts, where there are such. */
 export interface Figure {
   words: string;
-  sort: "call" | "edit" | "command" | "failure" | "denial" | "agent" | "unknown" | "unreadable" | "";
+  sort: "call" | "edit" | "command" | "failure" | "denial" | "agent" | "unknown" | "unreadable" | "spent" | "record" | `model ${string}` | "";
 }
 
 /** The totals of a session. Zeros and unknown values are left out. */
@@ -43,10 +43,10 @@ export function totalFigures(session: SessionTotals): Figure[] {
   ];
   for (const [count, noun, sort] of counted) if (count) figures.push({ words: plural(count, noun), sort });
   const tokens = tokensLabel(session.tokensIn, session.tokensOut);
-  if (tokens) figures.push({ words: `tokens: ${tokens}`, sort: "" });
-  if (session.costUsd !== null) figures.push({ words: formatMoney(session.costUsd), sort: "" });
-  for (const model of session.models) figures.push({ words: model, sort: "" });
-  figures.push({ words: plural(session.records, "record"), sort: "" });
+  if (tokens) figures.push({ words: `tokens: ${tokens}`, sort: "spent" });
+  if (session.costUsd !== null) figures.push({ words: formatMoney(session.costUsd), sort: "spent" });
+  for (const model of session.models) figures.push({ words: model, sort: `model ${model}` });
+  figures.push({ words: plural(session.records, "record"), sort: "record" });
   if (session.imported) figures.push({ words: "imported", sort: "" });
   return figures;
 }

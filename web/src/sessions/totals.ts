@@ -4,10 +4,13 @@ import { compareCodePoints } from "../verify/json.ts";
 import { cutText, strip } from "../verify/text.ts";
 import { type SessionChains, chainNames } from "./chains.ts";
 import { type RecordedDecision, isObserved, refuses } from "./decisions.ts";
+import { toOneLine } from "./labels.ts";
 import { type Consumption, type Step, UNKNOWN_CONSUMPTION, addConsumption, isCommand, isEdit, maxConsumption } from "./step.ts";
 
-/** The longest title that is made from a prompt, in characters. */
+/** The longest title that is made from a prompt or a call, in characters. */
 const TITLE_MAX = 120;
+/** Characters of a text that are read for a title: an answer may be long. */
+const TITLE_SOURCE_MAX = 4 * TITLE_MAX;
 /** Digits after the point of a total cost, to remove rounding errors of the addition. */
 const COST_DIGITS = 9;
 /** Tools whose records by agent-capsule repeat the token count of the whole session. */
@@ -54,6 +57,8 @@ export class SessionCounter {
   private sessionCost: number | null = null;
   private title = "";
   private firstPrompt = "";
+  /** The first call or answer: the title of a session without a prompt, such as one that only hooks have seen. */
+  private firstText = "";
   private times: [string, string] | null = null;
   private sealed: [string, string] | null = null;
   private readonly models = new Set<string>();
@@ -69,6 +74,7 @@ export class SessionCounter {
     if (step.what === "unknown") sum.unknown++;
     if (step.what === "unreadable") sum.unreadable++;
     if (step.model) this.models.add(step.model);
+    if (!this.firstText && (step.what === "call" || step.what === "answer")) this.firstText = toOneLine(cutText(step.summary || step.text || step.call, TITLE_SOURCE_MAX));
     this.times = widenSpan(this.times, step.at);
     this.sealed = widenSpan(this.sealed, step.signedAt);
     this.addConsumption(step);
@@ -129,7 +135,7 @@ export class SessionCounter {
       ...this.sum,
       tool: chains.tool,
       session: chains.session,
-      title: this.title || cutText(this.firstPrompt, TITLE_MAX),
+      title: this.title || cutText(this.firstPrompt, TITLE_MAX) || cutText(this.firstText, TITLE_MAX),
       started,
       ended,
       denials: this.sum.denials + left.filter((decision) => refuses(decision) && !isObserved(decision)).length,

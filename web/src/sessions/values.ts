@@ -50,14 +50,14 @@ export function isTruthy(value: Json | undefined): boolean {
 }
 
 // The forms that Python's `datetime.fromisoformat` reads, but for dates by week.
-const MOMENT = /^(\d{4})-?(\d\d)-?(\d\d)(?:[^\d](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)?(Z|[+-]\d\d(?::?\d\d(?::?\d\d(?:\.\d+)?)?)?)?)?$/u;
+const MOMENT = /^(\d{4})(-?)(\d\d)\2(\d\d)(?:[^\d](\d\d)(?:(:?)(\d\d)(?:\6(\d\d))?)?(?:[.,](\d+))?(Z|[+-]\d\d(?:(:?)\d\d(?:\11\d\d(?:\.\d+)?)?)?)?)?$/u;
 
 /** A time of ISO 8601 in UTC, as Python writes it: `2026-05-31T09:00:02.500000+00:00`; null if it is no time. */
 export function toUtc(value: Json | undefined): string | null {
   if (typeof value !== "string") return null;
   const found = MOMENT.exec(value);
   if (found === null) return null;
-  const [, year, month, day, hour = "0", minute = "0", second = "0", fraction = "", zone = ""] = found;
+  const [, year, , month, day, hour = "0", , minute = "0", second = "0", fraction = "", zone = ""] = found;
   const parts = [year, month, day, hour, minute, second].map(Number) as [number, number, number, number, number, number];
   if (parts[0] < 1 || parts[3] > 23 || parts[4] > 59 || parts[5] > 59) return null;
   const moment = new Date(0);

@@ -2,7 +2,7 @@
 
 import type { OpenedThing } from "../worker/protocol.ts";
 
-/** Most files of a folder that are taken. */
+/** Most files of a dropped folder. Reading them takes long, and someone may have dropped a whole disk. */
 const FILES_MAX = 50_000;
 
 /** Files that were chosen one by one, or a whole folder by `webkitdirectory`. */
@@ -35,7 +35,7 @@ interface FileHandle {
   getFile(): Promise<File>;
 }
 
-/** What was dropped. Must be called while the event is handled: its items end with it. */
+/** What was dropped. Must be called while the event is handled: its items end with it. Raises an error for too many files. */
 export async function fromDrop(transfer: DataTransfer): Promise<OpenedThing | null> {
   const items = [...transfer.items].filter((item) => item.kind === "file");
   const plain = [...transfer.files];
@@ -55,7 +55,8 @@ export async function fromDrop(transfer: DataTransfer): Promise<OpenedThing | nu
 
 async function collect(directory: DirectoryHandle, prefix: string, files: [string, Blob][]): Promise<void> {
   for await (const entry of directory.values()) {
-    if (files.length >= FILES_MAX) return;
+    // A part of a folder would be judged as if the rest were missing.
+    if (files.length >= FILES_MAX) throw new Error(`This folder has more than ${FILES_MAX.toLocaleString("en")} files, which are too many to drop. Choose the folder instead, or run: aver verify FOLDER`);
     if (entry.kind === "file") files.push([prefix + entry.name, await entry.getFile()]);
     else await collect(entry, `${prefix}${entry.name}/`, files);
   }

@@ -55,7 +55,7 @@ interface Counts {
 }
 
 /** Sessions that are asked for in all. */
-const SESSIONS_MAX = 5_000;
+export const SESSIONS_MAX = 5_000;
 /** Days that are asked for: as many as a chart shows. */
 const DAYS = 60;
 
@@ -69,7 +69,7 @@ async function ask<Result>(api: Api, path: string): Promise<Result | null> {
   }
 }
 
-export async function askSessions(api: Api): Promise<{ sessions: IndexedSession[]; indexed: Indexed } | null> {
+export async function askSessions(api: Api): Promise<{ sessions: IndexedSession[]; indexed: Indexed; isCut: boolean } | null> {
   const sessions: IndexedSession[] = [];
   for (let after: string | null = null; ; ) {
     const page: { sessions: IndexedSession[]; next: string | null; indexed: Indexed } | null = await ask(api, `sessions${query({ limit: 500, after })}`);
@@ -77,7 +77,7 @@ export async function askSessions(api: Api): Promise<{ sessions: IndexedSession[
     sessions.push(...page.sessions);
     // A page without sessions ends the list, whatever it says: a server could go on for ever.
     after = page.sessions.length ? page.next : null;
-    if (after === null || sessions.length >= SESSIONS_MAX) return { sessions, indexed: page.indexed };
+    if (after === null || sessions.length >= SESSIONS_MAX) return { sessions, indexed: page.indexed, isCut: after !== null };
   }
 }
 

@@ -10,8 +10,8 @@ import { Sealed } from "../verify/sealed.ts";
 import type { Library } from "./library.ts";
 import type { ApprovalCase, Results } from "./protocol.ts";
 
-/** Requests that are listed, the newest. */
-const CASES_MAX = 500;
+/** Requests that are listed: the newest, and those that may still wait for an answer. */
+export const CASES_MAX = 500;
 
 interface Found {
   request: ApprovalRequest;
@@ -49,7 +49,10 @@ export async function listApprovals(library: Library, ring: Ring, now: string): 
             isSignerKnown: judge.signer !== null,
           });
           if (cases.size > CASES_MAX) {
-            cases.delete(cases.keys().next().value as string);
+            // The oldest goes whose time is over. One that waits stays, unless more than the limit wait.
+            const [oldest] = cases.keys();
+            const over = [...cases.values()].find((one) => one.request.expires < now)?.request.id;
+            cases.delete(over ?? (oldest as string));
             isCut = true;
           }
         } else if (record.kind === VOTE_KIND || record.kind === USE_KIND) {

@@ -1,7 +1,8 @@
 /** What the meta chain recorded of each chain, last, beside what is here. */
 
-import { readKind } from "../verify/block.ts";
-import { collectHeads } from "../verify/bundle/imports.ts";
+import { META_CHAIN, RESERVED_CHAINS, at, readKind } from "../verify/block.ts";
+import { DROP_KIND, collectHeads } from "../verify/bundle/imports.ts";
+import { claimedName } from "../verify/bundle/layout.ts";
 import type { Head } from "../verify/heads.ts";
 import { BadInput, isObject } from "../verify/json.ts";
 import type { Library } from "./library.ts";
@@ -12,22 +13,33 @@ import { safeContent } from "./rows.ts";
 const ENTRIES_MAX = 20_000;
 
 export async function listMeta(library: Library): Promise<Results["meta"]> {
-  const here = new Map(library.chains.map((chain) => [chain.id, chain.length]));
-  if (!here.has("meta")) return { entries: [], records: 0, isCut: false };
+  // The meta chain of the public tool knows a chain by another name than its bundle.
+  const here = new Map(library.chains.map((chain) => [claimedName(chain), chain]));
   const entries = new Map<string, MetaEntry>();
   let records = 0;
-  for await (const items of library.readBatches("meta")) {
+  for await (const items of here.has(META_CHAIN) ? library.readBatches(META_CHAIN) : []) {
     for (const item of items) {
       records++;
       const content = item instanceof BadInput ? undefined : safeContent(item);
       if (item instanceof BadInput || !isObject(content)) continue;
+      const kind = readKind(content);
+      const dropped = kind === DROP_KIND ? at(content, "outcome", "result", "chains") : null;
+      if (isObject(dropped)) for (const name of dropped.keys()) noteDrop(entries.get(name));
       const found = new Map<string, Head>();
       collectHeads(content, found, "", "");
-      for (const { chain, count, hash } of found.values()) {
-        if (entries.size >= ENTRIES_MAX && !entries.has(chain)) continue;
-        entries.set(chain, { chain, count, hash, at: item.signed_at, kind: readKind(content), here: here.has(chain) ? (here.get(chain) ?? null) : null });
+      for (const { chain: name, count, hash } of found.values()) {
+        if (entries.size >= ENTRIES_MAX && !entries.has(name)) continue;
+        const listed = here.get(name);
+        entries.set(name, { chain: listed?.id ?? name, count, hash, at: item.signed_at, kind, here: listed?.length ?? null });
       }
     }
   }
-  return { entries: [...entries.values()], records, isCut: entries.size >= ENTRIES_MAX };
+  // `keys` and `meta` are recorded by rotations and checkpoints only, so that their want of an entry says nothing.
+  const unrecorded = [...here.keys()].filter((name) => !entries.has(name) && !RESERVED_CHAINS.has(name)).length;
+  return { entries: [...entries.values()], records, unrecorded, isCut: entries.size >= ENTRIES_MAX };
+}
+
+/** Note that an entry says that an imported chain was dropped. Whether it may say so is for the verdict. */
+function noteDrop(entry: MetaEntry | undefined): void {
+  if (entry !== undefined) entry.kind = DROP_KIND;
 }

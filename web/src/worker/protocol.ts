@@ -128,7 +128,7 @@ export interface RecordText {
 export interface Hit {
   chain: string;
   row: RecordRow;
-  /** Null where the words stand in a text that is kept beside the record. */
+  /** Null where the words do not stand there so, such as with a mark upon a letter. */
   excerpt: Excerpt | null;
 }
 
@@ -251,7 +251,8 @@ export interface Results {
   hit: (Hit & { hasHash: boolean }) | null;
   approvals: { cases: ApprovalCase[]; isCut: boolean };
   statements: StatementCheck[];
-  meta: { entries: MetaEntry[]; records: number; isCut: boolean };
+  /** `unrecorded` counts the chains that are here and have no entry, as the verdict counts them. */
+  meta: { entries: MetaEntry[]; records: number; unrecorded: number; isCut: boolean };
   activity: { days: DayActivity[]; denials: { chain: string; row: RecordRow }[]; audits: { chain: string; row: RecordRow }[]; records: number; isCut: boolean };
   record: RecordDetail;
 }

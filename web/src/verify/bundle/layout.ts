@@ -52,7 +52,7 @@ export interface ChainClaim {
 }
 
 /** `<tool>.<session>`, Aver's form of a chain's name, also for the public tool's `<tool>-<session>`. */
-export function claimedName({ id, tool }: ChainClaim): string {
+export function claimedName({ id, tool }: Pick<ChainClaim, "id" | "tool">): string {
   return tool && id.startsWith(`${tool}-`) ? `${tool}.${id.slice(tool.length + 1)}` : id;
 }
 

@@ -4,13 +4,14 @@ import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { useRowKeys } from "../../parts/rows.ts";
 import { Empty, Loading, Problem } from "../../parts/states.tsx";
-import { plural } from "../../parts/text.tsx";
-import { contents } from "../../state.ts";
+import { count, plural } from "../../parts/text.tsx";
+import { contents, link } from "../../state.ts";
+import { CASES_MAX } from "../../worker/approval_cases.ts";
 import type { ApprovalCase } from "../../worker/protocol.ts";
 import { Case } from "./case.tsx";
 import { CaseLine } from "./case_line.tsx";
 import { PasskeyEnrolment } from "./passkey.tsx";
-import { cases, casesProblem, readCases, stateOf } from "./cases.ts";
+import { areCasesCut, cases, casesProblem, readCases, stateOf } from "./cases.ts";
 
 /** Answered requests that are listed at once. */
 const LISTED = 20;
@@ -37,7 +38,8 @@ export function ApprovalsView({ parts: [id] }: { parts: string[] }): JSX.Element
     const one = all?.find((found) => found.id === id);
     if (one) return <Case one={one} />;
     if (all === null && !casesProblem.value) return <Loading rows={6} words="Reading the request" />;
-    return <Problem words={casesProblem.value || `There is no request ${id} here.`} retry={readCases} />;
+    const words = `There is no request ${id} here.${areCasesCut.value ? ` The page lists only the newest ${CASES_MAX}; run: aver approvals show ${id}` : ""}`;
+    return <Problem words={casesProblem.value || words} retry={readCases} />;
   }
   return (
     <>
@@ -45,6 +47,7 @@ export function ApprovalsView({ parts: [id] }: { parts: string[] }): JSX.Element
       {casesProblem.value ? <Problem words={casesProblem.value} retry={readCases} /> : null}
       {all === null && !casesProblem.value ? <Loading rows={6} words="Reading the requests" /> : null}
       {all !== null && !all.length ? <Empty command="aver approvals enrol person:NAME">{contents.value?.chains.some((chain) => chain.id.startsWith("approvals.")) ? "No request for an approval is in it." : "The gate has asked nobody yet."} It asks once a person is enrolled, and a rule or a risk wants an approval.</Empty> : null}
+      {areCasesCut.value ? <p class="strip">Only {count(CASES_MAX)} requests are listed: the newest, and those that wait. All of them are in <a href={link("chain", all?.[0]?.chain ?? "")}>their chain</a>, record by record.</p> : null}
       {all?.length ? <Cases all={all} /> : null}
       <PasskeyEnrolment />
     </>

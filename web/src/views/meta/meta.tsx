@@ -8,6 +8,7 @@ import { Mark } from "../../parts/verdict.tsx";
 import { VirtualRows, isPhone } from "../../parts/virtual.tsx";
 import { link } from "../../route.ts";
 import { connection, contents, findingsOf, judgementOf } from "../../state.ts";
+import { DROP_KIND } from "../../verify/bundle/imports.ts";
 import type { MetaEntry } from "../../worker/protocol.ts";
 
 const ROW_HEIGHT = 40;
@@ -19,21 +20,28 @@ function countHere({ chain, here }: MetaEntry): number | null {
   return cut === undefined ? here : Number(cut.place.sequence);
 }
 
-/** Why a chain is not as meta recorded it; empty where nothing says so. The verdict compares the head, too. */
+/**
+ * Why a chain is not as meta recorded it; empty where nothing says so. The verdict compares the head, too. A chain may be
+ * absent with good reason: it was imported and dropped, or this is a part of the ledger. The verdict says whether it is.
+ */
 function wrongWords(entry: MetaEntry): string {
   const here = countHere(entry);
-  if (here === null) return "not here";
+  const isFailed = findingsOf(entry.chain).some((one) => one.check === "meta" && one.status === "failed");
+  const now = judgementOf(entry.chain);
+  if (here === null) return isFailed || (now.state === "done" && now.verdict.status === "failed" && entry.kind !== DROP_KIND) ? "not here" : "";
   if (here < entry.count) return `${plural(entry.count - here, "record")} missing`;
-  return findingsOf(entry.chain).some((one) => one.check === "meta" && one.status === "failed") ? "another head" : "";
+  return isFailed ? "another head" : "";
 }
 
 function Standing({ entry }: { entry: MetaEntry }): JSX.Element {
   const wrong = wrongWords(entry);
   if (wrong) return <><Mark name="failed" /> <strong class="bad">{wrong}</strong></>;
   const now = judgementOf(entry.chain);
+  const isDropped = entry.here === null && entry.kind === DROP_KIND;
   const isSigned = now.state === "done" && now.verdict.checks.some((check) => check.name === "signature" && check.status === "passed");
   const more = (entry.here ?? 0) - entry.count;
-  return <><Mark name={now.state !== "done" ? "not judged" : isSigned ? "verified" : "qualified"} /> <span>{more > 0 ? `${count(more)} more since` : "as recorded"}</span></>;
+  const words = isDropped ? "dropped since" : entry.here === null ? "not here" : more > 0 ? `${count(more)} more since` : "as recorded";
+  return <><Mark name={now.state !== "done" ? "not judged" : isSigned && (entry.here !== null || isDropped) ? "verified" : "qualified"} /> <span>{words}</span></>;
 }
 
 function rank(entry: MetaEntry): number {
@@ -44,8 +52,7 @@ export function MetaView(_: { parts: string[] }): JSX.Element {
   const answer = useAnswer(() => connection.ask({ type: "meta" }), [contents.value]);
   const entries = [...(answer.value?.entries ?? [])].sort((one, other) => rank(one) - rank(other) || (one.chain < other.chain ? -1 : 1));
   const heights = useMemo(() => Array<number>(entries.length).fill(isPhone() ? PHONE_ROW_HEIGHT : ROW_HEIGHT), [entries.length]);
-  const recorded = new Set(entries.map((entry) => entry.chain));
-  const others = (contents.value?.chains ?? []).filter((chain) => !recorded.has(chain.id) && chain.id !== "meta");
+  const unrecorded = answer.value?.unrecorded ?? 0;
   return (
     <section class="fills">
       <h1>Meta</h1>
@@ -60,7 +67,7 @@ export function MetaView(_: { parts: string[] }): JSX.Element {
       {answer.value?.records && !entries.length ? <Empty command="aver checkpoint">The meta chain records no chain yet. Closing a chain or a checkpoint adds an entry.</Empty> : null}
       {entries.length ? (
         <>
-          <p class="beside">{plural(answer.value?.records ?? 0, "entry", "entries")}; the latest about each chain counts. {answer.value?.isCut ? "Only the first are listed. " : ""}<a href={link("chain", "meta")}>The chain itself</a>{others.length ? ` · ${plural(others.length, "chain")} not recorded yet` : ""}</p>
+          <p class="beside">{plural(answer.value?.records ?? 0, "entry", "entries")}; the latest about each chain counts. {answer.value?.isCut ? "Only the first are listed. " : ""}<a href={link("chain", "meta")}>The chain itself</a>{unrecorded ? ` · ${plural(unrecorded, "chain")} not recorded yet` : ""}</p>
           <div class="meta-row heads" aria-hidden="true"><span>Standing</span><span>Chain</span><span class="number">Recorded</span><span class="number">Here</span><span class="hash">Head then</span><span class="when">Noted</span></div>
           <div class="grow">
             <VirtualRows heights={heights} label="Chains that meta knows" row={(at) => {

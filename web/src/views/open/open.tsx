@@ -33,7 +33,7 @@ export function OpenView(_: { parts: string[] }): JSX.Element {
         onDrop={(event) => {
           event.preventDefault();
           setOver(false);
-          if (event.dataTransfer) void fromDrop(event.dataTransfer).then((found) => found && show(found));
+          if (event.dataTransfer) fromDrop(event.dataTransfer).then((found) => found && show(found), (error: Error) => { problem.value = error.message; });
         }}
       >
         <p class="large">Drop a bundle's folder or a file here</p>

@@ -14,7 +14,7 @@ import type { DayActivity, RecordRow } from "../../worker/protocol.ts";
 import { CaseLine } from "../approvals/case_line.tsx";
 import { cases, casesProblem, stateOf } from "../approvals/cases.ts";
 import { readRow } from "../search/find.ts";
-import { SessionTable } from "../sessions/sessions.tsx";
+import { FiguresNote, SessionTable } from "../sessions/sessions.tsx";
 import { type SessionRow, readSessionsAgain, sessionRows, sessionsProblem, useSessions } from "../sessions/session_rows.ts";
 import { DayChart } from "./chart.tsx";
 import { Glance } from "./glance.tsx";
@@ -90,6 +90,8 @@ interface Activity {
   audits: { chain: string; row: RecordRow }[];
   /** Where the figures are from, in words. */
   from: string;
+  /** Whether they are claims of the server's index. */
+  isByIndex: boolean;
 }
 
 /** The records of hits. One that cannot be read is left out. */
@@ -106,7 +108,7 @@ async function readActivity(): Promise<Activity | null> {
     if (totalRecords.value > COUNTED_MAX) return null;
     await waitForTurn();
     const found = await connection.ask({ type: "activity" });
-    return { ...found, from: `Counted here from ${plural(found.records, "record")}${found.isCut ? "; there are more" : ""}. The verdict says whether they hold.` };
+    return { ...found, isByIndex: false, from: `Counted here from ${plural(found.records, "record")}${found.isCut ? "; there are more" : ""}. The verdict says whether they hold.` };
   }
   const blocked = (await askHits(api, "outcome:blocked", 2 * DENIALS))?.hits ?? [];
   const refused = blocked.filter(({ kind }) => kind !== ABORTED_KIND).slice(0, DENIALS);
@@ -115,6 +117,7 @@ async function readActivity(): Promise<Activity | null> {
   const behind = answer.indexed.of_records - answer.indexed.records;
   return {
     days: answer.days,
+    isByIndex: true,
     denials,
     // What the record says counts, not what the index says of it.
     audits: audits.filter(({ row }) => row.kind === AUDIT_KIND && row.status === "failure"),
@@ -130,7 +133,7 @@ function latestSessions(): SessionRow[] {
 
 export function OverviewView(_: { parts: string[] }): JSX.Element {
   // A ledger lists its chains by name: which sessions are the latest shows only when they are counted.
-  useSessions(contents.value?.format === "ledger" ? COUNTED_SESSIONS : LATEST);
+  useSessions((all) => all.slice(0, contents.value?.format === "ledger" ? COUNTED_SESSIONS : LATEST).map(({ chain }) => chain));
   const whole = contents.value;
   const isSmall = totalRecords.value <= COUNTED_MAX;
   const activity = useAnswer(readActivity, [whole?.ledger, whole?.name, isSmall, changed.value, news.value.index]);
@@ -145,7 +148,7 @@ export function OverviewView(_: { parts: string[] }): JSX.Element {
   if (cases.value === null && !casesProblem.value) return <div aria-busy="true"><h1><Text>{whole.name}</Text></h1><div class="band placeholder tall" /></div>;
   const rows = latestSessions();
   const counted = activity.value;
-  const refusals = counted ? { count: counted.days.reduce((sum, day) => sum + day.blocked, 0), last: counted.denials[0] } : activity.state === "loading" ? "loading" : "not counted";
+  const refusals = counted ? { count: counted.days.reduce((sum, day) => sum + day.blocked, 0), last: counted.denials[0], isByIndex: counted.isByIndex } : activity.state === "loading" ? "loading" : "not counted";
   return (
     <>
       <h1><Text>{whole.name}</Text></h1>
@@ -156,7 +159,7 @@ export function OverviewView(_: { parts: string[] }): JSX.Element {
         <h2>Latest sessions</h2>
         {sessionsProblem.value ? <Problem words={sessionsProblem.value} retry={readSessionsAgain} /> : null}
         {sessionRows.value === null && !sessionsProblem.value ? <Loading rows={LATEST} words="Reading the sessions" /> : null}
-        {rows.length ? <SessionTable rows={rows} /> : null}
+        {rows.length ? <><SessionTable rows={rows} /><FiguresNote /></> : null}
         {sessionRows.value !== null && !rows.length ? <Empty command="aver ingest --all">{totalRecords.value ? <>No session of a coding agent is in it. <a href={link("chains")}>Its chains</a> have what was recorded otherwise.</> : "Nothing is recorded here yet. This records the sessions of coding agents on your machine:"}</Empty> : null}
         {(sessionRows.value?.length ?? 0) > LATEST ? <p class="all"><a href={link("sessions")}>All {count(sessionRows.value?.length ?? 0)} sessions</a></p> : null}
       </section>

@@ -215,7 +215,7 @@ function SessionHead({ chains, reading, only, setOnly, breaks, shown }: { chains
   const words = states.map((state) => (state.state !== "done" ? (state.state === "working" ? "working" : "not judged") : state.verdict.status === "failed" ? "qualified" : state.verdict.status));
   const mark = isFailed ? "failed" : ((["working", "not judged", "qualified", "empty"] as const).find((word) => words.includes(word)) ?? "verified");
   const note = { failed: "a record of it does not hold", verified: "every record of it is verified", qualified: "nothing failed in it, and not everything could be checked", empty: "it has no record", working: "being verified", "not judged": "not judged" }[mark];
-  const choose = (wanted: Wanted) => setOnly(only === wanted ? "" : wanted);
+  const choice = (wanted: Wanted, words: ComponentChildren, state = "") => <button key={wanted} type="button" class={`small figure ${state}`} aria-pressed={only === wanted} onClick={() => setOnly(only === wanted ? "" : wanted)}>{words}</button>;
   return (
     <header class="session-head">
       <h1><Text>{totals.title || chains.session}</Text></h1>
@@ -225,16 +225,27 @@ function SessionHead({ chains, reading, only, setOnly, breaks, shown }: { chains
         {" · "}<a href={link("files", chains.main ?? names[0] ?? "")}>Files</a>
         {" · "}<a href={link("chain", chains.main ?? names[0] ?? "")}>As stored</a>
       </p>
-      <p class="figures" role="group" aria-label="Figures; each leads to its rows">
+      <div class="figures" role="group" aria-label="Figures; each leads to its rows">
         {totalFigures(totals).map(({ words, sort }, at) => {
-          const wanted: Wanted = sort || (words.startsWith("tokens") || words.startsWith("$") || words.startsWith("<$") ? "spent" : "");
-          return wanted ? <button key={at} type="button" class="small figure" aria-pressed={only === wanted} onClick={() => choose(wanted)}>{words}</button> : <span key={at} class="figure"><Text>{words}</Text></span>;
+          if (sort === "record") return <RecordsFigure key={at} words={words} names={names} />;
+          return sort ? choice(sort, <Text>{words}</Text>) : <span key={at} class="figure">{words}</span>;
         })}
-        {totals.observed ? <span class="figure warn">{plural(totals.observed, "decision")} only observed</span> : null}
-        {breaks ? <button type="button" class="small figure" aria-pressed={only === "break"} onClick={() => choose("break")}>{plural(breaks, "break")}</button> : null}
+        {totals.observed ? choice("observed", `${plural(totals.observed, "decision")} only observed`, "warn") : null}
+        {breaks ? choice("break", plural(breaks, "break")) : null}
         {only ? <button type="button" class="small" onClick={() => setOnly("")}>Show all steps ({plural(shown, "row")} shown)</button> : null}
-      </p>
+      </div>
     </header>
+  );
+}
+
+/** How many records the session has. The story leaves out Aver's own notes, so that this leads to its chains as they are stored. */
+function RecordsFigure({ words, names }: { words: string; names: string[] }): JSX.Element {
+  if (names.length === 1) return <a class="figure" href={link("chain", names[0] ?? "")}>{words}</a>;
+  return (
+    <details class="figure">
+      <summary>{words}</summary>
+      <ul>{names.map((name) => <li key={name}><a href={link("chain", name)}>{plural(countRecords([name]), "record")} in <Text>{name}</Text></a></li>)}</ul>
+    </details>
   );
 }
 

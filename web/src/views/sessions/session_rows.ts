@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { DECISION_DOMAIN, type SessionChains, chainNames } from "../../sessions/chains.ts";
 import { type Indexed, type IndexedSession, askSessions } from "../../source/index_answers.ts";
-import { connection, contents, news, server } from "../../state.ts";
+import { connection, contents, news, server, thing } from "../../state.ts";
 import type { SessionFigures } from "../../worker/protocol.ts";
 
 /** The figures of a row. */
@@ -30,12 +30,16 @@ export interface SessionRow {
   chains: string[];
   /** Null until they are counted. */
   figures: RowFigures | null;
+  /** When it began, by the claim of a bundle's index: the order of what is not counted. Empty where nothing claims it. */
+  claimed: string;
 }
 
 /** All sessions of the open thing, newest first as far as known; null until they are known. */
 export const sessionRows = signal<SessionRow[] | null>(null);
 /** How much the index has read, where the rows are from it; null where the page counted. */
 export const indexed = signal<Indexed | null>(null);
+/** Whether the server has more sessions than the page asked for. */
+export const areCut = signal(false);
 export const sessionsProblem = signal("");
 /** Counts how often the reader asked for the sessions again. */
 const tried = signal(0);
@@ -44,22 +48,36 @@ export function readSessionsAgain(): void {
   tried.value++;
 }
 
+/** The thing whose sessions these are. */
 let readFor: unknown = null;
-let groups: SessionChains[] = [];
-/** By chain, the number of records that were counted. */
-const counted = new Map<string, { length: number; figures: RowFigures }>();
+let groups = new Map<string, SessionChains>();
+/** By chain, the number of records that were counted, and the figures; null where they could not be read. */
+const counted = new Map<string, { length: number; figures: RowFigures | null }>();
+/** How many records each session has, by claims. */
+let lengths = new Map<string, number>();
+/** Sessions whose figures the view wants, the first ones first. */
+let wanted: readonly string[] = [];
+let isCounting = false;
+/** Milliseconds between two drawings while the page counts. */
+const DRAWN_EVERY = 200;
 
-/** Read the sessions, and count the first `wanted` of them where no index did. */
-export function useSessions(wanted: number): void {
+/** Whether the page has yet to count a session, or to count it anew because it has grown. */
+export function isUncounted(chain: string): boolean {
+  return indexed.value === null && counted.get(chain)?.length !== lengths.get(chain);
+}
+
+/** Read the sessions, and count those that `choose` wants of them where no index did. */
+export function useSessions(choose: (rows: SessionRow[]) => string[]): void {
   const listed = contents.value;
   const reason = server.value === null ? 0 : news.value.index;
   useEffect(() => {
     if (listed === null) return;
-    if (readFor !== listed.ledger + listed.name) {
+    if (readFor !== thing.value) {
       sessionRows.value = null;
+      [groups, lengths] = [new Map(), new Map()];
       counted.clear();
     }
-    readFor = listed.ledger + listed.name;
+    readFor = thing.value;
     sessionsProblem.value = "";
     readSessions().then(
       () => { sessionsProblem.value = ""; },
@@ -67,33 +85,44 @@ export function useSessions(wanted: number): void {
     );
   }, [listed, reason, tried.value]);
   useEffect(() => {
-    let isCurrent = true;
-    void (async () => {
-      for (const group of indexed.value === null ? groups.slice(0, wanted) : []) {
-        const chain = mainChain(group);
-        const length = lengthOf(group);
-        if (counted.get(chain)?.length === length) continue;
-        const figures = await connection.ask({ type: "figures", session: group }).catch(() => null);
-        if (!isCurrent) return;
-        if (figures === null) continue;
-        counted.set(chain, { length, figures: fromRecords(figures) });
-        sessionRows.value = rowsOf(groups);
-      }
-    })();
-    return () => { isCurrent = false; };
-  }, [sessionRows.value === null, groups, wanted]);
+    wanted = choose(sessionRows.value ?? []);
+    void countWanted();
+  });
+  useEffect(() => () => { wanted = []; }, []);
+}
+
+/** Count what is wanted, one session after the other, so that the worker has time for other views between two. */
+async function countWanted(): Promise<void> {
+  if (isCounting) return;
+  isCounting = true;
+  let drawn = performance.now();
+  for (let chain = wanted.find(isUncounted); chain !== undefined; chain = wanted.find(isUncounted)) {
+    const [group, length, open] = [groups.get(chain), lengths.get(chain) ?? 0, readFor];
+    if (group === undefined) break;
+    const figures = await connection.ask({ type: "figures", session: group }).then(fromRecords, () => null);
+    if (open !== readFor) continue; // Another thing was opened meanwhile.
+    counted.set(chain, { length, figures: figures ?? counted.get(chain)?.figures ?? null });
+    if (performance.now() - drawn < DRAWN_EVERY && wanted.some(isUncounted)) continue;
+    drawn = performance.now();
+    sessionRows.value = listRows();
+  }
+  isCounting = false;
 }
 
 async function readSessions(): Promise<void> {
   const answer = server.value === null ? null : await askSessions(server.value.api);
   if (answer !== null) {
     indexed.value = answer.indexed;
-    sessionRows.value = answer.sessions.map((session) => ({ tool: session.tool, session: session.session, chain: session.name, chains: findByName(session.name, session.session), figures: fromIndex(session) }));
+    areCut.value = answer.isCut;
+    sessionRows.value = answer.sessions.map((session) => ({ tool: session.tool, session: session.session, chain: session.name, chains: findByName(session.name, session.session), figures: fromIndex(session), claimed: "" }));
     return;
   }
-  indexed.value = null;
-  groups = orderByTime(await connection.ask({ type: "sessions" }));
-  sessionRows.value = rowsOf(groups);
+  const found = await connection.ask({ type: "sessions" });
+  const sizes = new Map((contents.value?.chains ?? []).map((chain) => [chain.id, chain.length ?? 0]));
+  [indexed.value, areCut.value] = [null, false];
+  groups = new Map(orderByTime(found).map((group) => [mainChain(group), group]));
+  lengths = new Map([...groups].map(([chain, group]) => [chain, chainNames(group).reduce((sum, name) => sum + (sizes.get(name) ?? 0), 0)]));
+  sessionRows.value = listRows();
 }
 
 /** The chains that may be those of a session, by their names. One too many can make its mark worse, and never better. */
@@ -102,11 +131,9 @@ function findByName(chain: string, session: string): string[] {
   return names.filter((name) => name === chain || name.startsWith(`${chain}.`) || name === `${DECISION_DOMAIN}.${session}`);
 }
 
-function rowsOf(found: SessionChains[]): SessionRow[] {
-  return found.map((group) => {
-    const chain = mainChain(group);
-    return { tool: group.tool, session: group.session, chain, chains: chainNames(group), figures: counted.get(chain)?.figures ?? null };
-  });
+function listRows(): SessionRow[] {
+  const starts = new Map((contents.value?.chains ?? []).map((chain) => [chain.id, chain.startedAt]));
+  return [...groups].map(([chain, group]) => ({ tool: group.tool, session: group.session, chain, chains: chainNames(group), figures: counted.get(chain)?.figures ?? null, claimed: starts.get(chain) ?? "" }));
 }
 
 function fromRecords({ title, started, ended, actions, edits, denials, tokensIn, tokensOut, costUsd, risk, workspace }: SessionFigures): RowFigures {
@@ -124,11 +151,6 @@ function addTokens(one: number | null, other: number | null): number | null {
 /** The chain by which a session is opened. */
 function mainChain(session: SessionChains): string {
   return session.main ?? session.agents[0]?.[1] ?? session.decisions ?? "";
-}
-
-function lengthOf(session: SessionChains): number {
-  const names = new Set(chainNames(session));
-  return (contents.value?.chains ?? []).reduce((sum, chain) => sum + (names.has(chain.id) ? (chain.length ?? 0) : 0), 0);
 }
 
 /** The index of a bundle has times; the chains of a ledger come by name. */

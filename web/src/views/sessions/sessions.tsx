@@ -8,16 +8,17 @@ import { Empty, Loading, Problem } from "../../parts/states.tsx";
 import { Text, Time, count, plural, visible } from "../../parts/text.tsx";
 import { link } from "../../route.ts";
 import { SessionMark } from "../chains/mark.tsx";
-import { type SessionRow, indexed, readSessionsAgain, sessionRows, sessionsProblem, useSessions } from "./session_rows.ts";
+import { SESSIONS_MAX } from "../../source/index_answers.ts";
+import { type SessionRow, areCut, indexed, isUncounted, readSessionsAgain, sessionRows, sessionsProblem, useSessions } from "./session_rows.ts";
 
-/** Sessions that are counted and shown at once. */
+/** Sessions that are shown at once. */
 const SHOWN_MAX = 50;
 
 type Column = { name: string; words: string; value: (row: SessionRow) => number | string; show: (row: SessionRow) => JSX.Element | string; isNumber?: boolean };
 
 const figure = (value: number | null | undefined) => (value === undefined || value === null ? "–" : count(value));
 const COLUMNS: Column[] = [
-  { name: "start", words: "Start", value: (row) => row.figures?.started ?? "", show: (row) => <Time brief>{row.figures?.started ?? ""}</Time> },
+  { name: "start", words: "Start", value: (row) => row.figures?.started ?? row.claimed, show: (row) => <Time brief>{row.figures?.started ?? ""}</Time> },
   { name: "actions", words: "Actions", isNumber: true, value: (row) => row.figures?.actions ?? -1, show: (row) => figure(row.figures?.actions) },
   { name: "edits", words: "Edits", isNumber: true, value: (row) => row.figures?.edits ?? -1, show: (row) => figure(row.figures?.edits) },
   { name: "tokens", words: "Tokens", isNumber: true, value: (row) => row.figures?.tokens ?? -1, show: (row) => figure(row.figures?.tokens) },
@@ -54,7 +55,7 @@ export function SessionTable({ rows, sorted, onSort }: { rows: SessionRow[]; sor
               <td class="state"><SessionMark chains={row.chains} /></td>
               <td class="title"><a data-row tabIndex={at === 0 ? 0 : -1} href={link("s", row.chain)}><Text>{row.figures?.title || row.session}</Text></a><PhoneFacts row={row} /></td>
               <td class="at-tool"><Text>{row.tool}</Text></td>
-              {COLUMNS.map(({ name, show, isNumber }) => <td key={name} class={`${isNumber ? "number " : ""}at-${name}`}>{row.figures === null ? "…" : show(row)}</td>)}
+              {COLUMNS.map(({ name, show, isNumber }) => <td key={name} class={`${isNumber ? "number " : ""}at-${name}`}>{row.figures !== null ? show(row) : isUncounted(row.chain) ? "…" : "–"}</td>)}
             </tr>
           ))}
         </tbody>
@@ -63,14 +64,22 @@ export function SessionTable({ rows, sorted, onSort }: { rows: SessionRow[]; sor
   );
 }
 
+/** Where the figures are from. Those of an index are claims. */
+export function FiguresNote(): JSX.Element {
+  const { complete = true, records = 0, of_records = 0 } = indexed.value ?? {};
+  return <p class="beside">{indexed.value ? `The figures are from the server's index, which proves nothing; a session's own page counts them anew from its records.${complete ? "" : ` The index has read ${count(records)} of ${count(of_records)} records.`}` : "The figures are counted from the records, as aver sessions counts them."} A dash: the records do not say.</p>;
+}
+
+/** All rows in order. Where a figure decides, those that are not counted come last. */
 function order(rows: SessionRow[], sorted: string): SessionRow[] {
   const isDown = sorted.startsWith("-");
   const name = sorted.replace("-", "");
   const value = name === "title" ? (row: SessionRow) => (row.figures?.title ?? "").toLowerCase() : COLUMNS.find((column) => column.name === name)?.value;
   if (value === undefined) return rows;
+  const isUnknown = (row: SessionRow) => row.figures === null && (name !== "start" || !row.claimed);
   return [...rows].sort((one, other) => {
     const [a, b] = [value(one), value(other)];
-    return (a < b ? -1 : a > b ? 1 : 0) * (isDown ? -1 : 1);
+    return Number(isUnknown(one)) - Number(isUnknown(other)) || (a < b ? -1 : a > b ? 1 : 0) * (isDown ? -1 : 1);
   });
 }
 
@@ -82,19 +91,23 @@ export function SessionsView(_: { parts: string[] }): JSX.Element {
   const [sorted, setSorted] = useState("-start");
   const [isByWorkspace, setByWorkspace] = useState(false);
   const [shown, setShown] = useState(SHOWN_MAX);
-  useSessions(shown);
   const all = sessionRows.value ?? [];
   const tools = [...new Set(all.map(({ tool: name }) => name))].sort();
-  const found = all.filter(({ tool: name, session, figures }) => {
+  const ofTool = all.filter(({ tool: name }) => !tool || name === tool);
+  const found = ofTool.filter(({ session, figures }) => {
     const started = figures?.started?.slice(0, 10) ?? "";
     return (
-      (!tool || name === tool) &&
-      (!since || !figures || started >= since) &&
-      (!until || !figures || started <= until) &&
+      (!since || started >= since) &&
+      (!until || (started && started <= until)) &&
       `${session} ${figures?.title ?? ""} ${figures?.workspace ?? ""}`.toLowerCase().includes(wanted.toLowerCase())
     );
   });
-  const listed = order(found.slice(0, shown), sorted);
+  const listed = order(found, sorted).slice(0, shown);
+  // What is shown is counted first. All are, where a figure decides what is shown, or in which order.
+  const needsAll = Boolean(wanted || since || until || sorted.replace("-", "") !== "start" || ofTool.some(({ claimed }) => !claimed));
+  const counting = [...listed, ...(needsAll ? ofTool : [])].map(({ chain }) => chain);
+  useSessions(() => counting);
+  const left = needsAll ? ofTool.filter(({ chain }) => isUncounted(chain)).length : 0;
   const groups = new Map<string, SessionRow[]>();
   if (isByWorkspace) for (const row of listed) groups.set(row.figures?.workspace || "no workspace named", [...(groups.get(row.figures?.workspace || "no workspace named") ?? []), row]);
   const onSort = (name: string) => setSorted(sorted === `-${name}` ? name : `-${name}`);
@@ -110,19 +123,20 @@ export function SessionsView(_: { parts: string[] }): JSX.Element {
         <label>From <input type="date" value={since} onInput={(event) => setSince(event.currentTarget.value)} /></label>
         <label>to <input type="date" value={until} onInput={(event) => setUntil(event.currentTarget.value)} /></label>
         <label class="choice"><input type="checkbox" checked={isByWorkspace} onChange={(event) => setByWorkspace(event.currentTarget.checked)} /> by workspace</label>
-        <span class="beside" role="status">{sessionRows.value === null ? "" : `${count(found.length)} of ${count(all.length)}`}</span>
+        <span class="beside" role="status" aria-busy={left > 0}>{sessionRows.value === null ? "" : `${count(found.length)} of ${count(all.length)}${left ? ` so far: counting, ${plural(left, "session")} to go` : ""}`}</span>
         {wanted.trim() ? <button type="submit" class="small">Search the records for it</button> : null}
       </form>
       {sessionsProblem.value ? <Problem words={sessionsProblem.value} retry={readSessionsAgain} /> : null}
       {sessionRows.value === null && !sessionsProblem.value ? <Loading rows={10} words="Reading the sessions" /> : null}
       {sessionRows.value !== null && !all.length ? <Empty command="aver ingest --all">There is no session of a coding agent in it. This records those that are on your machine; <code>aver install</code> records the next ones as they happen.</Empty> : null}
-      {all.length && !found.length ? <Empty>No session fits this filter.</Empty> : null}
+      {all.length && !found.length ? left ? <Loading rows={10} words="Counting the sessions" /> : <Empty>No session fits this filter.</Empty> : null}
+      {areCut.value ? <p class="strip">Only the {count(SESSIONS_MAX)} latest sessions are listed. <code>aver sessions</code> lists all.</p> : null}
       {listed.length && !isByWorkspace ? <SessionTable rows={listed} sorted={sorted} onSort={onSort} /> : null}
       {[...groups].map(([workspace, rows]) => (
         <section key={workspace}><h2><Text>{workspace}</Text></h2><SessionTable rows={rows} sorted={sorted} onSort={onSort} /></section>
       ))}
       {found.length > shown ? <p><button type="button" onClick={() => setShown(shown + SHOWN_MAX)}>Show {SHOWN_MAX} more</button></p> : null}
-      {all.length ? <p class="beside">{indexed.value ? `The figures are from the server's index, which proves nothing; a session's own page counts them anew from its records.${indexed.value.complete ? "" : ` The index has read ${count(indexed.value.records)} of ${count(indexed.value.of_records)} records.`}` : "The figures are counted from the records, as aver sessions counts them."} A dash: the records do not say.</p> : null}
+      {all.length ? <FiguresNote /> : null}
     </>
   );
 }
