@@ -105,6 +105,8 @@ export interface RecordDetail {
   findings: { check: string; status: string; code: string; words: string }[];
   /** Whether the signature fits a key that came along and is not pinned. */
   matchesOwnKey: boolean | null;
+  /** Of an action that is no capsule: how many fields its receipt covers. Its hashes are receipts. */
+  receiptKeys?: number;
 }
 
 /** Which record of a chain: by its place in the file, or by the sequence number that it says. */

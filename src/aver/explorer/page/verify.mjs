@@ -11903,6 +11903,7 @@ function get(data, key) {
 /** Verify runs: `.cap` files, lines of actions, proofs of inclusion, and chains of runs in bundles. */
 /** Bytes of a file that a page reads whole. `aver verify` streams such files. */
 var WHOLE_MAX = 256 * 1024 ** 2;
+/** The bytes of a file. Raises `NotJudged` if it is too large for a page. */
 async function readWhole(name, source) {
 	if (source.size > WHOLE_MAX) throw new NotJudged(`${name} is larger than a page can hold; run: aver verify ${name}`);
 	return source.read(0, source.size);

@@ -16,6 +16,7 @@ import { at } from "../../verify/block.ts";
 import { BadInput, type JsonObject } from "../../verify/json.ts";
 import { Sealed } from "../../verify/sealed.ts";
 import type { RecordDetail } from "../../worker/protocol.ts";
+import { ActionSections, ReceiptBand, ReceiptSection } from "./action.tsx";
 import { findRelated, relatedChains } from "./related.ts";
 import { Sections } from "./sections.tsx";
 
@@ -79,44 +80,46 @@ export function CapsuleView({ parts: [chain = "", address = ""] }: { parts: stri
 function Capsule({ chain, detail, hasNext, near }: { chain: string; detail: RecordDetail; hasNext: boolean; near: (to: number) => string }): JSX.Element {
   const { row } = detail;
   const { place } = row;
+  const number = row.sequence || String(place);
   const record = useMemo(() => {
     const { canonical, hash, signature, signaturePq, signedAt, signedBy } = detail;
     return toSealed(chain, { place, canonical, hash, signature, signaturePq, signedAt, signedBy, problem: "" }) as Sealed;
   }, [detail]);
-  const content = useMemo(() => readContent(record), [record]);
-  const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === row.sequence && one.code !== "UNKNOWN_SIGNER");
-  const uri = `capsule://${chain}/${row.sequence || place}`;
+  const isAction = detail.receiptKeys !== undefined;
+  const content = useMemo(() => (isAction ? null : readContent(record)), [record]);
+  const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === number && one.code !== "UNKNOWN_SIGNER");
+  const uri = `capsule://${chain}/${number}`;
   return (
     <article class="capsule record">
       <nav class="beside neighbours" aria-label="Neighbours">
-        <a href={wayBack(chain, row.sequence)}>Back (Esc)</a>
-        <a href={link("s", chain, `at-${row.sequence}`)}>Its session or chain</a>
+        <a href={wayBack(chain, number)}>Back (Esc)</a>
+        <a href={link(isAction ? "chain" : "s", chain, `at-${number}`)}>{isAction ? "All actions" : "Its session or chain"}</a>
         {place > 0 ? <a href={near(place - 1)} rel="prev">Record before (k)</a> : <span>The first of its chain</span>}
         {hasNext ? <a href={near(place + 1)} rel="next">Record after (j)</a> : <span>The last of its chain</span>}
       </nav>
       <h1><Text>{row.summary || row.kind}</Text></h1>
       <p class="beside address">
-        <code><Text>{uri}</Text></code> <Copy text={uri} label="copy" /> <Copy text={location.href} label="copy link" />
+        {isAction ? null : <><code><Text>{uri}</Text></code> <Copy text={uri} label="copy" /></>} <Copy text={location.href} label="copy link" />
         <span><Text>{`${row.kind} · ${row.type}`}</Text> · <Time>{row.at}</Time></span>
       </p>
-      <SealBand detail={detail} />
+      {isAction ? <ReceiptBand detail={detail} /> : <SealBand detail={detail} />}
       {inChain.map((finding, index) => <FindingCard key={index} finding={finding} />)}
       <div class="capsule-body">
         <div>
-          {content === null
+          {isAction ? <ActionSections detail={detail} /> : content === null
             ? <p class="strip">The text of this record is no JSON object, or too large to lay out. Its exact bytes are below.</p>
             : <Sections record={record} content={content} />}
         </div>
         <aside aria-label="Seal and related records">
-          <SealSection detail={detail} />
+          {isAction ? <ReceiptSection detail={detail} before={place > 0 ? near(place - 1) : ""} /> : <SealSection detail={detail} />}
           {content === null ? null : <Related chain={chain} place={place} content={content} />}
         </aside>
       </div>
       <TryToChange chain={chain} place={place} sequence={row.sequence} />
       <section class="section">
         <h2>Exact bytes</h2>
-        <p class="beside">This text was hashed, as it is. {detail.canonical.length > EXACT_MAX ? `The first ${EXACT_MAX} of ${detail.canonical.length} characters are shown; the copy has all.` : ""}</p>
-        <p><Copy text={detail.canonical} label="copy the text that was hashed" /></p>
+        <p class="beside">{isAction ? "The line as it is stored. " : "This text was hashed, as it is. "}{detail.canonical.length > EXACT_MAX ? `The first ${EXACT_MAX} of ${detail.canonical.length} characters are shown; the copy has all.` : ""}</p>
+        <p><Copy text={detail.canonical} label={isAction ? "copy the line" : "copy the text that was hashed"} /></p>
         <pre class="exact" tabIndex={0}>{visible(detail.canonical.slice(0, EXACT_MAX))}</pre>
       </section>
     </article>

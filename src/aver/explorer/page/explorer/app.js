@@ -5094,8 +5094,24 @@ return own !== void 0 && judgement.value.state !== "done" ? own : judgement.valu
 function findingsOf(chain) {
 const found = judgementOf(chain);
 if (found.state !== "done") return [];
-const isAlone = !["bundle", "ledger", "report"].includes(contents.value?.format ?? "");
-return found.verdict.findings.filter((finding) => finding.place.chain === chain || isAlone && finding.place.chain === null);
+return found.verdict.findings.filter((finding) => finding.place.chain === chain || isAlone() && finding.place.chain === null).map((finding) => ({
+...finding, place: placeInChain(finding.place)
+}));
+}
+function isAlone() {
+return !["bundle", "ledger", "report", "cap"].includes(contents.value?.format ?? "");
+}
+function isOfActions() {
+return ["actions", "capseal"].includes(contents.value?.format ?? "");
+}
+function placeInChain(place) {
+const { name = "", format = "" } = contents.value ?? {};
+const prefix = place.chain !== null ? "" : `${format === "capseal" ? "actions.jsonl" : name}, `;
+if (place.sequence !== null || !place.source?.startsWith(`${prefix}action `)) return place;
+const number = Number.parseInt(place.source.slice(`${prefix}action `.length));
+return {
+...place, sequence: place.chain === null ? number : number + 1
+};
 }
 function pinnedKeys() {
 return pins.value.map(({ publicKey, publicKeyPq }) => ({
@@ -5440,6 +5456,7 @@ function isOnlyOfCommand({ name }) {
 return ["decisions", "changes", "evidence", "effects", "delegation", "protocol"].includes(name);
 }
 function remedy(check) {
+if (isOfActions()) return "";
 if (check.code === "UNKNOWN_SIGNER" || check.name === "signature" || check.name === "signature_pq") return a($, { children: ["Pin the signer's key on ", a("a", {
 href: link("keys"), children: "Keys"
 }), ", after you compared it with its owner."] });
@@ -5471,9 +5488,9 @@ return `It does not hold: ${verdict.first_bad?.words ?? "a check failed"}.`;
 function describePlace({ chain, sequence, source }) {
 return [source ?? "", chain === null ? "" : `chain ${chain}`, sequence === null ? "" : `sequence ${sequence}`].filter(Boolean).join(", ") || "the whole";
 }
-function placeLink({ chain, sequence }) {
-const only = contents.value?.chains[0]?.id;
-const name = chain ?? (["bundle", "ledger", "report"].includes(contents.value?.format ?? "") ? null : only);
+function placeLink(place) {
+const { chain, sequence } = placeInChain(place);
+const name = chain ?? (isAlone() ? contents.value?.chains[0]?.id : null);
 return name ? sequence === null ? link("chain", name) : link("chain", name, `at-${sequence}`) : null;
 }
 function FindingCard({ finding, isFirst = false }) {
@@ -7379,7 +7396,7 @@ function Stage({ title, record, chain, missing, children }) {
 return a("li", {
 class: `stage${record === null ? " missing" : ""}${record?.status === "blocked" ? " refused" : ""}`, children: [a("h2", { children: [title, " ", record ? a("span", {
 class: "beside", children: [a(Time, { children: record.at }), " · ", a("a", {
-href: link("c", chain, record.place), children: ["record ", record.place]
+href: link("c", chain, `p${record.place}`), children: ["record ", record.place]
 })]
 }) : null] }), record === null ? a("p", {
 class: "soft", children: missing
@@ -7895,6 +7912,10 @@ at++;
 }
 return rows;
 }
+function headPath(header, known) {
+const named = /^\+\+\+ (?:b\/)?(.+)/.exec(header)?.[1] ?? "";
+return known.find((path) => path.replace(/^\/+/, "") === named) ?? named;
+}
 function textOf(line) {
 return line.pieces.map((piece) => piece.text).join("");
 }
@@ -7911,11 +7932,11 @@ class: "removed", children: ["−", lines[1]]
 })]
 });
 }
-function DiffView({ diff, title = "" }) {
+function DiffView({ diff, title = "", paths = [] }) {
 const [shown, setShown] = d$2(LINES_SHOWN);
 const lines = w$2(() => markDiff(diff.slice(0, DIFF_MAX)), [diff]);
 const names = lines.filter((line) => line.sort === "file").map((line) => line.pieces[0]?.text ?? "");
-const path = names.map((name) => /^\+\+\+ (?:b\/)?(.+)/.exec(name)?.[1] ?? "").find((name) => name && name !== "/dev/null");
+const path = names.map((name) => headPath(name, paths)).find((name) => name && name !== "/dev/null");
 const isOfOne = names.filter((name) => name.startsWith("+++ ")).length <= 1;
 const body = isOfOne ? lines.filter((line) => line.sort !== "file" || !/^(?:--- |\+\+\+ )/.test(line.pieces[0]?.text ?? "")) : lines;
 const isSplit = form.value === "split";
@@ -8970,7 +8991,7 @@ rows: 6, words: "Reading the requests"
 command: "aver approvals enrol person:NAME", children: [contents.value?.chains.some((chain) => chain.id.startsWith("approvals.")) ? "No request for an approval is in it." : "The gate has asked nobody yet.", " It asks once a person is enrolled, and a rule or a risk wants an approval."]
 }) : null, all?.length ? a(Cases, { all }) : null, a(PasskeyEnrolment, {})] });
 }
-var CHANGES = [["flip", "Flip a character", "one character of its text was changed", "One bit of what happened is another."], ["edit", "Edit its summary", "its summary was edited", "The record tells another story."], ["resign", "Edit it, and give it the right hash", "its summary was edited, and its hash computed anew", "The hash fits again; the signature needs the key."], ["forge", "Edit it, and sign it with another key", "its summary was edited, and it was signed by a key made just now", "Hash and signature fit; nobody pinned that key."], ["drop", "Drop it", "it was dropped", "It never happened."], ["double", "Insert it twice", "it was inserted twice", "It happened twice."], ["swap", "Swap it with the next", "it was swapped with the next record", "It happened in another order."], ["cut", "Cut the chain here", "the chain was cut before it", "Nothing happened from here on."], ["rollback", "Roll everything back to here", "the chain was cut before it, and index, heads and meta were left out", "The whole copy is an older one."]];
+var CHANGES = [["flip", "Flip a character", "one character of its text was changed", "One bit of what happened is another."], ["edit", "Edit its summary", "its summary was edited", "The record tells another story."], ["resign", "Edit it, and give it the right hash", "its summary was edited, and its hash computed anew", "The hash fits again; the signature needs the key."], ["forge", "Edit it, and sign it with another key", "its summary was edited, and it was signed by a key made just now", "Hash and signature fit; nobody pinned that key."], ["drop", "Drop it", "it was dropped", "It never happened."], ["double", "Insert it twice", "it was inserted twice", "It happened twice."], ["swap", "Swap it with the next", "it was swapped with the next record", "It happened in another order."], ["cut", "Cut the chain here", "the chain was cut before it", "Nothing happened from here on."], ["rollback", "Roll everything back to here", "every chain was taken back to the time before it, and the signed heads were left out", "The whole copy is an older one, which fits in itself."]];
 function CopyStrip() {
 if (!changed.value) return null;
 return a("p", {
@@ -8994,6 +9015,53 @@ tryChange(chain, place, change, `record ${sequence} of ${chain}: ${did}`).catch(
 class: "beside", children: hope
 })] }, change))
 }), words ? a(Problem, { words }) : null]
+});
+}
+var GATE = ["gate_decision", "gate_score", "policy_verdict"];
+var RECEIPT = ["receipt_hash", "canonical_fields", "parent_receipt_hash", "parent_action_id"];
+function ReceiptBand({ detail }) {
+const holds = detail.computedHash === detail.hash && !detail.findings.length;
+const name = holds ? "qualified" : "failed";
+return a("p", {
+class: `seal-band ${name}`, role: "status", children: [a(Mark, { name }), " ", a("strong", { children: name }), " ", holds ? "Its receipt is right. Nobody signed it: anyone can make such a line." : "This action does not hold by itself."]
+});
+}
+function ActionSections({ detail }) {
+const fields = readJson(detail.canonical);
+const pick = (names) => new Map(names.map((name) => [name, fields.get(name) ?? null]));
+const others = [...fields.keys()].filter((name) => ![...GATE, ...RECEIPT, "metadata"].includes(name));
+return a($, { children: [a("section", {
+class: "section", children: [a("h2", { children: "What was done" }), a(Value, { value: pick(others) })]
+}), a("section", {
+class: "section", children: [a("h2", { children: "What the gate said" }), a(Value, { value: pick(GATE) }), a("p", {
+class: "beside", children: "The line says so. The gate's own records are not in this file."
+})]
+}), a("section", {
+class: "section", children: [a("h2", { children: "Metadata" }), a(Value, { value: fields.get("metadata") ?? null }), a("p", {
+class: "beside", children: "The receipt does not cover them."
+})]
+})] });
+}
+function ReceiptSection({ detail, before }) {
+const isSame = detail.computedHash === detail.hash;
+return a("section", {
+class: "section seal", id: "section-seal", children: [a("h2", { children: "Receipt" }), a("div", {
+class: "members", children: a("dl", { children: [a("div", { children: [a("dt", { children: [a(Mark, { name: isSame ? "verified" : "failed" }), " SHA-256 of ", detail.receiptKeys, " fields, computed here"] }), a("dd", { children: a(Hex, {
+length: 64, children: detail.computedHash || "another than the stored one"
+}) })] }), a("div", { children: [a("dt", { children: "receipt, as stored" }), a("dd", { children: [a(Hex, {
+length: 64, children: detail.hash
+}), " ", isSame ? "the same" : a("strong", { children: "another" })] })] }), a("div", { children: [a("dt", { children: "receipt of the action before" }), a("dd", { children: detail.previousHash ? a($, { children: [a(Hex, {
+length: 64, children: detail.previousHash
+}), " ", before ? a("a", {
+href: before, rel: "prev", children: "the action before"
+}) : null] }) : a("span", {
+class: "soft", children: "none: this is the first"
+}) })] }), a("div", { children: [a("dt", { children: "signature" }), a("dd", {
+class: "soft", children: "none"
+})] })] })
+}), detail.findings.map((finding, index) => a("p", {
+class: "beside", children: [a("strong", { children: finding.code }), " ", a(Text, { children: finding.words })]
+}, index))]
 });
 }
 var SEARCHED_AT_ONCE = 2e3;
@@ -9176,6 +9244,36 @@ return name ? a("span", {
 class: name, children: visible(text)
 }) : visible(text);
 }
+var EFFECT = /^(?:edited|wrote|added|deleted) (.+)$/s;
+var SUMMARY = /^[A-Za-z_]+: (.+?)(?: \(\+\d+\/-\d+\))?$/;
+function changedPaths(step) {
+const named = step.sideEffects.flatMap((effect) => EFFECT.exec(effect)?.[1] ?? []);
+if (named.length) return [...new Set(named)];
+return [SUMMARY.exec(step.summary)?.[1] ?? "a file that the record does not name"];
+}
+function listFiles(entries) {
+const files = new Map();
+for (const entry of entries) {
+const { step } = entry;
+if (step === null || !isEdit(step)) continue;
+const paths = changedPaths(step);
+for (const path of paths) {
+const file = files.get(path) ?? files.set(path, {
+path, edits: [], lines: [0, 0]
+}).get(path);
+file.edits.push(entry);
+if (paths.length === 1) file.lines = [file.lines[0] + (step.lines?.[0] ?? 0), file.lines[1] + (step.lines?.[1] ?? 0)];
+}
+}
+return [...files.values()];
+}
+function diffOfFile(diff, path) {
+const parts = diff.split(/^(?=--- )/m).filter((part) => part.startsWith("--- "));
+if (parts.length < 2) return diff;
+const isAbout = (part) => part.split("\n", 2).some((line) => /^(?:---|\+\+\+) /.test(line) && (line.slice(4).replace(/^[ab]\//, "") === path.replace(/^\/+/, "") || line.slice(4).endsWith(path)));
+const own = parts.filter(isAbout);
+return own.length ? own.join("") : diff;
+}
 function Section({ name, title, children }) {
 return a("section", {
 class: "section", id: `section-${name}`, children: [a("h2", { children: [title, " ", a("span", {
@@ -9194,8 +9292,11 @@ class: "prose", children: a(Text, { children: text })
 }
 function Sections({ record, content }) {
 const section = (name) => asObject(content.get(name));
-return a($, { children: [a(Trigger, { section: section("trigger") }), a(Context, { section: section("context") }), a(Reasoning, { section: section("reasoning") }), a(Authority, { section: section("authority") }), a(Execution, { section: section("execution") }), a(Outcome, {
-section: section("outcome"), record
+const paths = changedPaths(readStep(record));
+return a($, { children: [a(Trigger, { section: section("trigger") }), a(Context, { section: section("context") }), a(Reasoning, { section: section("reasoning") }), a(Authority, { section: section("authority") }), a(Execution, {
+section: section("execution"), paths
+}), a(Outcome, {
+section: section("outcome"), record, paths
 })] });
 }
 function Trigger({ section }) {
@@ -9276,14 +9377,16 @@ section, shown: ["type", "chain"]
 })]
 });
 }
-function Execution({ section }) {
+function Execution({ section, paths }) {
 return a(Section, {
-name: "execution", title: "What was done", children: [asList(section.get("tool_calls")).filter(isObject).map((call, place) => a(Call, { call }, place)), a(Rest, {
+name: "execution", title: "What was done", children: [asList(section.get("tool_calls")).filter(isObject).map((call, place) => a(Call, {
+call, paths
+}, place)), a(Rest, {
 section, shown: ["tool_calls"]
 })]
 });
 }
-function Call({ call }) {
+function Call({ call, paths }) {
 const given = asObject(call.get("arguments"));
 const command = commandLine(given);
 return a("div", {
@@ -9295,24 +9398,30 @@ class: "bad", children: "did not end well"
 class: "command-line", tabIndex: 0, children: a(Text, { children: command })
 }) : null, !command && given.size ? a(Value, { value: given }) : null, command && given.size > 1 ? a(Value, { value: new Map([...given].filter(([name]) => name !== "command" && name !== "cmd")) }) : null, asText(call.get("error")) ? a(Terminal, {
 text: asText(call.get("error")), label: "Error"
-}) : null, a(Output, { value: call.get("result") ?? null }), a(Rest, {
+}) : null, a(Output, {
+value: call.get("result") ?? null, paths
+}), a(Rest, {
 section: call, shown: ["tool", "arguments", "result", "success", "error"]
 })]
 });
 }
-function Output({ value }) {
-if (typeof value === "string") return value ? isDiff(value) ? a(DiffView, { diff: value }) : a(Terminal, { text: value }) : null;
+function Output({ value, paths = [] }) {
+if (typeof value === "string") return value ? isDiff(value) ? a(DiffView, {
+diff: value, paths
+}) : a(Terminal, { text: value }) : null;
 if (isObject(value) && [...value.values()].some((item) => typeof item === "string" && (item.includes("\n") || item.includes("\x1B[")))) return a($, { children: labelledTexts(value).map((part, place) => a("section", {
 class: "output", children: [part.name ? a("h4", { children: a(Text, { children: part.name }) }) : null, part.isAside ? a("p", {
 class: "beside", children: a(Text, { children: part.text })
-}) : isDiff(part.text) ? a(DiffView, { diff: part.text }) : a(Terminal, { text: part.text })]
+}) : isDiff(part.text) ? a(DiffView, {
+diff: part.text, paths
+}) : a(Terminal, { text: part.text })]
 }, place)) });
 return value === null ? null : a(Value, { value });
 }
 var STATUSES = {
 success: ["good", "It ended well."], failure: ["bad", "It failed."], blocked: ["bad", "It was denied."], pending: ["warn", "Its outcome is not known here."], partial: ["warn", "It ended in part."]
 };
-function Outcome({ section, record }) {
+function Outcome({ section, record, paths }) {
 const status = asText(section.get("status"));
 const decision = readDecision$1(record);
 const result = section.get("result") ?? null;
@@ -9325,9 +9434,13 @@ class: tone, children: a(Text, { children: status })
 text: asText(section.get("error")), label: "Error"
 }) : null, decision === null ? null : a(DecisionCard, {
 decision, isLinked: false
-}), diff ? a(DiffView, { diff }) : null, diff ? a(Rest, {
+}), diff ? a(DiffView, {
+diff, paths
+}) : null, diff ? a(Rest, {
 section: new Map([...result].filter(([name]) => name !== "diff")), shown: []
-}) : decision === null ? a(Output, { value: result }) : a("details", {
+}) : decision === null ? a(Output, {
+value: result, paths
+}) : a("details", {
 class: "all-fields", children: [a("summary", { children: "All that the decision rests on" }), a(Output, { value: result })]
 }), a(Rest, {
 section, shown: ["status", "summary", "error", "result"]
@@ -9399,39 +9512,43 @@ chain, detail, hasNext, near
 function Capsule({ chain, detail, hasNext, near }) {
 const { row } = detail;
 const { place } = row;
+const number = row.sequence || String(place);
 const record = w$2(() => {
 const { canonical, hash, signature, signaturePq, signedAt, signedBy } = detail;
 return toSealed(chain, {
 place, canonical, hash, signature, signaturePq, signedAt, signedBy, problem: ""
 });
 }, [detail]);
-const content = w$2(() => readContent(record), [record]);
-const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === row.sequence && one.code !== "UNKNOWN_SIGNER");
-const uri = `capsule://${chain}/${row.sequence || place}`;
+const isAction = detail.receiptKeys !== void 0;
+const content = w$2(() => isAction ? null : readContent(record), [record]);
+const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === number && one.code !== "UNKNOWN_SIGNER");
+const uri = `capsule://${chain}/${number}`;
 return a("article", {
 class: "capsule record", children: [a("nav", {
 class: "beside neighbours", "aria-label": "Neighbours", children: [a("a", {
-href: wayBack(chain, row.sequence), children: "Back (Esc)"
+href: wayBack(chain, number), children: "Back (Esc)"
 }), a("a", {
-href: link("s", chain, `at-${row.sequence}`), children: "Its session or chain"
+href: link(isAction ? "chain" : "s", chain, `at-${number}`), children: isAction ? "All actions" : "Its session or chain"
 }), place > 0 ? a("a", {
 href: near(place - 1), rel: "prev", children: "Record before (k)"
 }) : a("span", { children: "The first of its chain" }), hasNext ? a("a", {
 href: near(place + 1), rel: "next", children: "Record after (j)"
 }) : a("span", { children: "The last of its chain" })]
 }), a("h1", { children: a(Text, { children: row.summary || row.kind }) }), a("p", {
-class: "beside address", children: [a("code", { children: a(Text, { children: uri }) }), " ", a(Copy, {
+class: "beside address", children: [isAction ? null : a($, { children: [a("code", { children: a(Text, { children: uri }) }), " ", a(Copy, {
 text: uri, label: "copy"
-}), " ", a(Copy, {
+})] }), " ", a(Copy, {
 text: location.href, label: "copy link"
 }), a("span", { children: [a(Text, { children: `${row.kind} · ${row.type}` }), " · ", a(Time, { children: row.at })] })]
-}), a(SealBand, { detail }), inChain.map((finding, index) => a(FindingCard, { finding }, index)), a("div", {
-class: "capsule-body", children: [a("div", { children: content === null ? a("p", {
+}), isAction ? a(ReceiptBand, { detail }) : a(SealBand, { detail }), inChain.map((finding, index) => a(FindingCard, { finding }, index)), a("div", {
+class: "capsule-body", children: [a("div", { children: isAction ? a(ActionSections, { detail }) : content === null ? a("p", {
 class: "strip", children: "The text of this record is no JSON object, or too large to lay out. Its exact bytes are below."
 }) : a(Sections, {
 record, content
 }) }), a("aside", {
-"aria-label": "Seal and related records", children: [a(SealSection, { detail }), content === null ? null : a(Related, {
+"aria-label": "Seal and related records", children: [isAction ? a(ReceiptSection, {
+detail, before: place > 0 ? near(place - 1) : ""
+}) : a(SealSection, { detail }), content === null ? null : a(Related, {
 chain, place, content
 })]
 })]
@@ -9439,9 +9556,9 @@ chain, place, content
 chain, place, sequence: row.sequence
 }), a("section", {
 class: "section", children: [a("h2", { children: "Exact bytes" }), a("p", {
-class: "beside", children: ["This text was hashed, as it is. ", detail.canonical.length > EXACT_MAX ? `The first ${EXACT_MAX} of ${detail.canonical.length} characters are shown; the copy has all.` : ""]
+class: "beside", children: [isAction ? "The line as it is stored. " : "This text was hashed, as it is. ", detail.canonical.length > EXACT_MAX ? `The first ${EXACT_MAX} of ${detail.canonical.length} characters are shown; the copy has all.` : ""]
 }), a("p", { children: a(Copy, {
-text: detail.canonical, label: "copy the text that was hashed"
+text: detail.canonical, label: isAction ? "copy the line" : "copy the text that was hashed"
 }) }), a("pre", {
 class: "exact", tabIndex: 0, children: visible(detail.canonical.slice(0, EXACT_MAX))
 })]
@@ -9973,7 +10090,7 @@ chain, isCounted: true
 })
 }) : null, " ", extras.some((extra) => extra.sort !== "end") ? a("button", {
 type: "button", class: "small", onClick: goToBreak, children: "Next break (b)"
-}) : null, " ", a("a", {
+}) : null, " ", isOfActions() || contents.value?.format === "proof" ? null : a("a", {
 href: link("s", chain), children: "as a session"
 })]
 }), now.state === "working" || now.state === "not judged" ? a(Band, {
@@ -10710,7 +10827,9 @@ return a($, { children: [step.what === "prompt" ? a(Prose, { text: step.asked })
 class: "thinking", open: !step.text && step.what !== "call", children: [a("summary", { children: "What the model thought" }), a(Prose, { text: step.thinking })]
 }) : null, step.redacted ? a("p", {
 class: "beside", children: "The model thought here, and its tool redacted the text. The record keeps the proof of it."
-}) : null, typeof step.diff === "string" && step.diff ? a(DiffView, { diff: step.diff }) : null, command ? a($, { children: [a("h3", { children: "Command" }), a("pre", {
+}) : null, typeof step.diff === "string" && step.diff ? a(DiffView, {
+diff: step.diff, paths: changedPaths(step)
+}) : null, command ? a($, { children: [a("h3", { children: "Command" }), a("pre", {
 class: "command-line", tabIndex: 0, children: a(Text, { children: command })
 })] }) : null, step.what === "call" && !command && given?.size && typeof step.diff !== "string" ? a($, { children: [a("h3", { children: "Arguments" }), a(Value, { value: given })] }) : null, error ? a($, { children: [a("h3", { children: "Error" }), a(Terminal, {
 text: error, label: "Error"
@@ -11036,36 +11155,6 @@ event.stopPropagation();
 class: "detail", "aria-label": "The step", tabIndex: 0, children: detail
 })]
 });
-}
-var EFFECT = /^(?:edited|wrote|added|deleted) (.+)$/s;
-var SUMMARY = /^[A-Za-z_]+: (.+?)(?: \(\+\d+\/-\d+\))?$/;
-function changedPaths(step) {
-const named = step.sideEffects.flatMap((effect) => EFFECT.exec(effect)?.[1] ?? []);
-if (named.length) return [...new Set(named)];
-return [SUMMARY.exec(step.summary)?.[1] ?? "a file that the record does not name"];
-}
-function listFiles(entries) {
-const files = new Map();
-for (const entry of entries) {
-const { step } = entry;
-if (step === null || !isEdit(step)) continue;
-const paths = changedPaths(step);
-for (const path of paths) {
-const file = files.get(path) ?? files.set(path, {
-path, edits: [], lines: [0, 0]
-}).get(path);
-file.edits.push(entry);
-if (paths.length === 1) file.lines = [file.lines[0] + (step.lines?.[0] ?? 0), file.lines[1] + (step.lines?.[1] ?? 0)];
-}
-}
-return [...files.values()];
-}
-function diffOfFile(diff, path) {
-const parts = diff.split(/^(?=--- )/m).filter((part) => part.startsWith("--- "));
-if (parts.length < 2) return diff;
-const isAbout = (part) => part.split("\n", 2).some((line) => /^(?:---|\+\+\+) /.test(line) && (line.slice(4).replace(/^[ab]\//, "") === path.replace(/^\/+/, "") || line.slice(4).endsWith(path)));
-const own = parts.filter(isAbout);
-return own.length ? own.join("") : diff;
 }
 var EDITS_SHOWN = 25;
 function FilesView({ parts: [chain = "", wanted = ""] }) {
@@ -11508,6 +11597,2317 @@ scope: "row", children: "anything else"
 })]
 });
 }
+// src/verify/run/action.ts
+var ACTION_TYPES = [...["tool_call", "code_gen", "code_edit", "api_request", "decision", "observation", "file_read", "file_write"], ...["file_delete", "shell_exec", "command", "browser_action", "web_request", "action", "unknown"]];
+var DECISIONS = ["pass", "skip", "human_review", "human_approved", "skipped"];
+var POLICY_VERDICTS = ["PROOF_ONLY", "POLICY_ENFORCED", "FULLY_VERIFIED"];
+var FIELDS$2 = [...["action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"], ...["parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "success", "duration_ms"], ...["timestamp", "metadata"]];
+var OPTIONAL = new Set([...["parent_action_id", "parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "metadata"]]);
+var ID_MAX = 256;
+var DURATION_MAX = 2 ** 53;
+var METADATA_INLINE = 8192;
+var METADATA_MAX = 4194304;
+var TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/;
+function actionFields(action) {
+return new Map(FIELDS$2.map((name) => [name, action[name]]));
+}
+function readAction(data) {
+if (!isObject(data)) throw new BadInput("an action must be an object");
+for (const name of data.keys()) if (!FIELDS$2.includes(name)) throw new BadInput(`${show$1(name)} is not a field of an action`);
+const get = (name) => {
+const value = data.get(name);
+if (value !== void 0) return value;
+if (OPTIONAL.has(name)) return null;
+throw new BadInput(`the action lacks '${name}'`);
+};
+const check = (name, isGood) => {
+const value = get(name);
+if (!isGood(value)) throw new BadInput(`${name} has a bad value`);
+return value;
+};
+const isId = (value) => typeof value === "string" && value !== "" && codePoints(value) <= ID_MAX && isPrintable(value);
+const isHash = (value) => typeof value === "string" && HEX64.test(value);
+const orNull = (isGood) => (value) => value === null || isGood(value);
+const oneOf = (words) => (value) => typeof value === "string" && words.includes(value);
+FIELDS$2.forEach(get);
+return {
+action_id: check("action_id", isId), parent_action_id: check("parent_action_id", orNull(isId)), action_type: check("action_type", oneOf(ACTION_TYPES)), gate_decision: check("gate_decision", orNull(oneOf(DECISIONS))), policy_verdict: check("policy_verdict", orNull(oneOf(POLICY_VERDICTS))), instruction_hash: check("instruction_hash", isHash), input_hash: check("input_hash", isHash), output_hash: check("output_hash", isHash), parent_receipt_hash: check("parent_receipt_hash", orNull(isHash)), gate_score: check("gate_score", orNull((value) => value instanceof JsonNumber && value.value >= 0 && value.value <= 1)), success: check("success", (value) => typeof value === "boolean"), duration_ms: check("duration_ms", (value) => isInteger(value) && value.value >= 0 && BigInt(value.text) <= BigInt(DURATION_MAX)), timestamp: check("timestamp", (value) => typeof value === "string" && TIME.test(value) && isCalendarTime(value)), metadata: check("metadata", orNull(isObject))
+};
+}
+var RECEIPT_KEYS = [...["action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"], ...["parent_receipt_hash", "gate_score", "gate_decision", "success", "duration_ms", "timestamp"]];
+var RECEIPT_KEY_COUNT = RECEIPT_KEYS.length;
+var CAPSEAL_KEYS = [...RECEIPT_KEYS, "policy_verdict"];
+function encodeAction(action) {
+const receipt = receiptText(action);
+if (metadataBlobDigest(action.metadata) !== null) throw new BadInput("metadata must not be a reference to a blob");
+const metadata = action.metadata === null ? "null" : canonicalJson(action.metadata);
+if (encoder.encode(metadata).length > METADATA_MAX) throw new BadInput(`metadata has more than ${METADATA_MAX} bytes`);
+return {
+receipt, receiptHash: sha256Hex(receipt), metadata
+};
+}
+function receiptText(action) {
+const fields = actionFields(action);
+return asciiJson(new Map(RECEIPT_KEYS.map((name) => [name, fields.get(name)])));
+}
+function receiptHash(action) {
+return sha256Hex(receiptText(action));
+}
+function metadataBlobDigest(metadata) {
+if (!isObject(metadata) || metadata.size !== 1 || !metadata.has("blob")) return null;
+for (const { digest, size } of blobReferences(metadata)) if (BigInt(size) > BigInt(METADATA_INLINE)) return digest;
+return null;
+}
+function sealForm(action, texts) {
+const fields = actionFields(action);
+const data = encoder.encode(texts.metadata);
+let metadata = action.metadata;
+if (data.length > METADATA_INLINE) {
+const reference = [["alg", "sha256"], ["digest", sha256Hex(data)], ["size", new JsonNumber(String(data.length))], ["media", "application/json"]];
+metadata = new Map([["blob", new Map(reference)]]);
+}
+return canonicalJson(fields.set("metadata", metadata));
+}
+var ACTION_LINE_MAX = ELEMENT_MAX;
+function readActionLine(raw) {
+const content = readJson(raw);
+if (!isObject(content)) throw new Unreadable("a line of actions must be a JSON object");
+const stored = content.get("receipt_hash");
+const fields = content.get("canonical_fields") ?? null;
+content.delete("receipt_hash");
+content.delete("canonical_fields");
+let action;
+let texts;
+try {
+action = readAction(content);
+texts = encodeAction(action);
+} catch (error) {
+throw error instanceof BadInput ? new Unreadable(error.message) : error;
+}
+if (typeof stored !== "string" || !HEX64.test(stored)) throw new Unreadable("the action has no receipt_hash of 64 lower-case hex digits");
+const own = actionFields(action);
+const line = {
+action, texts, receiptHash: stored
+};
+if (fields === null) {
+for (const keys of [RECEIPT_KEYS, CAPSEAL_KEYS]) if (isReceipt(stored, new Map(keys.map((name) => [name, own.get(name)])), null)) return {
+...line, keys: keys.length, problem: null
+};
+return {
+...line, keys: RECEIPT_KEYS.length, problem: "receipt_hash is not the hash of the action's fields"
+};
+}
+const hasKeys = (keys) => isObject(fields) && fields.size === keys.length && keys.every((name) => fields.has(name));
+if (!isObject(fields) || !(hasKeys(RECEIPT_KEYS) || hasKeys(CAPSEAL_KEYS))) throw new Unreadable("canonical_fields are neither the 12 keys of a receipt nor those with policy_verdict");
+if ([...fields.values()].some((value) => isObject(value) || Array.isArray(value))) throw new Unreadable("canonical_fields hold something that is no field of an action");
+return {
+...line, keys: fields.size, problem: receiptProblem(own, stored, fields)
+};
+}
+function receiptProblem(own, stored, fields) {
+if (!isReceipt(stored, fields, fields.get("gate_score"))) return "receipt_hash is not the hash of canonical_fields";
+for (const [name, value] of fields) {
+const beside = own.get(name);
+if (!equalJson(value, beside) || typeof value === "boolean" !== (typeof beside === "boolean")) return `canonical_fields say another ${name} than the action`;
+}
+return null;
+}
+function isReceipt(stored, fields, asWritten) {
+const value = fields.get("gate_score");
+const scores = new Set([asciiJson(value)]);
+if (asWritten instanceof JsonNumber) scores.add(asWritten.text);
+if (isInteger(value) && (value.value === 0 || value.value === 1)) scores.add(pythonRepr(value.value + 0));
+for (const score of scores) if (sha256Hex(`{${[...fields.keys()].sort().map((key) => {
+return `${asciiString(key)}:${key === "gate_score" ? score : asciiJson(fields.get(key))}`;
+}).join(",")}}`) === stored) return true;
+return false;
+}
+function* readRawLines(data, limit) {
+for (let at = 0; at < data.length;) {
+const { line, next } = readEachLine(data, at, limit);
+at = next;
+if (!(line instanceof BadInput) && line.length === 0) while (at < data.length && [32, 9, 10, 13].includes(data[at])) at++;
+else yield line;
+}
+}
+function* readOwnLines(data, limit) {
+for (let at = 0; at < data.length;) {
+const { line, next } = readEachLine(data, at, limit);
+at = next;
+if (!(line instanceof BadInput) && line.length === 0) {
+yield new Unreadable("the line is empty, and Aver writes no empty lines; the rest was not read");
+return;
+}
+yield line;
+}
+}
+function readEachLine(data, at, limit) {
+const feed = data.indexOf(10, at);
+const next = feed < 0 ? data.length : feed + 1;
+if (next - at > limit + 1) return {
+line: new Unreadable(`the line is longer than ${limit} bytes`), next
+};
+let end = next;
+while (end > at && (data[end - 1] === 10 || data[end - 1] === 13)) end--;
+return {
+line: data.subarray(at, end), next
+};
+}
+// src/verify/bytes.ts
+var CHUNK = 262144;
+async function* readChunks(source) {
+for (let at = 0; at < source.size; at += CHUNK) {
+const chunk = await source.read(at, Math.min(at + CHUNK, source.size));
+if (chunk.length === 0) return;
+yield chunk;
+}
+}
+async function readStart(source, limit) {
+return source.read(0, Math.min(limit, source.size));
+}
+var MemorySource = class {
+bytes;
+constructor(bytes) {
+this.bytes = bytes;
+}
+get size() {
+return this.bytes.length;
+}
+async read(start, end) {
+return this.bytes.subarray(start, end);
+}
+};
+var BlobSource = class {
+blob;
+constructor(blob) {
+this.blob = blob;
+}
+get size() {
+return this.blob.size;
+}
+async read(start, end) {
+return new Uint8Array(await this.blob.slice(start, end).arrayBuffer());
+}
+};
+var FileMap = class {
+name;
+files;
+constructor(name, files) {
+this.name = name;
+this.files = files;
+}
+async list(inside) {
+if (inside !== void 0 && this.files.has(inside)) return null;
+const prefix = inside === void 0 ? "" : `${inside}/`;
+const names = new Set();
+for (const path of this.files.keys()) if (path.startsWith(prefix)) names.add(path.slice(prefix.length).split("/", 1)[0]);
+return [...names];
+}
+async open(...names) {
+const found = this.files.get(names.join("/"));
+if (found === void 0) throw new NotFound(`there is no ${names.join("/")}`);
+return found;
+}
+};
+var LINE_FEED = 10;
+var LineReader = class {
+place = 0;
+source;
+window = new Uint8Array();
+start = 0;
+constructor(source, place = 0) {
+this.source = source;
+this.place = place;
+}
+async readLine(limit) {
+let searched = 0;
+for (;;) {
+const left = this.window.length - this.start;
+const feed = this.window.indexOf(LINE_FEED, this.start + searched);
+if (feed >= 0 && feed - this.start < limit) return this.take(feed + 1 - this.start);
+if (left >= limit) return this.take(limit);
+searched = left;
+if (!await this.fill()) return left ? this.take(left) : null;
+}
+}
+async skipBlanks() {
+let feeds = 0;
+for (;;) {
+while (this.start < this.window.length) {
+const byte = this.window[this.start];
+if (byte !== 32 && byte !== 9 && byte !== 10 && byte !== 13) return feeds;
+if (byte === LINE_FEED) feeds++;
+this.start++;
+this.place++;
+}
+if (!await this.fill()) return feeds;
+}
+}
+async readRest(limit) {
+while (this.window.length - this.start < limit && await this.fill());
+return this.take(Math.min(limit, this.window.length - this.start));
+}
+take(size) {
+const taken = this.window.subarray(this.start, this.start + size);
+this.start += size;
+this.place += size;
+return taken;
+}
+async fill() {
+const from = this.place + this.window.length - this.start;
+if (from >= this.source.size) return false;
+const more = await this.source.read(from, Math.min(from + Math.max(CHUNK, this.window.length - this.start), this.source.size));
+if (more.length === 0) return false;
+const kept = this.window.subarray(this.start);
+const window = new Uint8Array(kept.length + more.length);
+window.set(kept);
+window.set(more, kept.length);
+this.window = window;
+this.start = 0;
+return true;
+}
+};
+function areSameBytes(one, other) {
+let at = 0;
+while (at < one.length && one[at] === other[at]) at++;
+return at === one.length && at === other.length;
+}
+// src/verify/elements.ts
+var WINDOW_CHARS = 65536;
+var TextWindow = class {
+text = "";
+at = 0;
+isDone = false;
+decoder = new TextDecoder("utf-8", {
+fatal: true, ignoreBOM: true
+});
+get wanted() {
+return Math.min(Math.max(2 * (this.text.length - this.at), WINDOW_CHARS), ELEMENT_MAX + WINDOW_CHARS);
+}
+add(chunk) {
+let more;
+try {
+more = chunk === null ? this.decoder.decode() : this.decoder.decode(chunk, { stream: true });
+} catch {
+throw new Unreadable("not UTF-8");
+}
+this.text = this.text.slice(this.at) + more;
+this.at = 0;
+if (chunk === null) this.isDone = true;
+}
+};
+function* readArrayTexts(window) {
+yield* expect(window, "[");
+if ((yield* peek(window)) === "]") {
+window.at++;
+return;
+}
+for (;;) {
+yield yield* readValue(window);
+if ((yield* peek(window)) === ",") window.at++;
+else {
+yield* expect(window, "]");
+return;
+}
+}
+}
+function* readTopArrayTexts(window) {
+yield* readArrayTexts(window);
+yield* end(window);
+}
+function* readTopArray(window) {
+for (const steps = readTopArrayTexts(window);;) {
+const step = steps.next();
+if (step.done) return;
+yield step.value === void 0 ? void 0 : {
+text: step.value, value: parseBounded(step.value)
+};
+}
+}
+function* readObjectWithArray(window, key) {
+const others = new Map();
+const seen = new Set();
+let size = 0;
+let tokens = 0;
+yield* expect(window, "{");
+if ((yield* peek(window)) === "}") window.at++;
+else for (;;) {
+const name = parseBounded(yield* readValue(window));
+if (typeof name !== "string") throw new Unreadable("an object key is not a string");
+if (seen.has(name)) throw new DuplicateKey(`the key ${JSON.stringify(name.slice(0, 80))} occurs twice in one object`);
+seen.add(name);
+yield* expect(window, ":");
+if (name === key) for (const steps = readArrayTexts(window);;) {
+const step = steps.next();
+if (step.done) break;
+yield step.value === void 0 ? void 0 : {
+text: step.value, value: parseBounded(step.value)
+};
+}
+else {
+const text = yield* readValue(window);
+size += name.length + text.length;
+tokens += 1 + countTokens(text);
+if (size > 16777216 || tokens > 1e6) throw new Unreadable(`the members beside '${key}' have more than ${ELEMENT_MAX} bytes or ${TOKENS_MAX} values`);
+others.set(name, parseBounded(text));
+}
+if ((yield* peek(window)) === ",") window.at++;
+else {
+yield* expect(window, "}");
+break;
+}
+}
+if (!seen.has(key)) throw new Unreadable(`has no '${key}'`);
+yield { others };
+yield* end(window);
+}
+function* peek(window) {
+for (;;) {
+window.at = skipSpace(window.text, window.at);
+if (window.at < window.text.length) return window.text[window.at];
+if (window.isDone) return "";
+yield void 0;
+}
+}
+function* expect(window, character) {
+const found = yield* peek(window);
+if (found !== character) throw new Unreadable(`expected '${character}', found '${found || "the end"}'`);
+window.at++;
+}
+function* end(window) {
+if (yield* peek(window)) throw new Unreadable("something follows the end of the document");
+}
+function* readValue(window) {
+if (!(yield* peek(window))) throw new Unreadable("the document ends early");
+let found = findValueEnd(window.text, window.at);
+while (found === null) {
+if (byteLength(window.text.slice(window.at)) > 16777216) throw new Unreadable(`an element is larger than ${ELEMENT_MAX} bytes`);
+if (window.isDone) throw new Unreadable("the document ends early");
+yield void 0;
+found = findValueEnd(window.text, window.at);
+}
+const text = window.text.slice(window.at, found);
+if (isTooLarge(text)) throw new Unreadable(`an element is larger than ${ELEMENT_MAX} bytes`);
+checkTokenCount(text);
+window.at = found;
+return text;
+}
+async function* readBatches(source, read) {
+const window = new TextWindow();
+const steps = read(window);
+const chunks = readChunks(source);
+let items = [];
+try {
+for (;;) {
+const step = steps.next();
+if (step.done) break;
+if (step.value !== void 0) {
+items.push(step.value);
+continue;
+}
+if (items.length) {
+yield {
+items, error: null
+};
+items = [];
+}
+for (const wanted = window.wanted; !window.isDone && window.text.length - window.at < wanted;) {
+const chunk = await chunks.next();
+window.add(chunk.done ? null : chunk.value);
+}
+}
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+yield {
+items, error
+};
+return;
+}
+if (items.length) yield {
+items, error: null
+};
+}
+function readElements(source) {
+return readBatches(source, readTopArray);
+}
+function readElementTexts(source) {
+return readBatches(source, readTopArrayTexts);
+}
+function readMemberElements(source, key) {
+return readBatches(source, (window) => readObjectWithArray(window, key));
+}
+// src/verify/bundle/layout.ts
+var INDEX = "index.json";
+var META = "meta.json";
+var HEAD$1 = "head.json";
+var BLOBS = "blobs";
+var RESERVED_IDS = new Set(["head", "index", "meta"]);
+var SHORTEST_CHAIN = 1200;
+var ABSENT_MAX = 1e3;
+var UNKNOWN_KEPT = 10;
+var CLAIM_TEXT_MAX = 256;
+var INDEX_KEYS = new Set([...["generated_at", "public_key", "fingerprint", "keys", "pq_keys", "chain_count", "capsule_count"], ...["meta", "chains", "ledger", "tenant", "part", "blobs", "unfinished", "files"]]);
+var SUMMARY_KEYS = new Set([...["id", "tool", "title", "length", "head_hash", "genesis_hash", "origin"], ...["all_hashes_ok", "signed_by", "started_at", "ended_at", "db_path"]]);
+var RECORD_KEYS = new Set([...SEAL_KEYS, "canonical"]);
+function claimedName({ id, tool }) {
+return tool && id.startsWith(`${tool}-`) ? `${tool}.${id.slice(tool.length + 1)}` : id;
+}
+function fileOf(claim) {
+return `${claim.id}.json`;
+}
+function checkFileName(name) {
+if (!isFileName(name)) throw new Unreadable(`${show$1(name)} is not a name that a file may have here`);
+return name;
+}
+async function readIndex(directory) {
+const data = readJson(await readStart(await directory.open(INDEX), ELEMENT_MAX + 1));
+const listed = isObject(data) ? data.get("chains") : null;
+if (!isObject(data) || !Array.isArray(listed)) throw new Unreadable("an index is an object that lists chains");
+const here = Math.min((await directory.list()).length, listed.length);
+if (listed.length - here > ABSENT_MAX) throw new Unreadable(`it lists ${listed.length} chains, and ${here} files are here: the rest was not read`);
+const chains = new Map();
+const names = new Set();
+listed.forEach((summary, at) => {
+const claim = readClaim(summary, `chains[${at}]`);
+if (RESERVED_IDS.has(claim.id.toLowerCase())) throw new Unreadable(`a chain cannot have the id '${claim.id}'`);
+if (chains.has(claim.id)) throw new Unreadable("two chains have the same id");
+if (names.has(claimedName(claim))) throw new Unreadable("two chains have the same name");
+chains.set(claim.id, claim);
+names.add(claimedName(claim));
+});
+const shared = await directory.findSharedFiles?.(new Set([INDEX, META, HEAD$1, ...[...chains.values()].map(fileOf)]));
+if (shared) throw new Unreadable(`${shared[0]} and ${shared[1]} are two names of one file; each part of a bundle has a file of its own`);
+const meta = data.get("meta") ?? null;
+const files = data.has("files") ? data.get("files") : [];
+if (meta !== null && !isObject(meta)) throw new Unreadable("meta must be an object");
+if (!Array.isArray(files)) throw new Unreadable("files must be a list");
+const claimOfMeta = meta === null ? null : readClaim(new Map([...meta, ["id", "meta"], ["origin", null]]), "meta");
+files.forEach(checkFileName);
+return {
+chains: [...chains.values()], meta: claimOfMeta, chainCount: requireCount(data, "chain_count"), capsuleCount: requireCount(data, "capsule_count"), ledger: requireText(data, "ledger"), tenant: requireText(data, "tenant"), isPart: requireFlag(data, "part"), areBlobsLeftOut: data.get("blobs") === null, blobs: requireCount(data, "blobs"), publicKey: requireText(data, "public_key"), fingerprint: requireText(data, "fingerprint"), keys: requireTexts(data, "keys"), pqKeys: requireTexts(data, "pq_keys"), isUnfinished: requireFlag(data, "unfinished"), unknown: unknownKeys(data, INDEX_KEYS)
+};
+}
+function unknownKeys(data, known) {
+return sortTexts([...data.keys()].filter((key) => !known.has(key))).slice(0, UNKNOWN_KEPT);
+}
+function readClaim(summary, where, { own = false } = {}) {
+if (!isObject(summary)) throw new Unreadable(`${where} must be an object`);
+const id = summary.get("id");
+if (!(own && id === "")) {
+checkFileName(id);
+checkFileName(`${id}.json`);
+}
+const text = (key) => requireText(summary, key, `${where}.`);
+const plain = (key) => {
+const value = summary.get(key) ?? null;
+if (value !== null && typeof value !== "string") throw new Unreadable(`${where}.${key} must be a text`);
+return value;
+};
+const claim = {
+id, tool: text("tool") ?? "", length: requireCount(summary, "length", `${where}.`), headHash: text("head_hash"), genesisHash: text("genesis_hash"), origin: text("origin"), title: plain("title"), startedAt: plain("started_at"), endedAt: plain("ended_at"), dbPath: plain("db_path"), signedBy: null, allHashesOk: null, unknown: unknownKeys(summary, SUMMARY_KEYS)
+};
+const signers = summary.get("signed_by") ?? null;
+if (signers !== null && !(Array.isArray(signers) && signers.every((name) => typeof name === "string"))) throw new Unreadable(`${where}.signed_by must be a list of texts`);
+const ok = summary.get("all_hashes_ok") ?? null;
+if (ok !== null && typeof ok !== "boolean") throw new Unreadable(`${where}.all_hashes_ok must be true or false`);
+return {
+...claim, signedBy: signers, allHashesOk: ok
+};
+}
+function requireFlag(data, key) {
+const value = data.has(key) ? data.get(key) : false;
+if (typeof value !== "boolean") throw new Unreadable(`${key} must be true or false`);
+return value;
+}
+function requireCount(data, key, where = "") {
+const value = data.get(key) ?? null;
+if (value === null) return null;
+if (!isInteger(value) || value.value < 0) throw new Unreadable(`${where}${key} must be a count`);
+return value.value + 0;
+}
+function requireText(data, key, where = "") {
+const value = data.get(key) ?? null;
+if (value === null) return null;
+if (typeof value !== "string" || !isPrintable(value) || codePoints(value) > CLAIM_TEXT_MAX) throw new Unreadable(`${where}${key} must be a short text`);
+return value;
+}
+function requireTexts(data, key) {
+const value = data.get(key) ?? null;
+if (value === null) return null;
+if (!isObject(value) || ![...value.values()].every((item) => typeof item === "string")) throw new Unreadable(`${key} must be an object of texts`);
+return value;
+}
+function isRecordSource(source) {
+return "entries" in source;
+}
+async function* readEntries(source, unknown) {
+let number = -1;
+for await (const entries of source.entries()) yield entries.map((entry) => {
+number++;
+try {
+if (entry instanceof BadInput) return entry;
+const record = readBundleRecord(entry);
+if (unknown !== null) noteUnknownMembers(entry, number, unknown);
+return record;
+} catch (problem) {
+if (!(problem instanceof BadInput)) throw problem;
+return problem;
+}
+});
+}
+async function* readChainFile(source, unknown = null) {
+if (isRecordSource(source)) {
+yield* readEntries(source, unknown);
+return;
+}
+let number = -1;
+for await (const { items, error } of readMemberElements(source, "capsules")) {
+const found = [];
+let failure = error;
+for (const item of items) {
+if ("others" in item) {
+try {
+found.push({ claim: readClaim(new Map([["id", ""], ...item.others]), "the chain's summary", { own: true }) });
+} catch (problem) {
+if (!(problem instanceof BadInput)) throw problem;
+failure = problem;
+break;
+}
+continue;
+}
+number++;
+try {
+found.push(readBundleRecord(item.value));
+} catch (problem) {
+if (!(problem instanceof BadInput)) throw problem;
+found.push(problem);
+continue;
+}
+if (unknown !== null) noteUnknownMembers(item.value, number, unknown);
+}
+if (failure !== null) found.push(failure);
+yield found;
+if (failure !== null) return;
+}
+}
+function noteUnknownMembers(entry, number, unknown) {
+for (const key of entry.keys()) if (!RECORD_KEYS.has(key)) {
+const others = sortTexts([...entry.keys()].filter((name) => !RECORD_KEYS.has(name)));
+for (const name of others.slice(0, Math.max(0, UNKNOWN_KEPT - unknown.size))) if (!unknown.has(name)) unknown.set(name, number);
+return;
+}
+}
+function readBundleRecord(entry) {
+const canonical = isObject(entry) ? entry.get("canonical") : null;
+if (!isObject(entry) || typeof canonical !== "string") throw new Unreadable("a capsule in a bundle is an object with its seal and `canonical`");
+const seal = readSeal(entry, () => new Unreadable("the parts of a seal are strings"));
+if (!canonical.isWellFormed()) throw new Unreadable("`canonical` contains a lone surrogate, which has no bytes");
+return checkSealFields(new Sealed(canonical, seal));
+}
+// src/verify/run/inflate.ts
+var RATIO_CHECKED_FROM = 64 * 1024 ** 2;
+var RATIO_MAX = 250;
+var PACKED_CHUNK = 262144;
+var LOOK_EVERY = 262144;
+var UNPACKED_MAX = 512 * 1024 ** 2;
+var LENGTH_BASE = [3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258];
+var LENGTH_EXTRA = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0];
+var DISTANCE_BASE = [...[1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769], ...[1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577]];
+var DISTANCE_EXTRA = [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13];
+var CODE_ORDER = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
+function damaged$1(words) {
+return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
+}
+function buildHuffman(lengths, start, end, mayBeIncomplete) {
+const counts = new Uint16Array(16);
+for (let at = start; at < end; at++) counts[lengths[at]]++;
+let left = 1;
+let longest = 0;
+for (let length = 1; length <= 15; length++) {
+left = 2 * left - counts[length];
+if (left < 0) throw damaged$1("a code is over-subscribed");
+if (counts[length]) longest = length;
+}
+if (longest > 0 && left > 0 && !(mayBeIncomplete && longest === 1)) throw damaged$1("a code is incomplete");
+const offsets = new Uint16Array(16);
+for (let length = 1; length < 15; length++) offsets[length + 1] = offsets[length] + counts[length];
+const symbols = new Uint16Array(end - start);
+for (let at = start; at < end; at++) {
+const length = lengths[at];
+if (length) symbols[offsets[length]++] = at - start;
+}
+counts[0] = 0;
+return {
+counts, symbols
+};
+}
+var FIXED_LITERALS = buildHuffman(Uint8Array.from({ length: 288 }, (_, at) => at < 144 ? 8 : at < 256 ? 9 : at < 280 ? 7 : 8), 0, 288, false);
+var FIXED_DISTANCES = buildHuffman(new Uint8Array(32).fill(5), 0, 32, false);
+var Inflater = class {
+out = new Uint8Array(262144);
+size = 0;
+room = this.out.length;
+data;
+at;
+bits = 0;
+bitCount = 0;
+constructor(data, at) {
+this.data = data;
+this.at = at;
+}
+run() {
+for (let isLast = 0; !isLast;) {
+isLast = this.take(1);
+const type = this.take(2);
+if (type === 0) this.copyStored();
+else if (type === 1) this.decode(FIXED_LITERALS, FIXED_DISTANCES);
+else if (type === 2) this.decode(...this.readCodes());
+else throw damaged$1("a block of an unknown type");
+}
+return this.at;
+}
+take(count) {
+while (this.bitCount < count) {
+const byte = this.data[this.at++];
+if (byte === void 0) throw damaged$1("it ends early");
+this.bits |= byte << this.bitCount;
+this.bitCount += 8;
+}
+const value = this.bits & (1 << count) - 1;
+this.bits >>>= count;
+this.bitCount -= count;
+return value;
+}
+symbol({ counts, symbols }) {
+let code = 0;
+let first = 0;
+let index = 0;
+for (let length = 1; length <= 15; length++) {
+code |= this.take(1);
+const count = counts[length];
+if (code - count < first) return symbols[index + (code - first)];
+index += count;
+first = first + count << 1;
+code <<= 1;
+}
+throw damaged$1("a code that means nothing");
+}
+readCodes() {
+const literals = this.take(5) + 257;
+const distances = this.take(5) + 1;
+const codes = this.take(4) + 4;
+if (literals > 286 || distances > 30) throw damaged$1("too many codes");
+const codeLengths = new Uint8Array(19);
+for (let at = 0; at < codes; at++) codeLengths[CODE_ORDER[at]] = this.take(3);
+const lengthCode = buildHuffman(codeLengths, 0, 19, false);
+const lengths = new Uint8Array(literals + distances);
+for (let at = 0; at < lengths.length;) {
+const symbol = this.symbol(lengthCode);
+if (symbol < 16) {
+lengths[at++] = symbol;
+continue;
+}
+if (symbol === 16 && at === 0) throw damaged$1("a repetition of nothing");
+const value = symbol === 16 ? lengths[at - 1] : 0;
+const times = symbol === 16 ? 3 + this.take(2) : symbol === 17 ? 3 + this.take(3) : 11 + this.take(7);
+if (at + times > lengths.length) throw damaged$1("a repetition beyond the end");
+lengths.fill(value, at, at + times);
+at += times;
+}
+if (lengths[256] === 0) throw damaged$1("a block without an end");
+return [buildHuffman(lengths, 0, literals, true), buildHuffman(lengths, literals, lengths.length, true)];
+}
+decode(literals, distances) {
+for (;;) {
+const symbol = this.symbol(literals);
+if (symbol === 256) return;
+if (symbol < 256) {
+if (this.size === this.room) this.grow(1);
+this.out[this.size++] = symbol;
+continue;
+}
+if (symbol > 285) throw damaged$1("a length that means nothing");
+const length = LENGTH_BASE[symbol - 257] + this.take(LENGTH_EXTRA[symbol - 257]);
+const far = this.symbol(distances);
+if (far > 29) throw damaged$1("a distance that means nothing");
+const distance = DISTANCE_BASE[far] + this.take(DISTANCE_EXTRA[far]);
+if (distance > this.size) throw damaged$1("a distance beyond the beginning");
+if (this.size + length > this.room) this.grow(length);
+for (let end = this.size + length; this.size < end; this.size++) this.out[this.size] = this.out[this.size - distance];
+}
+}
+copyStored() {
+this.at -= Math.floor(this.bitCount / 8);
+this.bits = this.bitCount = 0;
+const header = this.data.subarray(this.at, this.at + 4);
+if (header.length < 4) throw damaged$1("it ends early");
+const [low = 0, high = 0, notLow = 0, notHigh = 0] = header;
+const length = low | high << 8;
+if (length !== (~(notLow | notHigh << 8) & 65535)) throw damaged$1("a stored block of two lengths");
+this.at += 4;
+if (this.at + length > this.data.length) throw damaged$1("it ends early");
+if (this.size + length > this.room) this.grow(length);
+this.out.set(this.data.subarray(this.at, this.at + length), this.size);
+this.size += length;
+this.at += length;
+}
+grow(by) {
+const wanted = this.size + by;
+const packed = Math.min(Math.ceil(this.at / PACKED_CHUNK) * PACKED_CHUNK, this.data.length);
+if (this.size > RATIO_CHECKED_FROM && this.size > packed * RATIO_MAX) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`);
+if (wanted > UNPACKED_MAX) throw new NotJudged("it unpacks to more than a page can hold; run: aver verify FILE");
+if (wanted > this.out.length) {
+const larger = new Uint8Array(Math.min(Math.max(2 * this.out.length, wanted), UNPACKED_MAX));
+larger.set(this.out.subarray(0, this.size));
+this.out = larger;
+}
+this.room = Math.min(Math.max(wanted, this.size + LOOK_EVERY), this.out.length);
+}
+};
+function gunzip(data) {
+if (data.length < 10 || data[0] !== 31 || data[1] !== 139 || data[2] !== 8) throw damaged$1("no gzip header");
+const flags = data[3];
+if (flags & 224) throw damaged$1("unknown header flags");
+let at = 10;
+const skipText = () => {
+const end = data.indexOf(0, at);
+if (end < 0) throw damaged$1("it ends early");
+at = end + 1;
+};
+if (flags & 4) {
+if (at + 2 > data.length) throw damaged$1("it ends early");
+at += 2 + (data[at] | data[at + 1] << 8);
+}
+if (flags & 8) skipText();
+if (flags & 16) skipText();
+if (flags & 2) {
+if (at + 2 > data.length) throw damaged$1("it ends early");
+if ((data[at] | data[at + 1] << 8) !== (crc32(data.subarray(0, at)) & 65535)) throw damaged$1("the header has another checksum");
+at += 2;
+}
+const inflater = new Inflater(data, at);
+at = inflater.run();
+if (at + 8 > data.length) throw damaged$1("it ends early");
+const view = new DataView(data.buffer, data.byteOffset + at, 8);
+const out = inflater.out.subarray(0, inflater.size);
+if (view.getUint32(0, true) !== crc32(out)) throw damaged$1("incorrect data check");
+if (view.getUint32(4, true) !== out.length % 2 ** 32) throw damaged$1("incorrect length check");
+if (at + 8 !== data.length) throw new Unreadable("there are extra bytes after the end of the gzip");
+return out;
+}
+var CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+let value = byte;
+for (let bit = 0; bit < 8; bit++) value = value & 1 ? 3988292384 ^ value >>> 1 : value >>> 1;
+return value >>> 0;
+});
+function crc32(data) {
+let crc = 4294967295;
+for (let at = 0; at < data.length; at++) crc = CRC_TABLE[(crc ^ data[at]) & 255] ^ crc >>> 8;
+return (crc ^ 4294967295) >>> 0;
+}
+// src/verify/run/archive.ts
+var GZIP_HEADER = [31, 139, 8, 0, 0, 0, 0, 0, 2, 255];
+var BLOCK = 512;
+var TAR_RECORD = 10240;
+var MEMBERS_MAX = 64;
+var TIME_HEADER_MAX = 4096;
+var TIME_HEADER = /^(?:[0-9]{1,4} [amc]time=[0-9]{1,20}(?:\.[0-9]{1,20})?\n)*$/;
+function readSmall(archive, name, limit) {
+const data = archive.members.get(name) ?? null;
+if (data !== null && data.length > limit) throw new Unreadable(`${name} is larger than ${limit} bytes`);
+return data;
+}
+function readArchive(packed, ...formats) {
+const archive = {
+members: new Map(), isPlain: GZIP_HEADER.every((byte, at) => packed[at] === byte)
+};
+const tar = gunzip(packed);
+let fitting = formats;
+let isDescribed = false;
+let at = 0;
+const take = (size) => {
+if (at + size > tar.length) throw damaged("it ends early");
+at += size;
+return tar.subarray(at - size, at);
+};
+for (;;) {
+const block = take(BLOCK);
+if (isZero(block)) break;
+const header = readHeader(block);
+if (header.type === "x" && !isDescribed) {
+checkTimeHeader(header.size, take);
+archive.isPlain = false;
+isDescribed = true;
+continue;
+}
+isDescribed = false;
+checkMember(header, archive);
+fitting = fitting.filter((names) => names.has(header.name));
+if (!fitting.length) throw new Unreadable(`${header.name} is no part of a run`);
+archive.isPlain &&= areSameBytes(block, writeHeader(header.name, header.size));
+archive.members.set(header.name, take(header.size));
+if (!isZero(take((BLOCK - header.size % BLOCK) % BLOCK))) throw new Unreadable(`there are extra bytes after the end of ${header.name}`);
+}
+if (!isZero(tar.subarray(at))) throw new Unreadable("there are extra bytes after the end of the tar");
+archive.isPlain &&= tar.length % TAR_RECORD === 0;
+return archive;
+}
+function damaged(words) {
+return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
+}
+function isZero(data) {
+return data.every((byte) => byte === 0);
+}
+function readHeader(block) {
+let sum = 0;
+let signed = 0;
+block.forEach((byte, at) => {
+const value = at >= 148 && at < 156 ? 32 : byte;
+sum += value;
+signed += value > 127 ? value - 256 : value;
+});
+const stored = readNumber(block.subarray(148, 156));
+if (stored !== sum && stored !== signed) throw damaged("bad checksum");
+for (const [start, end] of [[100, 108], [108, 116], [116, 124], [136, 148], [329, 337], [337, 345]]) readNumber(block.subarray(start, end));
+for (const [start, end] of [[157, 257], [265, 297], [297, 329]]) readText$1(block.subarray(start, end));
+let name = readText$1(block.subarray(0, 100));
+const type = String.fromCharCode(block[156]);
+const prefix = readText$1(block.subarray(345, 500));
+if (prefix && !["L", "K", "S"].includes(type)) name = `${prefix}/${name}`;
+return {
+name, size: readNumber(block.subarray(124, 136)), type
+};
+}
+function readText$1(field) {
+const end = field.indexOf(0);
+try {
+return new TextDecoder("utf-8", {
+fatal: true, ignoreBOM: true
+}).decode(end < 0 ? field : field.subarray(0, end));
+} catch {
+throw damaged("a name is not UTF-8");
+}
+}
+function readNumber(field) {
+if (field[0] === 128 || field[0] === 255) {
+let value = 0n;
+for (const byte of field.subarray(1)) value = (value << 8n) + BigInt(byte);
+return Number(field[0] === 255 ? value - (1n << BigInt(8 * (field.length - 1))) : value);
+}
+const text = readText$1(field);
+if (/[^\x00-\x7f]/.test(text)) throw damaged("invalid header");
+const digits = text.replace(/^[\t-\r\x1c-\x20]+|[\t-\r\x1c-\x20]+$/g, "") || "0";
+const match = /^([-+]?)(?:0[oO]_?)?([0-7]+(?:_[0-7]+)*)$/.exec(digits);
+if (match === null) throw damaged("invalid header");
+const value = Number.parseInt(match[2].replaceAll("_", ""), 8);
+return match[1] === "-" ? -value : value;
+}
+function checkTimeHeader(size, take) {
+if (!(size >= 0 && size <= TIME_HEADER_MAX)) throw new Unreadable("an extended header is too large");
+const text = new TextDecoder("latin1").decode(take(size + (BLOCK - size % BLOCK) % BLOCK).subarray(0, size));
+if (!TIME_HEADER.test(text)) throw new Unreadable("an extended header says more than times");
+}
+function checkMember(header, archive) {
+if (header.type !== "0") throw new Unreadable(`${header.name} is not a plain file`);
+header.name.split("/").forEach(checkFileName);
+if (archive.members.has(header.name)) throw new Unreadable(`${header.name} is in it twice`);
+if (archive.members.size >= MEMBERS_MAX) throw new Unreadable(`it has more than ${MEMBERS_MAX} members`);
+if (header.size < 0) throw new Unreadable(`${header.name} has no size`);
+}
+function writeHeader(name, size) {
+const block = new Uint8Array(BLOCK);
+const put = (text, at) => block.set(encoder.encode(text).subarray(0, BLOCK - at), at);
+put(name.slice(0, 100), 0);
+put("0000644\x000000000\x000000000\0", 100);
+put(`${size.toString(8).padStart(11, "0")}\0${"0".repeat(11)}\0`, 124);
+put("        0", 148);
+put("ustar\x0000", 257);
+put(`${block.reduce((total, byte) => total + byte, 0).toString(8).padStart(6, "0")}\0`, 148);
+return block;
+}
+// src/verify/run/documents.ts
+function dumpDocument(value) {
+return encoder.encode(`${indent(value, "\n")}\n`);
+}
+function scalar(value) {
+if (value === null || typeof value === "boolean") return String(value);
+if (typeof value === "string") return asciiString(value);
+return value instanceof JsonNumber ? canonicalNumber(value) : null;
+}
+function indent(value, line) {
+const inner = `${line}  `;
+if (isObject(value)) {
+if (!value.size) return "{}";
+return `{${inner}${sortedKeys(value).map((key) => `${asciiString(key)}: ${indent(value.get(key), inner)}`).join(`,${inner}`)}${line}}`;
+}
+if (Array.isArray(value)) return value.length ? `[${inner}${value.map((item) => indent(item, inner)).join(`,${inner}`)}${line}]` : "[]";
+return scalar(value);
+}
+function dumpSpaced(value) {
+if (isObject(value)) return `{${sortedKeys(value).map((key) => `${asciiString(key)}: ${dumpSpaced(value.get(key))}`).join(", ")}}`;
+if (Array.isArray(value)) return `[${value.map(dumpSpaced).join(", ")}]`;
+return scalar(value);
+}
+// src/verify/run/evidence.ts
+var EVIDENCE_FILE = "evidence.jsonl";
+var CAPSULE_LINE_MAX = 1048576;
+var BLOB_LINE_MAX = 8388608;
+var SEAL_MAX = 16384;
+var NEEDS_MAX = 1e5;
+var DIGEST_SHOWN = 200;
+var LINE_KEYS = ["chain", "canonical", "hash", "signature", "signature_pq", "signed_at", "signed_by"];
+function readCapsuleLine(content) {
+if (!isObject(content) || content.size !== LINE_KEYS.length || !LINE_KEYS.every((key) => content.has(key))) throw new Unreadable("a line of capsules has a chain, a seal and its canonical text");
+const canonical = content.get("canonical");
+const parts = typeof canonical === "string" ? [canonical] : canonical;
+if (!Array.isArray(parts) || parts.length > 2 || !parts.every((part) => typeof part === "string")) throw new Unreadable("a capsule's canonical text is one text, or two");
+const [chain, , ...seal] = LINE_KEYS.map((key) => content.get(key));
+if (typeof chain !== "string" || !seal.every((value) => typeof value === "string")) throw new Unreadable("the parts of a seal are strings");
+const written = chain + seal.join("");
+if (codePoints(written) > SEAL_MAX || !isPrintable(written)) throw new Unreadable("its seal holds what no seal holds");
+const [hash = "", signature = "", signature_pq = "", signed_at = "", signed_by = ""] = seal;
+return {
+chain, parts, hasAction: parts.length === 2, rebuild: (action) => new Sealed(parts.join(action ?? ""), {
+hash, signature, signature_pq, signed_at, signed_by
+}, chain)
+};
+}
+var EvidenceNeeds = class {
+asked = new Set();
+blobs = new Set();
+add(record) {
+if (record.kind !== "gate.decision") return;
+const result = at(record.content, "outcome", "result");
+if (!isObject(result)) return;
+if (["human_review", "human_approved"].includes(result.get("decision")) && this.asked.size < NEEDS_MAX) this.asked.add(cutText(String(result.get("digest")), DIGEST_SHOWN));
+for (const part of ["basis", "action"]) {
+if (this.blobs.size >= NEEDS_MAX) break;
+for (const { digest } of blobReferences(result.get(part))) this.blobs.add(digest);
+}
+}
+};
+var RunFilesReader = class {
+home;
+chains = new Map();
+blobs = new Map();
+constructor(home) {
+this.home = home;
+}
+addRecord(record, { hasAction }) {
+const name = record.chain ?? "";
+const stored = this.chains.get(name) ?? {
+count: 0, hash: null, records: []
+};
+this.chains.set(name, stored);
+stored.count++;
+stored.hash = record.hash;
+if (!hasAction) stored.records.push(record);
+}
+select(...domains) {
+return [...this.chains.keys()].filter((name) => domains.includes(name.split(".", 1)[0]));
+}
+async *read(chain) {
+const stored = this.chains.get(chain);
+if (stored === void 0) throw new NotFound(`the chain ${chain} is not in the run's files`);
+yield* stored.records;
+}
+async get(hash) {
+for (const { records } of this.chains.values()) {
+const found = records.find((record) => record.hash === hash);
+if (found !== void 0) return found;
+}
+return null;
+}
+async blob(digest) {
+const found = this.blobs.get(digest);
+if (found === void 0) throw new NotFound(`the blob ${digest} is not in the run's files`);
+return found;
+}
+head(chain) {
+const stored = this.chains.get(chain);
+const { ledger, tenant } = this.home;
+return stored === void 0 ? null : {
+ledger, tenant, chain, count: stored.count, hash: stored.hash
+};
+}
+};
+function readBlobLine(content) {
+const digest = isObject(content) ? content.get("sha256") : null;
+if (!isObject(content) || content.size !== 2 || typeof digest !== "string") throw notEvidence();
+const text = content.get("text");
+const coded = content.get("base64");
+let data;
+if (typeof text === "string") {
+if (!text.isWellFormed()) throw new Unreadable("a blob is UTF-8 text, or base64");
+data = encoder.encode(text);
+} else if (typeof coded === "string") {
+const decoded = decodeBase64(coded);
+if (decoded === null) throw new Unreadable("a blob is UTF-8 text, or base64");
+data = decoded;
+} else throw notEvidence();
+if (sha256Hex(data) !== digest) throw new Unreadable("a blob has other bytes than its digest says");
+return [digest, data];
+}
+function notEvidence() {
+return new Unreadable("a line of evidence is a capsule or a blob");
+}
+function judgeEvidence(files, needs, reader, rules) {
+const tally = new Tally();
+const file = files.members.get(EVIDENCE_FILE);
+if (file === void 0) return tally;
+const { ledger, tenant } = reader.home;
+const roster = chainName("approvers", tenant);
+const approvals = chainName("approvals", tenant);
+const rosterJudge = new ChainJudge(rules, {
+chain: roster, identity: {
+name: roster, ledger, tenant
+}, needsBlock: true
+});
+const fail = (code, words) => tally.fail("archive", code, words, place(null, null, EVIDENCE_FILE));
+let number = 0;
+let last = -1n;
+let unreadable = 0;
+for (const raw of readOwnLines(file, BLOB_LINE_MAX)) {
+number++;
+try {
+if (raw instanceof BadInput) throw raw;
+const content = readJson(raw);
+if (!isObject(content) || !content.has("canonical")) {
+const [digest, data] = readBlobLine(content);
+if (!needs.blobs.has(digest)) throw new BadInput(`no decision refers to the blob ${digest}`);
+if (reader.blobs.has(digest)) throw new BadInput(`the blob ${digest} is in it twice`);
+reader.blobs.set(digest, data);
+continue;
+}
+const line = readCapsuleLine(content);
+if (line.hasAction || ![roster, approvals].includes(line.chain)) throw new BadInput("the capsule is neither of the approvers nor of the approvals");
+const record = line.rebuild(null);
+reader.addRecord(record, { hasAction: false });
+if (record.chain === roster) rosterJudge.judge(record);
+else last = judgeApproval(record, last, rules, tally);
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+fail("SCHEMA_INVALID", `line ${number}: ${error.message}`);
+if (++unreadable > 1e3) {
+fail("NOT_READ", REST_UNREAD);
+break;
+}
+}
+}
+tally.merge(rosterJudge.finish());
+tally.chains += reader.select("approvals", "approvers").length;
+return tally;
+}
+function judgeApproval(record, last, rules, tally) {
+const judge = new ChainJudge(rules, {
+chain: record.chain, start: null, needsBlock: true
+});
+const content = judge.judge(record);
+tally.merge(judge.finish());
+if (content === null) return last;
+const sequence = BigInt(content.get("sequence").text);
+if (sequence <= last) tally.fail("links", "SEQUENCE_GAP", "it comes twice, or after a later record", place(record.chain, sequence));
+return sequence > last ? sequence : last;
+}
+// src/verify/examiner.ts
+var EXAMINED_DOMAINS = new Map([["gate", ["decisions"]], ["approvals", ["approvals"]], ["approvers", ["approvals"]], ["actions", RUN_CHECKS], ["gateway", ACT_CHECKS], ["delegations", ["delegation"]], ["protocol", ["protocol"]]]);
+var PYTHON_ALONE = new Map([["gate", ["decisions", "changes"]], ["gateway", ACT_CHECKS], ["delegations", ["delegation"]], ["protocol", ["protocol"]]]);
+var PYTHON_WORDS = "a page cannot make this check; run: aver verify";
+function selectChains(examination, ...domains) {
+return examination.chains.filter((chain) => domains.includes(domainOf(chain.origin)));
+}
+async function examine$1(examiners, examination, tally) {
+for (const domain of new Set(examination.chains.map((chain) => domainOf(chain.origin)))) skipPythonChecks(domain, tally);
+for (const examiner of examiners) {
+const chains = selectChains(examination, ...examiner.domains);
+if (!chains.length) continue;
+const { reader } = examination;
+reader.leftOut = null;
+try {
+await guard(tally, examiner.checks[0], place(chains[0].name), async () => {
+tally.merge(await examiner.examine(examination));
+});
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+for (const check of examiner.checks) tally.skip(check, `the records cannot be read: ${error.message}`, { matters: true });
+}
+if (reader.leftOut !== null) for (const check of examiner.checks) tally.skip(check, "records that do not hold were left out", { matters: true });
+}
+}
+function skipPythonChecks(domain, tally) {
+for (const check of PYTHON_ALONE.get(domain) ?? []) tally.skip(check, PYTHON_WORDS, { matters: true });
+}
+function skipExaminers(domain, reason, tally) {
+for (const check of EXAMINED_DOMAINS.get(domain) ?? []) tally.skip(check, reason, { matters: true });
+}
+async function guard(tally, check, where, work) {
+try {
+await work();
+} catch (error) {
+if (error instanceof NotFound) throw error;
+const words = error instanceof BadInput ? error.message : `it lacks keys of a record of its kind (${error.name})`;
+tally.fail(check, "SCHEMA_INVALID", words, where);
+}
+}
+var ValidRecords = class {
+leftOut = null;
+reader;
+rules;
+names;
+doubtful;
+constructor(reader, rules, names, doubtful) {
+this.reader = reader;
+this.rules = {
+...rules, retired: new Map()
+};
+this.names = names;
+this.doubtful = doubtful;
+}
+async *read(chain) {
+const name = this.names.get(chain);
+if (name === void 0) throw new NotFound(`the chain ${chain} is not here`);
+for await (const record of this.reader.read(name)) if (!this.doubtful.has(name) || this.holds(record, name)) yield record;
+}
+async get(hash) {
+const record = await this.reader.get(hash);
+return record !== null && this.holds(record, record.chain) ? record : null;
+}
+blob(digest) {
+return this.reader.blob(digest);
+}
+has(chain) {
+const name = this.names.get(chain);
+return name !== void 0 && (this.reader.head(name)?.count ?? 0) > 0;
+}
+holds(record, chain) {
+const judge = new ChainJudge(this.rules, {
+chain, start: null
+});
+judge.judge(record);
+const failed = judge.tally.findings.find((finding) => finding.status === "failed");
+if (failed !== void 0) this.leftOut ??= failed.place;
+return failed === void 0;
+}
+};
+function readChainIdentity(record) {
+let named;
+try {
+named = record === null ? void 0 : readBlock(record.content)?.get("chain");
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+}
+return isObject(named) && named.size ? named : null;
+}
+// src/verify/merkle.ts
+var EMPTY_ROOT = sha256Bytes(new Uint8Array());
+function hashWith(prefix, ...parts) {
+const data = new Uint8Array(1 + parts.reduce((size, part) => size + part.length, 0));
+data[0] = prefix;
+let at = 1;
+for (const part of parts) {
+data.set(part, at);
+at += part.length;
+}
+return sha256Bytes(data);
+}
+function leafHash(data) {
+return hashWith(0, data);
+}
+var MerkleTree = class {
+size = 0;
+peaks = [];
+add(leaf) {
+let node = leaf;
+for (let size = this.size; size % 2 === 1; size = Math.floor(size / 2)) node = hashWith(1, this.peaks.pop(), node);
+this.peaks.push(node);
+this.size++;
+}
+get root() {
+let node = null;
+for (const peak of [...this.peaks].reverse()) node = node === null ? peak : hashWith(1, peak, node);
+return node ?? EMPTY_ROOT;
+}
+};
+function rootFromPath(leaf, index, size, path) {
+if (!(index >= 0 && index < size)) return null;
+let node = leaf;
+let last = size - 1;
+for (const sibling of path) {
+if (last === 0) return null;
+if (index % 2 === 1 || index === last) {
+node = hashWith(1, sibling, node);
+while (index % 2 === 0) {
+index = Math.floor(index / 2);
+last = Math.floor(last / 2);
+}
+} else node = hashWith(1, node, sibling);
+index = Math.floor(index / 2);
+last = Math.floor(last / 2);
+}
+return last === 0 ? node : null;
+}
+// src/verify/run/trace.ts
+var AIR_ID = "aver_agent_air_v1";
+var CONSTRAINTS = {
+row: ["booleans", "passed_only_if_gated", "enforced_only_if_passed", "parent_only_if_linked"], transition: ["next_index", "next_parent_is_receipt", "next_has_parent"], boundary: ["first_index_is_zero", "first_has_no_parent", "last_receipt_is_final", "last_index_is_count"]
+};
+var PATH_MAX = 64;
+var NO_PARENT = "0".repeat(64);
+function buildRow$1(index, action, texts) {
+const parent = action.parent_receipt_hash;
+const isPassed = action.gate_decision === "pass" || action.gate_decision === "human_approved";
+const rest = sha256Hex(`{"metadata":${texts.metadata},"policy_verdict":${canonicalJson(action.policy_verdict)}}`);
+const data = new Uint8Array(440);
+const view = new DataView(data.buffer);
+let column = 0;
+const put = (value) => view.setBigUint64(8 * column++, BigInt(value));
+put(index);
+put(1 + ACTION_TYPES.indexOf(action.action_type));
+for (const hash of [action.instruction_hash, action.input_hash, action.output_hash, parent ?? NO_PARENT, texts.receiptHash, rest]) {
+const bytes = new DataView(fromHex(hash).buffer);
+for (let limb = 0; limb < 8; limb++) put(bytes.getUint32(4 * limb));
+}
+put(Number(parent !== null));
+put(Number(action.success));
+put(Number(action.gate_decision !== null));
+put(Number(isPassed));
+put(Number(isPassed && action.policy_verdict === "POLICY_ENFORCED"));
+return {
+index, hasParent: parent !== null, parent: parent ?? NO_PARENT, receipt: texts.receiptHash, leaf: leafHash(data)
+};
+}
+var Trace = class {
+count = 0;
+problem = null;
+tree = new MerkleTree();
+last = null;
+take(action, texts) {
+const row = buildRow$1(this.count, action, texts);
+const broken = this.problem === null ? brokenConstraint(this.last, row) : null;
+if (broken !== null) this.problem = `${broken}, row ${this.count}`;
+this.last = row;
+this.tree.add(row.leaf);
+this.count++;
+}
+get root() {
+return toHex$1(this.tree.root);
+}
+problemAtEnd(count, finalReceipt) {
+if (this.problem !== null) return this.problem;
+if (this.last === null || this.last.index !== count - 1) return `last_index_is_count, ${this.count} rows`;
+return this.last.receipt === finalReceipt ? null : `last_receipt_is_final, row ${this.count - 1}`;
+}
+};
+function brokenConstraint(before, row) {
+if (before === null) return row.hasParent ? "first_has_no_parent" : null;
+if (row.parent !== before.receipt) return "next_parent_is_receipt";
+return row.hasParent ? null : "next_has_parent";
+}
+var FIXED = [["air_id", AIR_ID], ["field", "goldilocks"], ["row_width", new JsonNumber(String(55))], ["receipt_keys", new JsonNumber(String(RECEIPT_KEY_COUNT))]];
+function statementFields$1(statement) {
+return new Map([...FIXED, ["run_id", statement.runId], ["num_actions", new JsonNumber(String(statement.numActions))], ["final_receipt_hash", statement.finalReceiptHash], ["row_root", statement.rowRoot]]);
+}
+function readRunStatement(data) {
+const names = ["run_id", "num_actions", "final_receipt_hash", "row_root"];
+const all = [...FIXED.map(([name]) => name), ...names];
+if (!isObject(data) || data.size !== all.length || !all.every((name) => data.has(name))) throw new BadInput("a statement about a run has other keys");
+for (const [name, value] of FIXED) {
+const here = data.get(name);
+if (!(value instanceof JsonNumber ? isInteger(here) && here.text === value.text : here === value)) throw new BadInput(`the statement's ${name} is another`);
+}
+const [runId, count, final, root] = names.map((name) => data.get(name));
+if (typeof runId !== "string" || !isInteger(count) || count.value < 1) throw new BadInput("a statement names a run and how many actions it has");
+if (typeof final !== "string" || typeof root !== "string" || !HEX64.test(final) || !HEX64.test(root)) throw new BadInput("a statement's receipt and root are 64 lower-case hex digits");
+return {
+runId, numActions: count.value, finalReceiptHash: final, rowRoot: root
+};
+}
+function traceProblem(statement, trace) {
+if (trace.count !== statement.numActions) return `the statement is about ${statement.numActions} actions; there are ${trace.count}`;
+const broken = trace.problemAtEnd(statement.numActions, statement.finalReceiptHash);
+if (broken !== null) return `a constraint does not hold: ${broken}`;
+return trace.root === statement.rowRoot ? null : "the rows have another root than the statement says";
+}
+function inclusionProblem(statement, index, action, path) {
+if (path.length > PATH_MAX || !path.every((step) => typeof step === "string" && HEX64.test(step))) return "the path is not one";
+if (!(index >= 0 && index < statement.numActions)) return `the run has no place ${index}`;
+const texts = encodeAction(action);
+const { leaf } = buildRow$1(index, action, texts);
+const root = rootFromPath(leaf, index, statement.numActions, path.map((step) => fromHex(step)));
+if (root === null || toHex$1(root) !== statement.rowRoot) return `the action does not lead to the run's root from place ${index}`;
+return index === statement.numActions - 1 && texts.receiptHash !== statement.finalReceiptHash ? "the last action has another receipt than the statement says" : null;
+}
+var ONE = new JsonNumber("1");
+function runChain(runId) {
+return chainName("actions", runId);
+}
+function hasExactly$1(data, keys) {
+return data.size === keys.length && keys.every((key) => data.has(key));
+}
+function readResult(content) {
+const result = at(content, "outcome", "result");
+if (!isObject(result) || !equalJson(result.get("v"), ONE)) throw new BadInput("the capsule's result is not one of this version");
+return result;
+}
+function readSealedAction(content) {
+const result = readResult(content);
+if (!hasExactly$1(result, ["v", "action", "receipt_hash", "gate"])) throw new BadInput("the capsule of an action has other keys in its result");
+const [fields, receiptHash, gate] = ["action", "receipt_hash", "gate"].map((name) => result.get(name));
+if (typeof receiptHash !== "string") throw new BadInput("the capsule of an action names no receipt");
+if (gate === null) return {
+fields, receiptHash, gate: null
+};
+const names = ["gate_id", "record", "digest", "decision", "diff_sha256"];
+if (!isObject(gate) || !hasExactly$1(gate, names)) throw new BadInput("the gate entry of an action has other keys");
+for (const name of names) {
+const value = gate.get(name);
+if (typeof value !== "string" && !(name === "diff_sha256" && value === null)) throw new BadInput("the gate entry of an action has values that are not text");
+}
+const [gateId, record, digest, decision, diffSha256] = names.map((name) => gate.get(name));
+return {
+fields, receiptHash, gate: {
+gateId, record, digest, decision, diffSha256: diffSha256 ?? null
+}
+};
+}
+async function loadAction(sealed, blob) {
+const action = readAction(sealed.fields);
+const digest = metadataBlobDigest(action.metadata);
+if (digest === null) return action;
+const metadata = readJson(await blob(digest));
+if (metadata !== null && !isObject(metadata)) throw new BadInput("metadata must be an object");
+return {
+...action, metadata
+};
+}
+function readRunSeal(content, of) {
+const result = readResult(content);
+const names = ["gates", "statement", "head", "run_id", "num_actions", "final_receipt_hash", "policy_verdict"];
+for (const name of names) if (!result.has(name)) throw new BadInput(`the run's seal cannot be read: it lacks ${name}`);
+const [gates, statement, head, runId, count, final, verdict] = names.map((name) => result.get(name));
+const place = [["ledger", of.ledger], ["tenant", of.tenant]];
+if (!isObject(head)) throw new BadInput("the run's seal cannot be read");
+if (gates !== null && !isObject(gates)) throw new BadInput("the run's seal cannot be read");
+const seal = {
+head: readHead(new Map([...place, ["chain", of.chain], ...head])), statement: statement === null ? null : readRunStatement(statement), gates: gates === null ? null : readHead(new Map([...place, ...gates]))
+};
+if (typeof runId !== "string" || typeof final !== "string" || !isInteger(count)) throw new BadInput("the run's seal does not say which run, how many actions and which receipt is the last");
+if (verdict !== null && !(typeof verdict === "string" && POLICY_VERDICTS.includes(verdict))) throw new BadInput("the run's seal has a verdict that is none");
+return {
+...seal, runId, numActions: count.value, finalReceiptHash: final, policyVerdict: verdict
+};
+}
+function readDecision(content) {
+if (readKind(content) !== "gate.decision") return null;
+const result = at(content, "outcome", "result");
+if (!isObject(result)) return null;
+const needed = ["gate_id", "decision", "digest", "score", "action", "instruction_sha256", "input_sha256"];
+if (!needed.every((name) => result.has(name))) return null;
+const [gateId, decision, digest, score, action, instructionHash, inputHash] = needed.map((name) => result.get(name));
+const policy = result.get("policy");
+if (isTrue(policy) && !isObject(policy)) return null;
+const refs = at(content, "context", "environment", "aver", "refs");
+if (isTrue(refs) && !isObject(refs)) return null;
+if (!isObject(action) || ![gateId, decision, digest].every((text) => typeof text === "string")) return null;
+return {
+gateId, decision, digest, score, type: action.get("type"), diffSha256: action.get("diff_sha256"), files: action.get("files"), instructionHash, inputHash, isObserved: result.get("mode") === "observe"
+};
+}
+function isTrue(value) {
+if (value instanceof JsonNumber) return value.value !== 0;
+if (Array.isArray(value)) return value.length > 0;
+return isObject(value) ? value.size > 0 : Boolean(value);
+}
+function compareWithDecision(action, mark, decided) {
+const none = (value) => value === void 0 || value === null;
+const files = action.metadata?.get("files_affected");
+const areDiffsKnown = mark.diffSha256 !== null && !none(decided.diffSha256);
+const areFilesKnown = isTrue(files) && isTrue(decided.files);
+const hasHash = !none(decided.instructionHash) || !none(decided.inputHash);
+let mismatch = null;
+if (mark.gateId !== decided.gateId || mark.digest !== decided.digest) mismatch = "the decision it names is about something else";
+else if (action.gate_decision !== decided.decision || mark.decision !== decided.decision) mismatch = `it says that the gate decided ${action.gate_decision}; the gate's record says ${decided.decision}`;
+else if (!equalJson(action.gate_score, decided.score)) mismatch = "it says another score than the gate's record";
+else if (action.action_type !== decided.type) mismatch = `it is a ${action.action_type}; the gated action is another`;
+else if (areDiffsKnown && mark.diffSha256 !== decided.diffSha256) mismatch = "the change that was made is not the one that was gated";
+else if (!none(decided.instructionHash) && decided.instructionHash !== action.instruction_hash) mismatch = "its instruction is not the one that was gated";
+else if (!none(decided.inputHash) && decided.inputHash !== action.input_hash) mismatch = "its input is not the one that was gated";
+else if (areFilesKnown && !equalJson(files, decided.files)) mismatch = "the files that it says it affects are not those that were gated";
+return {
+mismatch, isConclusive: hasHash || areDiffsKnown || areFilesKnown
+};
+}
+// src/verify/run/judge.ts
+var ACTIONS_MAX = 1e6;
+var DECISIONS_MAX = 2e5;
+var FILES_BYTES_MAX = 33554432;
+var VERDICT_RANK = new Map([[null, 0], ["PROOF_ONLY", 1], ["POLICY_ENFORCED", 2], ["FULLY_VERIFIED", 3]]);
+var ReceiptJudge = class {
+tally;
+trace = new Trace();
+keys = new Set();
+count = 0;
+lastReceipt = null;
+chain;
+source;
+ids = new Set();
+last = null;
+unreadable = 0;
+constructor(tally, { chain = null, source = null }) {
+this.tally = tally;
+this.chain = chain;
+this.source = source;
+}
+take(raw) {
+const { last } = this;
+let line = null;
+try {
+if (raw instanceof BadInput) throw raw;
+line = readActionLine(raw);
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+this.unreadable++;
+this.fail("receipts", error.code, error.message);
+}
+if (line !== null) {
+const { action } = line;
+this.keys.add(line.keys);
+if (line.problem !== null) this.fail("receipts", "RECEIPT_MISMATCH", line.problem, action);
+if (this.ids.has(action.action_id)) this.fail("parents", "DUPLICATE_RECORD", "an action before it has the same id", action);
+this.ids.add(action.action_id);
+if (this.count === 0) {
+if (action.parent_receipt_hash !== null || action.parent_action_id !== null) this.fail("parents", "GENESIS_INVALID", "the first action names a parent", action);
+} else if (last === null) {} else if (action.parent_receipt_hash !== last.receiptHash) this.fail("parents", "CHAIN_BREAK", "its parent's receipt is not that of the action before", action);
+else if (action.parent_action_id !== last.action.action_id) this.fail("parents", "CHAIN_BREAK", "its parent's id is not that of the action before", action);
+this.lastReceipt = line.receiptHash;
+if (line.keys === RECEIPT_KEY_COUNT && line.problem === null) this.trace.take(action, line.texts);
+}
+this.last = line;
+this.count++;
+return line;
+}
+*takeAll(lines) {
+for (const raw of lines) {
+yield this.take(raw);
+if (this.unreadable > 1e3) {
+this.fail("receipts", "NOT_READ", REST_UNREAD);
+return;
+}
+if (this.count >= ACTIONS_MAX) {
+this.fail("receipts", "NOT_READ", `it has ${ACTIONS_MAX} actions or more; the rest was not read`);
+return;
+}
+}
+}
+finish() {
+if (!this.count) return;
+this.tally.countDone("receipts", this.count);
+this.tally.countDone("parents", this.count);
+const covered = [...this.keys].sort((one, other) => one - other).map((count) => `over ${count} keys`).join(" and ");
+const isOwn = this.keys.size === 1 && this.keys.has(RECEIPT_KEY_COUNT);
+this.tally.notes.set("receipts", `${this.count} checked, ${isOwn ? "over the protocol's 12 keys" : covered || "none"}`);
+}
+fail(check, code, words, action = null) {
+const named = action === null ? "" : ` (${action.action_id})`;
+const where = this.source ? `${this.source}, ` : "";
+this.tally.fail(check, code, words, place(this.chain, null, `${where}action ${this.count}${named}`));
+}
+};
+var RunJudge = class RunJudge {
+tally = new Tally();
+receipts;
+capsules = new Tally();
+wanted = new Set();
+count = 0;
+actions = 0;
+head = null;
+seal = null;
+name;
+rules;
+runId;
+identity;
+isValid;
+judge;
+gateJudge = null;
+hasGateChain = false;
+gated = [];
+unmarked = 0;
+enforced = [];
+decided = new Map();
+gateCount = 0;
+gateHead = null;
+filesLeft = FILES_BYTES_MAX;
+isOverfull = false;
+constructor(rules, runId, identity, { storedAs = "", isValid = false } = {}) {
+this.rules = rules;
+this.runId = runId;
+this.identity = identity;
+this.isValid = isValid;
+this.name = storedAs || identity.chain;
+this.receipts = new ReceiptJudge(this.tally, { chain: this.name });
+this.judge = isValid ? null : this.newChainJudge(identity.chain);
+}
+newChainJudge(chain) {
+const identity = {
+name: chain, ledger: this.identity.ledger, tenant: this.identity.tenant
+};
+return new ChainJudge(this.rules, {
+chain, identity, needsBlock: true
+});
+}
+stopsReading() {
+return (this.judge?.stopsReading() ?? false) || (this.gateJudge?.stopsReading() ?? false);
+}
+static takeRecord(judge, record) {
+if (judge === null) return record.content;
+const before = countFailures(judge.tally);
+const content = judge.judge(record);
+return countFailures(judge.tally) > before ? null : content;
+}
+take(record, line, text) {
+const content = RunJudge.takeRecord(this.judge, record);
+const at = this.count;
+const before = this.head;
+this.count = at + 1;
+this.head = record.hash;
+if (content === null) return;
+const kind = readKind(content);
+try {
+if (this.seal !== null) this.fail("sealed", "STATE_VIOLATION", "a record follows the run's seal", at);
+else if (kind === "action" && at > 0) this.takeAction(content, line, text, at);
+else if (kind === "run.seal" && at > 0) this.takeSeal(content, at, before);
+else if (kind === "run.open" && at === 0) {
+const result = content.get("outcome").get("result");
+const runId = result instanceof Map ? result.get("run_id") : void 0;
+if (runId === void 0) throw new BadInput("it lacks keys of a record of its kind");
+if (runId !== this.runId) this.fail("sealed", "CHAIN_IDENTITY", "the chain was opened for another run", at);
+} else this.fail("sealed", "STATE_VIOLATION", `a record of kind ${kind.slice(0, 40)} does not belong here`, at);
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+this.fail("sealed", "SCHEMA_INVALID", error.message, at);
+}
+}
+takeSeal(content, at, before) {
+const { ledger, tenant, chain } = this.identity;
+const seal = readRunSeal(content, {
+ledger, tenant, chain
+});
+this.seal = seal;
+this.tally.countDone("sealed");
+if (seal.runId !== this.runId) this.fail("sealed", "CHAIN_IDENTITY", "the seal is of another run", at);
+if (!equalHeads(seal.head, {
+ledger, tenant, chain, count: at, hash: before
+})) this.fail("sealed", "TRUNCATED", "the seal says another head of the chain than it has", at);
+}
+takeAction(content, line, text, at) {
+this.actions++;
+if (this.receipts.count < this.actions) this.fail("sealed", "TRUNCATED", "there is no line for it", at);
+if (line === null || text === null) return;
+let { action } = line;
+const { fields, receiptHash, gate: mark } = readSealedAction(content);
+if (canonicalJson(fields) !== text) {
+this.fail("sealed", "RECEIPT_MISMATCH", "the line is not the action that was sealed", at);
+return;
+}
+if (receiptHash !== line.receiptHash) this.fail("sealed", "RECEIPT_MISMATCH", "the capsule has another receipt than the line", at);
+this.enforced.push(action.policy_verdict === "POLICY_ENFORCED");
+const files = action.metadata?.get("files_affected");
+if (mark !== null) {
+if (this.canKeep(files, this.gated.length)) {
+const metadata = files === void 0 || files === null ? null : new Map([["files_affected", files]]);
+action = {
+...action, metadata
+};
+const isFirstUse = readBlock(content)?.get("key") === `gate-use:${mark.gateId}`;
+this.gated.push({
+number: at - 1, action, mark, isFirstUse
+});
+this.wanted.add(mark.record);
+}
+return;
+}
+if (action.gate_decision !== null || action.gate_score !== null) this.unmarked++;
+if (action.policy_verdict === "POLICY_ENFORCED" || action.policy_verdict === "FULLY_VERIFIED") this.fail("gates", "CLAIM_UNPROVEN", `it says ${action.policy_verdict}, but names no decision of the gate`, at);
+}
+canKeep(files, count) {
+if (isTrue(files)) this.filesLeft -= encoder.encode(canonicalJson(files ?? null)).length;
+if (this.filesLeft >= 0 && count < DECISIONS_MAX) return true;
+if (!this.isOverfull) {
+this.isOverfull = true;
+const words = `it has more than ${DECISIONS_MAX} decisions, or ${FILES_BYTES_MAX} bytes of files in them`;
+this.tally.fail("gates", "NOT_READ", `${words}: the rest was not compared`, place(this.name));
+}
+return false;
+}
+takeGateRecord(record, { isOwn }) {
+let content;
+if (isOwn && this.seal !== null && this.seal.gates !== null) {
+if (!this.hasGateChain) {
+this.hasGateChain = true;
+this.gateJudge = this.isValid ? null : this.newChainJudge(this.seal.gates.chain);
+}
+this.gateCount++;
+this.gateHead = record.hash;
+content = RunJudge.takeRecord(this.gateJudge, record);
+} else if (this.isValid) content = record.content;
+else {
+const judge = new ChainJudge(this.rules, {
+chain: record.chain, start: null, needsBlock: true
+});
+content = judge.judge(record);
+if (judge.tally.hasFailed()) content = null;
+this.capsules.merge(judge.finish());
+if (!this.wanted.has(record.hash)) this.tally.fail("gates", "STATE_VIOLATION", "the run refers to no such record", place(record.chain));
+}
+if (content !== null) {
+const decision = readDecision(content);
+if (decision === null) return;
+if (this.canKeep(decision.files, this.decided.size)) this.decided.set(record.hash, decision);
+}
+this.wanted.delete(record.hash);
+}
+checkDecisions(isComplete) {
+const unproven = new Set();
+const used = new Set();
+let observed = 0;
+for (const { number, action, mark, isFirstUse } of this.gated) {
+const decided = this.decided.get(mark.record) ?? null;
+const problem = gateProblem(action, mark, decided, isFirstUse && !used.has(mark.record));
+used.add(mark.record);
+if (problem !== null || decided === null || !allows(decided) || decided.isObserved) unproven.add(number);
+if (decided?.isObserved) observed++;
+if (problem !== null) this.fail("gates", problem[0], `${action.action_id}: ${problem[1]}`, number + 1);
+}
+const count = this.gated.length;
+if (count) this.tally.countDone("gates", count);
+const approved = this.gated.filter(({ mark }) => mark.decision === "human_approved").length;
+const notes = [...approved ? [`${approved} approved by a human`] : [], ...observed ? [`${observed} in the mode observe: nothing was held back`] : []];
+if (notes.length) this.tally.notes.set("gates", `${count} checked, ${notes.join(", ")}`);
+const words = `${this.wanted.size} decisions that actions name are not here`;
+if (this.wanted.size && isComplete) this.tally.fail("gates", "ARTIFACT_MISSING", words, place(this.name));
+else if (this.wanted.size) this.tally.skip("gates", words, { matters: true });
+if (this.unmarked) {
+const claim = `${this.unmarked} actions claim a decision of the gate without naming its record`;
+this.tally.warn("gates", "CLAIM_UNPROVEN", claim, place(this.name));
+}
+return unproven;
+}
+finish({ isComplete }) {
+const taken = this.tally;
+this.receipts.finish();
+this.tally = new Tally();
+if (this.actions) taken.countDone("sealed", this.actions);
+const unproven = this.checkDecisions(isComplete);
+if (this.judge !== null) this.capsules.merge(this.judge.finish());
+this.capsules.chains++;
+if (this.hasGateChain) {
+if (this.gateJudge !== null) this.capsules.merge(this.gateJudge.finish());
+this.capsules.chains++;
+}
+if (this.seal === null) {
+const words = "the run is not sealed: actions may be missing at its end";
+if (isComplete) this.fail("sealed", "TRUNCATED", words, this.count);
+else this.tally.skip("sealed", words, { matters: true });
+this.tally.skip("proof", "the run is not sealed, so nothing is stated about it", { matters: false });
+} else this.checkSeal(this.seal, unproven);
+return {
+records: taken, capsules: this.capsules, ending: this.tally
+};
+}
+checkSeal(seal, unproven) {
+const { receipts } = this;
+const at = seal.head.count;
+const actions = at - 1;
+if (!(seal.numActions === actions && actions === receipts.count)) {
+const words = `the seal counts ${seal.numActions} actions; ${actions} capsules and ${receipts.count} lines are here`;
+this.fail("sealed", "TRUNCATED", words, at);
+} else if (seal.finalReceiptHash !== receipts.lastReceipt) this.fail("sealed", "RECEIPT_MISMATCH", "the seal names another last receipt", at);
+const areAllEnforced = this.enforced.every((isSaid, index) => isSaid && !unproven.has(index));
+const isProved = seal.statement !== null;
+const earned = areAllEnforced ? isProved ? "FULLY_VERIFIED" : "POLICY_ENFORCED" : isProved ? "PROOF_ONLY" : null;
+const rank = (verdict) => VERDICT_RANK.get(verdict) ?? 0;
+if (seal.policyVerdict !== earned && rank(seal.policyVerdict) > rank(earned)) this.fail("gates", "CLAIM_UNPROVEN", `the seal says ${seal.policyVerdict}; the records support only ${earned}`, at);
+if (seal.gates !== null && (this.gateCount !== seal.gates.count || this.gateHead !== seal.gates.hash)) {
+const words = `the seal counts ${seal.gates.count} records of the gate; ${this.gateCount} are here, or others`;
+this.fail("gates", "TRUNCATED", words, at);
+}
+if (seal.statement === null) {
+this.tally.skip("proof", "the run was sealed without one", { matters: false });
+return;
+}
+this.tally.countDone("proof", receipts.count);
+if (seal.statement.runId !== this.runId) this.fail("proof", "PROOF_INVALID", "the statement is about another run", at);
+const problem = traceProblem(seal.statement, receipts.trace);
+if (problem !== null) this.fail("proof", "PROOF_INVALID", problem, at);
+}
+fail(check, code, words, at) {
+this.tally.fail(check, code, words, place(this.name, at));
+}
+};
+function countFailures(tally) {
+let count = 0;
+for (const counted of tally.counts.values()) if (counted.status === "failed") count += counted.count;
+return count;
+}
+function allows(decided) {
+return decided.decision === "pass" || decided.decision === "human_approved";
+}
+function gateProblem(action, mark, decided, isFirstUse) {
+if (decided === null) return null;
+const { mismatch, isConclusive } = compareWithDecision(action, mark, decided);
+const saysEnforced = action.policy_verdict === "POLICY_ENFORCED";
+if (mismatch !== null) return ["EVIDENCE_INVALID", `it differs from the gated action: ${mismatch}`];
+if (!isFirstUse) return ["REPLAY", "the decision that it names was used by an action before"];
+if (decided.isObserved) return saysEnforced ? ["CLAIM_UNPROVEN", "it says that policy was enforced; the gate only observed"] : null;
+if (allows(decided)) {
+if (isConclusive || !saysEnforced) return null;
+return ["CLAIM_UNPROVEN", "it says that policy was enforced; only its type matches the gated action"];
+}
+if (action.success) return ["ROLE_POLICY_VIOLATION", `it was done, though the gate said ${decided.decision}`];
+return saysEnforced ? ["CLAIM_UNPROVEN", `it says that policy was enforced; the gate said ${decided.decision}`] : null;
+}
+// src/verify/run/files.ts
+var ARCHIVE_CHECK = "archive";
+var MANIFEST$1 = "manifest.json";
+var HEAD = "head.json";
+var PROOF$1 = "proof.json";
+var COMMITMENTS = "commitments.json";
+var ACTIONS$1 = "actions.jsonl";
+var CAPSULES = "capsules.jsonl";
+var LISTED$1 = [PROOF$1, COMMITMENTS, ACTIONS$1, CAPSULES];
+var MEMBER_ORDER = [MANIFEST$1, HEAD, ...LISTED$1, EVIDENCE_FILE];
+var SMALL_FILE_MAX = 1048576;
+var PROOF_TYPE = "recomputation";
+var EXAMINED_MAX = 64;
+var CHAINS_MAX$1 = 1e4;
+function readManifest(data) {
+const keys = [...["schema", "protocol_version", "run_id", "head", "created_at", "num_actions", "final_receipt_hash"], ...["policy_verdict", "proof_type", "files"]];
+if (!isObject(data) || data.size !== keys.length || !keys.every((key) => data.has(key))) throw new BadInput("the manifest is not whole");
+const get = (key) => data.get(key);
+if (get("schema") !== "aver_cap_v1" || get("protocol_version") !== "0.4.0") throw new BadInput("the manifest is of another schema or protocol");
+const listed = get("files");
+if (!isObject(listed)) throw new BadInput("the manifest is not whole");
+const files = new Map();
+for (const [name, digest] of listed) {
+if (!isObject(digest) || digest.size !== 2 || !digest.has("sha256") || !digest.has("size")) throw new BadInput("the manifest is not whole");
+files.set(name, {
+sha256: digest.get("sha256"), size: digest.get("size")
+});
+}
+const head = readHead(get("head"));
+const type = get("proof_type");
+const names = [...files.keys()].filter((name) => name !== EVIDENCE_FILE);
+if (type !== null && type !== PROOF_TYPE || names.length !== LISTED$1.length || !LISTED$1.every((name) => files.has(name))) throw new BadInput("the manifest says more or less than a manifest does");
+const [runId, createdAt, final, count] = ["run_id", "created_at", "final_receipt_hash", "num_actions"].map(get);
+if (typeof runId !== "string" || typeof createdAt !== "string" || typeof final !== "string") throw new BadInput("the manifest does not name the run, its time and its last receipt");
+if (!isInteger(count)) throw new BadInput("the manifest does not count the run's actions");
+return {
+runId, head, createdAt, numActions: count, finalReceiptHash: final, policyVerdict: get("policy_verdict"), isProved: type === PROOF_TYPE, files
+};
+}
+function sealDocuments(seal, head) {
+const number = (value) => new JsonNumber(String(value));
+const { statement, gates } = seal;
+const one = (named) => new Map([["chain", named.chain], ["count", number(named.count)], ["hash", named.hash]]);
+const proof = new Map([["v", number(1)], ["proof_type", null], ["statement", null], ["constraints", null]]);
+const commitments = new Map([["v", number(1)], ["rows", null], ["capsules", one(head)], ["gates", gates === null ? null : one(gates)]]);
+if (statement !== null) {
+proof.set("proof_type", PROOF_TYPE);
+proof.set("statement", statementFields$1(statement));
+proof.set("constraints", new Map(Object.entries(CONSTRAINTS)));
+commitments.set("rows", new Map([["air_id", AIR_ID], ["tree", "rfc6962"], ["hash", "sha256"], ["row_width", number(55)], ["count", number(statement.numActions)], ["root", statement.rowRoot]]));
+}
+return new Map([[PROOF$1, dumpDocument(proof)], [COMMITMENTS, dumpDocument(commitments)]]);
+}
+async function judgeFiles(name, files, options, examiners) {
+const archive = new Tally();
+archive.countDone(ARCHIVE_CHECK);
+let tally = new Tally();
+const fail = (code, words) => archive.fail(ARCHIVE_CHECK, code, words, place(null, null, MANIFEST$1));
+let found = null;
+try {
+const raw = readSmall(files, MANIFEST$1, SMALL_FILE_MAX);
+if (raw === null) fail("ARTIFACT_MISSING", "there is no manifest");
+else {
+const data = readJson(raw);
+const manifest = readManifest(data);
+if (!areSameBytes(raw, dumpDocument(data))) fail("NOT_CANONICAL", "the manifest is not written as Aver writes it");
+if (manifest.head.chain !== runChain(manifest.runId)) fail("CHAIN_IDENTITY", "the manifest names a chain that is not the run's");
+found = {
+manifest, raw
+};
+}
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+fail("SCHEMA_INVALID", error.message);
+}
+if (found !== null) tally = await new RunFilesJudge(files, found.manifest, found.raw, options, archive).judge(examiners);
+tally.merge(archive);
+tally.skip("meta", "only this run was verified, not the ledger it is from", { matters: false });
+return conclude(name, tally, "signature", [...CHECKS, ...RUN_CHECKS, ARCHIVE_CHECK]);
+}
+var RunFilesJudge = class {
+files;
+manifest;
+raw;
+options;
+archive;
+rules;
+needs = new EvidenceNeeds();
+reader;
+constructor(files, manifest, raw, options, archive) {
+this.files = files;
+this.manifest = manifest;
+this.raw = raw;
+this.options = options;
+this.archive = archive;
+const retired = retirementsByTime(options.ring, options.ed25519);
+this.rules = plainRules(options.ring, options.ed25519, {
+retired, requirePq: options.requirePq ?? false
+});
+this.reader = new RunFilesReader(manifest.head);
+}
+async judge(examiners) {
+const here = [...this.files.members.keys()];
+const expected = MEMBER_ORDER.filter((name) => [MANIFEST$1, HEAD].includes(name) || this.manifest.files.has(name));
+for (const name of expected) if (!here.includes(name)) this.fail("ARTIFACT_MISSING", `${name} is not here`, name);
+for (const name of here) if (!expected.includes(name)) this.fail("SCHEMA_INVALID", `${name} is no part of this run`, name);
+const inOrder = expected.filter((name) => here.includes(name)).join();
+if (!this.files.isPlain || here.filter((name) => expected.includes(name)).join() !== inOrder) this.fail("NOT_CANONICAL", "the archive is not packed as Aver packs it", MANIFEST$1);
+const tally = await this.judgeRun();
+await this.prefetch(EVIDENCE_FILE);
+tally.merge(judgeEvidence(this.files, this.needs, this.reader, this.rules));
+await this.examine(examiners, tally);
+for (const [name, { sha256, size }] of this.manifest.files) {
+const file = this.files.members.get(name);
+if (file === void 0) continue;
+if (sha256Hex(file) !== sha256 || !equalJson(size, new JsonNumber(String(file.length)))) this.fail("ARTIFACT_HASH_MISMATCH", "the file has other bytes than the manifest says", name);
+}
+this.checkHead();
+return tally;
+}
+fail(code, words, name) {
+this.archive.fail(ARCHIVE_CHECK, code, words, place(null, null, name));
+}
+async prefetch(name) {
+const records = [];
+for (const raw of readOwnLines(this.files.members.get(name) ?? new Uint8Array(), CAPSULE_LINE_MAX)) try {
+if (!(raw instanceof BadInput)) records.push(readCapsuleLine(readJson(raw)).rebuild(null));
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+}
+await this.options.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(this.rules, record)]));
+}
+async judgeRun() {
+const { manifest } = this;
+const tally = new Tally();
+const judge = new RunJudge(this.rules, manifest.runId, manifest.head);
+await this.prefetch(CAPSULES);
+const last = this.takeLines(judge);
+const { records, capsules, ending } = judge.finish({ isComplete: true });
+for (const part of [records, capsules, ending]) tally.merge(part);
+if (manifest.head.count !== judge.count || manifest.head.hash !== judge.head) {
+const words = `the manifest says ${manifest.head.count} capsules, or another head; ${judge.count} are here`;
+this.fail("TRUNCATED", words, MANIFEST$1);
+}
+const { seal } = judge;
+if (seal === null) return tally;
+const isSame = manifest.numActions.value === seal.numActions && manifest.finalReceiptHash === seal.finalReceiptHash && manifest.policyVerdict === seal.policyVerdict && manifest.isProved === (seal.statement !== null);
+if (last !== null && (!isSame || manifest.createdAt !== last.signed_at)) this.fail("ROLLBACK", "the manifest says something else than the run's seal", MANIFEST$1);
+for (const [name, document] of sealDocuments(seal, manifest.head)) {
+const raw = readSmall(this.files, name, SMALL_FILE_MAX);
+if (raw !== null && !areSameBytes(raw, document)) this.fail("PROOF_INVALID", "it says something else than the run's seal", name);
+}
+return tally;
+}
+takeLines(judge) {
+const { chain } = this.manifest.head;
+const nothing = new Uint8Array();
+const actions = judge.receipts.takeAll(readOwnLines(this.files.members.get(ACTIONS$1) ?? nothing, ACTION_LINE_MAX));
+let last = null;
+let unreadable = 0;
+let number = 0;
+for (const raw of readOwnLines(this.files.members.get(CAPSULES) ?? nothing, CAPSULE_LINE_MAX)) {
+number++;
+if (judge.stopsReading()) break;
+let capsule;
+let line;
+try {
+if (raw instanceof BadInput) throw raw;
+capsule = readCapsuleLine(readJson(raw));
+line = capsule.hasAction && capsule.chain === chain ? actions.next().value ?? null : null;
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+this.fail("SCHEMA_INVALID", `line ${number}: ${error.message}`, CAPSULES);
+if (++unreadable > 1e3) {
+this.fail("NOT_READ", REST_UNREAD, CAPSULES);
+break;
+}
+continue;
+}
+const text = line === null ? null : sealForm(line.action, line.texts);
+const record = capsule.rebuild(text);
+if (capsule.chain === chain) {
+judge.take(record, line, text);
+last = record;
+continue;
+}
+judge.takeGateRecord(record, { isOwn: judge.seal?.gates?.chain === capsule.chain });
+this.needs.add(record);
+this.reader.addRecord(record, { hasAction: capsule.hasAction });
+if (this.reader.chains.size > CHAINS_MAX$1) {
+this.fail("NOT_READ", `it has records of more than ${CHAINS_MAX$1} chains; the rest was not read`, CAPSULES);
+break;
+}
+}
+while (!actions.next().done);
+return last;
+}
+async examine(examiners, tally) {
+const names = [...this.reader.select("gate").slice(0, EXAMINED_MAX), ...this.reader.select("approvals", "approvers")];
+const chains = names.map((name) => ({
+name, origin: name, count: this.reader.chains.get(name)?.count ?? 0
+}));
+const reader = new ValidRecords(this.reader, this.rules, new Map(names.map((name) => [name, name])), new Set(tally.doubtful));
+const { ledger, tenant } = this.manifest.head;
+const isComplete = this.manifest.files.has(EVIDENCE_FILE);
+await examine$1(examiners, {
+reader, rules: this.rules, ledger, tenant, chains, isComplete, isSingle: true
+}, tally);
+}
+checkHead() {
+const { manifest } = this;
+let raw;
+let document;
+let statement;
+try {
+raw = readSmall(this.files, HEAD, SMALL_FILE_MAX);
+if (raw === null) return;
+document = readJson(raw);
+statement = readStatement(document, "head");
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+this.fail("SCHEMA_INVALID", error.message, HEAD);
+return;
+}
+const number = (value) => new JsonNumber(String(value));
+const content = new Map([["v", number(1)], ["run_id", manifest.runId], ["ledger", manifest.head.ledger], ["tenant", manifest.head.tenant], ["chain", manifest.head.chain], ["count", number(manifest.head.count)], ["hash", manifest.head.hash], ["num_actions", manifest.numActions], ["final_receipt_hash", manifest.finalReceiptHash], ["manifest_sha256", sha256Hex(this.raw)]]);
+if (statement.purpose !== "cap" || !equalJson(statement.content, content)) this.fail("ARTIFACT_HASH_MISMATCH", "the head that was signed is not that of this manifest", HEAD);
+if (!areSameBytes(raw, dumpDocument(document))) this.fail("NOT_CANONICAL", "the head is not written as Aver writes it", HEAD);
+const results = checkStatement(statement, this.rules.ring, this.rules.ed25519);
+if (!results.length) this.fail("SIG_MISSING", "the head is not signed", HEAD);
+for (const { by, key, outcome } of results) {
+const role = key === null ? null : roleOf(this.rules, key);
+const retired = key === null ? null : this.rules.retired.get(key.ed25519)?.retiredAt ?? null;
+if (outcome === "unknown") {
+const words = `the head was signed by ${by}, whose key is not known here`;
+this.archive.add({
+check: "signature", status: "not_checked", code: "UNKNOWN_SIGNER", words, place: place(null, null, HEAD)
+});
+} else if (outcome !== "valid") this.fail("SIG_INVALID", `the signature of the head is not ${by}'s`, HEAD);
+else if (role !== null && !role.mayAttest) this.fail("KEY_MISMATCH", `${by}, who signed the head, is a key of ${role}; only the ledger's key may`, HEAD);
+else if (retired !== null && manifest.createdAt > retired) this.fail("KEY_RETIRED", `${by}, who signed the head, was retired before`, HEAD);
+}
+}
+};
+// src/verify/run/capseal.ts
+var MANIFEST = "manifest.json";
+var ACTIONS = "actions.jsonl";
+var ACTIONS_JSON = "actions.json";
+var CAPSULE = "agent_capsule.json";
+var PROOF = "proof.json";
+var METADATA = "run_metadata.json";
+var ROWS = "row_archive/rows.json";
+var LEVELS = "row_archive/merkle_levels.json";
+var CAPSEAL_MEMBERS = new Set([MANIFEST, ACTIONS, ACTIONS_JSON, CAPSULE, PROOF, METADATA, ROWS, LEVELS]);
+var AVER_ONLY = ["head.json", "capsules.jsonl", "commitments.json", EVIDENCE_FILE];
+var MODULUS = 2n ** 64n - 2n ** 32n + 1n;
+var LEAVES_COMPARED_MAX = 2e5;
+function readDocument(archive, name) {
+const raw = readSmall(archive, name, name === CAPSULE ? ELEMENT_MAX : SMALL_FILE_MAX);
+return raw === null ? void 0 : readJson(raw);
+}
+function isCapseal(archive) {
+if (AVER_ONLY.some((name) => archive.members.has(name))) return false;
+if (archive.members.has(CAPSULE)) return true;
+try {
+const manifest = readDocument(archive, MANIFEST);
+return isObject(manifest) && ["run_cap_v1", "agent_cap_v1"].includes(manifest.get("schema"));
+} catch (error) {
+if (error instanceof BadInput) return false;
+throw error;
+}
+}
+async function judgeCapseal(name, archive, _options) {
+const judge = new CapsealJudge(archive);
+await judge.judge();
+const { tally, receipts } = judge;
+tally.records = receipts.count;
+receipts.finish();
+tally.skip("signature", "the public tool's format has no signatures: anyone can make such a file", { matters: true });
+tally.skip("sealed", "nothing is sealed in this format, and metadata are not bound", { matters: true });
+tally.skip("gates", "the gate's decisions are not recorded in this format", { matters: true });
+return conclude(name, tally, "signature", [...CHECKS, ...RUN_CHECKS, ARCHIVE_CHECK]);
+}
+function limbs(digest) {
+const view = new DataView(fromHex(digest).buffer);
+return [view.getBigUint64(0, true) % MODULUS, view.getBigUint64(8, true) % MODULUS];
+}
+function buildRow(index, action, receipt) {
+const flags = Number(action.success) | Number(action.gate_decision !== "skip") << 1 | Number(action.gate_score !== null) << 2 | Number(action.policy_verdict !== null) << 3 | Number(action.action_type === "tool_call") << 4 | Number(action.action_type === "code_gen") << 5;
+const hashes = [sha256Hex(action.action_type), action.instruction_hash, action.input_hash, action.output_hash];
+const parent = action.parent_receipt_hash === null ? [0n, 0n] : limbs(action.parent_receipt_hash);
+return [BigInt(index), ...hashes.flatMap(limbs), ...parent, ...limbs(receipt), BigInt(flags)];
+}
+function hashRow(row) {
+const data = new Uint8Array(8 + 16 * row.length);
+const view = new DataView(data.buffer);
+view.setBigUint64(0, row[0]);
+row.forEach((value, at) => view.setBigUint64(8 + 16 * at + 8, value));
+return sha256Bytes(data);
+}
+function buildLevels(leaves) {
+const levels = [leaves];
+for (let level = leaves; level.length > 1; levels.push(level)) {
+const above = [];
+for (let at = 0; at < level.length; at += 2) {
+const pair = new Uint8Array(64);
+pair.set(level[at]);
+pair.set(level[at + 1] ?? level[at], 32);
+above.push(sha256Bytes(pair));
+}
+level = above;
+}
+return levels;
+}
+var ArrayFile = class ArrayFile {
+items = [];
+error = null;
+at = 0;
+isReported = false;
+report;
+isMissing;
+constructor(isMissing, report) {
+this.isMissing = isMissing;
+this.report = report;
+}
+static async open(data, report) {
+const file = new ArrayFile(data === void 0, report);
+if (data === void 0) return file;
+for await (const { items, error } of readElements(new MemorySource(data))) {
+for (const item of items) if ("value" in item) file.items.push(item.value);
+file.error = error;
+}
+return file;
+}
+next() {
+if (this.at < this.items.length) return this.items[this.at++];
+if (!this.isReported) {
+this.isReported = true;
+if (this.isMissing) this.report("ARTIFACT_MISSING", "it is not here");
+else if (this.error !== null) this.report("SCHEMA_INVALID", this.error.message);
+}
+}
+};
+var MissingKeys = class extends BadInput {};
+var CapsealJudge = class {
+tally = new Tally();
+receipts = new ReceiptJudge(this.tally, { source: ACTIONS });
+archive;
+leaves = [];
+constructor(archive) {
+this.archive = archive;
+}
+async judge() {
+this.tally.countDone(ARCHIVE_CHECK);
+if (this.archive.members.has(ACTIONS)) await this.judgeLines();
+else this.fail("ARTIFACT_MISSING", "there are no actions with receipts", ACTIONS);
+this.checkDocument(MANIFEST, (data) => this.checkManifest(data));
+this.checkDocument(CAPSULE, (data) => this.checkCapsule(data));
+this.checkDocument(PROOF, (data) => this.checkProof(data));
+if (this.archive.members.has(METADATA)) this.checkDocument(METADATA, (data) => this.checkMetadata(data));
+if (this.archive.members.has(LEVELS)) await this.checkLevels();
+}
+checkDocument(name, check) {
+try {
+const document = readDocument(this.archive, name);
+if (document === void 0 || document === null) this.fail("ARTIFACT_MISSING", `${name} is not here`, name);
+else check(document);
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+this.fail("SCHEMA_INVALID", error.message, name);
+}
+}
+fail(code, words, name, check = ARCHIVE_CHECK) {
+this.tally.fail(check, code, words, place(null, null, name));
+}
+async judgeLines() {
+const open = (name) => ArrayFile.open(this.archive.members.get(name), (code, words) => this.fail(code, words, name));
+const listed = await open(ACTIONS_JSON);
+const rows = await open(ROWS);
+const lines = readRawLines(this.archive.members.get(ACTIONS), ACTION_LINE_MAX);
+for (const line of this.receipts.takeAll(lines)) {
+const beside = listed.next();
+if (line === null) continue;
+const row = buildRow(this.leaves.length, line.action, line.receiptHash);
+this.leaves.push(hashRow(row));
+const expected = row.map((value) => new JsonNumber(String(value)));
+if (!equalJson(rows.next(), expected)) this.fail("PROOF_INVALID", `row ${row[0]} is not that of its action`, ROWS, "proof");
+if (!equalJson(beside, actionFields(line.action))) this.fail("RECEIPT_MISMATCH", `action ${this.receipts.count - 1} is another one than in ${ACTIONS}`, ACTIONS_JSON);
+}
+for (const [name, file] of [[ACTIONS_JSON, listed], [ROWS, rows]]) {
+const more = file.next();
+if (more !== void 0 && more !== null) this.fail("TRUNCATED", `it has more entries than ${ACTIONS}`, name);
+}
+}
+checkManifest(manifest) {
+if (!isObject(manifest)) throw new BadInput("it is not an object");
+const last = this.receipts.lastReceipt;
+const expected = [["chain_hash", last], ["root_hex", last], ["actions_count", this.count]];
+for (const [key, value] of expected) if (manifest.has(key) && !equalJson(manifest.get(key), value)) this.fail("TRUNCATED", `its ${key} is not that of the actions`, MANIFEST);
+}
+checkCapsule(capsule) {
+const whole = member(capsule);
+const own = new Map([...whole].filter(([key]) => key !== "capsule_hash"));
+const statement = get(whole, "statement");
+if (get(whole, "capsule_hash") !== sha256Hex(dumpSpaced(own)) || get(whole, "statement_hash") !== sha256Hex(dumpSpaced(statement))) this.fail("HASH_MISMATCH", "its hashes are not its own", CAPSULE);
+const inputs = member(get(member(statement), "public_inputs"));
+if (!equalJson(get(inputs, "num_actions"), this.count) || !equalJson(get(inputs, "final_receipt_hash"), this.receipts.lastReceipt)) this.fail("TRUNCATED", "it is about other actions", CAPSULE);
+const root = this.rowRoot;
+if (get(member(statement), "row_commitment") !== root || get(member(get(whole, "commitment")), "row_root") !== root) this.fail("PROOF_INVALID", "its root is not that of the rows", CAPSULE, "proof");
+const proof = readSmall(this.archive, PROOF, 1048576) ?? new Uint8Array();
+if (get(member(get(whole, "proof")), "proof_hash") !== sha256Hex(proof)) this.fail("ARTIFACT_HASH_MISMATCH", "it has the hash of another proof.json", CAPSULE, "proof");
+}
+checkProof(proof) {
+this.tally.countDone("proof", this.receipts.count);
+const whole = member(proof);
+if (!(get(whole, "air_id") === "agent_air_v1" && get(member(get(whole, "constraint_verification")), "valid") === true)) this.fail("PROOF_INVALID", "it does not say that the constraints hold", PROOF, "proof");
+if (get(member(get(whole, "commitment")), "row_root") !== this.rowRoot || !equalJson(get(member(get(whole, "statement")), "num_actions"), this.count)) this.fail("PROOF_INVALID", "it is about other rows", PROOF, "proof");
+}
+checkMetadata(metadata) {
+const whole = member(metadata);
+const expected = [["num_actions", this.count], ["final_receipt_hash", this.receipts.lastReceipt]];
+for (const [key, value] of expected) if (whole.has(key) && !equalJson(whole.get(key), value)) this.fail("TRUNCATED", `its ${key} is not that of the actions`, METADATA);
+}
+async checkLevels() {
+if (this.leaves.length > LEAVES_COMPARED_MAX) {
+this.tally.skip("proof", `${LEVELS} was not compared: more than ${LEAVES_COMPARED_MAX} leaves`, { matters: false });
+return;
+}
+const expected = buildLevels(this.leaves).map((level) => level.map(toHex$1));
+const file = await ArrayFile.open(this.archive.members.get(LEVELS), (code, words) => this.fail(code, words, LEVELS));
+const levels = [];
+for (let level = file.next(); level !== void 0; level = file.next()) levels.push(level);
+if (!equalJson(levels, expected)) this.fail("PROOF_INVALID", "it is not the tree over the rows", LEVELS, "proof");
+}
+get count() {
+return new JsonNumber(String(this.receipts.count));
+}
+get rowRoot() {
+const top = buildLevels(this.leaves).at(-1)?.[0];
+return top === void 0 ? sha256Hex("empty") : toHex$1(top);
+}
+};
+function member(value) {
+if (!isObject(value)) throw new MissingKeys("it lacks keys that the tool writes");
+return value;
+}
+function get(data, key) {
+const value = data.get(key);
+if (value === void 0) throw new MissingKeys("it lacks keys that the tool writes");
+return value;
+}
+var BATCH$1 = 500;
+var ActionItem = class extends Sealed {
+keys;
+findings;
+constructor(canonical, { hash, computedHash, keys, at, findings }) {
+super(canonical, {
+hash, signature: "", signature_pq: "", signed_at: at, signed_by: ""
+});
+this.adoptHash(computedHash);
+this.keys = keys;
+this.findings = findings;
+}
+get value() {
+const fields = readJson(this.canonical);
+const metadata = fields.get("metadata");
+const said = (name) => isObject(metadata) && typeof metadata.get(name) === "string" ? metadata.get(name) : "";
+const type = String(fields.get("action_type"));
+const call = new Map([["tool", said("tool_name") || type], ["success", fields.get("success")]]);
+const words = said("description") || said("tool_name") || String(fields.get("action_id"));
+return new Map([["type", "tool"], ["trigger", new Map([["timestamp", this.signed_at]])], ["context", new Map([["environment", new Map([["aver", new Map([["kind", "action"]])]])]])], ["authority", new Map([["type", fields.get("gate_decision") ?? ""]])], ["execution", new Map([["tool_calls", [call]]])], ["outcome", new Map([["status", fields.get("success") === true ? "success" : "failure"], ["summary", `${type}: ${words}`], ["result", fields]])]]);
+}
+};
+function* readActions(data) {
+const tally = new Tally();
+const judge = new ReceiptJudge(tally, {});
+let batch = [];
+for (const raw of readRawLines(data, ACTION_LINE_MAX)) {
+const line = judge.take(raw);
+const findings = tally.findings.splice(0);
+tally.counts.clear();
+if (line === null) batch.push(raw instanceof BadInput ? raw : new Unreadable(findings[0]?.words ?? ""));
+else {
+const { action, texts, receiptHash: hash, keys, problem } = line;
+const computedHash = problem === null ? hash : keys === RECEIPT_KEY_COUNT ? texts.receiptHash : "";
+batch.push(new ActionItem(new TextDecoder().decode(raw), {
+hash, computedHash, keys, at: action.timestamp, findings
+}));
+}
+if (batch.length < BATCH$1) continue;
+yield batch;
+batch = [];
+}
+yield batch;
+}
+function readProof(data) {
+const document = readJson(data);
+if (!isObject(document)) throw new BadInput("a proof is an object");
+const items = [];
+const action = readAction(document.get("action"));
+const { receiptHash } = encodeAction(action);
+const hash = String(document.get("receipt_hash"));
+items.push(new ActionItem(canonicalJson(actionFields(action)), {
+hash, computedHash: receiptHash, keys: RECEIPT_KEY_COUNT, at: action.timestamp, findings: []
+}));
+const seal = document.get("seal");
+if (isObject(seal)) items.push(new Sealed(String(seal.get("canonical")), readSeal(seal, (key) => new BadInput(`${key} must be a string`))));
+return items;
+}
+function* readCap(packed, name) {
+const archive = readArchive(packed, new Set(MEMBER_ORDER), CAPSEAL_MEMBERS);
+const actions = archive.members.get("actions.jsonl") ?? new Uint8Array();
+if (isCapseal(archive)) {
+for (const items of readActions(actions)) yield {
+chain: name, items
+};
+return;
+}
+const lines = readRawLines(actions, ACTION_LINE_MAX);
+let last = name;
+for (const raw of readOwnLines(archive.members.get("capsules.jsonl") ?? new Uint8Array(), CAPSULE_LINE_MAX)) try {
+if (raw instanceof BadInput) throw raw;
+const capsule = readCapsuleLine(readJson(raw));
+last = capsule.chain;
+let action = null;
+if (capsule.hasAction) {
+const line = lines.next().value;
+if (line instanceof Uint8Array) {
+const read = readActionLine(line);
+action = sealForm(read.action, read.texts);
+}
+}
+yield {
+chain: last, items: [capsule.rebuild(action)]
+};
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+yield {
+chain: last, items: [error]
+};
+}
+}
 var SUMMARY_MAX = 240;
 function text(value) {
 if (typeof value === "string") return value;
@@ -11515,6 +13915,7 @@ return value instanceof JsonNumber ? value.text : "";
 }
 function safeContent(record) {
 try {
+if (record instanceof ActionItem) return record.content;
 return record.canonical.isWellFormed() ? readJson(record.canonical) : void 0;
 } catch (error) {
 if (error instanceof BadInput) return void 0;
@@ -12408,7 +14809,7 @@ const [mark, words] = AUDITS[status] ?? ["failed", "The audit has a status that 
 const findings = asList(report?.get("findings") ?? null).filter(isObject);
 return a("section", {
 class: `band ${mark}`, children: [a("h2", { children: [a(Mark, { name: mark }), " Audit: ", a(Text, { children: status })] }), a("p", { children: [words, " By ", a(Text, { children: audit.agent }), ", ", a(Time, { children: audit.at }), ", in ", a("a", {
-href: link("c", chain, audit.place), children: ["record ", audit.place]
+href: link("c", chain, `p${audit.place}`), children: ["record ", audit.place]
 }), "."] }), a("p", {
 class: "beside", children: ["These are the auditor's words. The page checks the seals; whether the evidence holds is judged anew by ", a(Command, { children: verifyCommand() })]
 }), report === null ? a("p", {
@@ -12470,7 +14871,7 @@ class: failing ? "" : tone, children: a(Text, { children: claim.standing })
 }), ": ", STANDINGS[claim.standing] ?? "", judged === void 0 ? ", and no audit has judged it" : "", " · about ", claim.about || "an outcome", " · confidence ", a("span", {
 class: "figure", children: claim.confidence || "–"
 }), " · ", a(Text, { children: claim.agent }), " · ", a("a", {
-href: link("c", chain, claim.place), children: ["record ", claim.place]
+href: link("c", chain, `p${claim.place}`), children: ["record ", claim.place]
 })]
 }), claim.earlier.map((earlier, place) => a("p", {
 class: "beside earlier", children: ["before: ", a("del", { children: a(Text, { children: earlier.text }) })]
@@ -12480,7 +14881,7 @@ items: claim.evidence, judged: asList(judged?.get("evidence") ?? null), chain, t
 class: "challenge", children: [a("p", { children: [a("strong", { children: "Challenge" }), " by ", a(Text, { children: challenge.agent }), ", ", a("strong", {
 class: challenge.standing === "open" ? "warn" : "", children: a(Text, { children: challenge.standing })
 }), " · ", a("a", {
-href: link("c", chain, challenge.place), children: ["record ", challenge.place]
+href: link("c", chain, `p${challenge.place}`), children: ["record ", challenge.place]
 })] }), a("p", { children: a(Text, { children: challenge.reason }) }), challenge.rationale ? a("p", {
 class: "beside", children: a(Text, { children: challenge.rationale })
 }) : null, a(Evidence, {
@@ -12503,7 +14904,7 @@ const start = trace.events.find((event) => event.id === at(item, "execution"));
 const word = judged[place];
 const holds = at(word, "holds");
 return a("tr", { children: [a("td", { children: a(Text, { children: describeCheck(at(item, "check")) }) }), a("td", { children: [start ? a("a", {
-href: link("c", chain, start.place), children: ["execution ", start.place]
+href: link("c", chain, `p${start.place}`), children: ["execution ", start.place]
 }) : null, " ", asText(at(item, "artifact")) ? a(Hex, { children: asText(at(item, "artifact")) }) : null] }), a("td", { children: [word === void 0 ? "–" : holds === true ? a("span", {
 class: "good", children: "✓ holds"
 }) : a($, { children: [a("span", {
@@ -12529,7 +14930,7 @@ scope: "col", children: role
 }, role))] }) }), a("tbody", { children: trace.events.slice(0, shown).map((event) => a("tr", {
 class: event.before !== event.after ? "turn" : "", children: [a("th", {
 scope: "row", children: [a("a", {
-href: link("c", chain, event.place), children: event.place
+href: link("c", chain, `p${event.place}`), children: event.place
 }), " ", a("span", {
 class: "beside", children: a(Time, {
 short: true, children: event.at
@@ -12693,7 +15094,7 @@ return [Math.max(0, (middle - spread) / whole), Math.min(1, (middle + spread) / 
 var READ_MAX = 2e4;
 var DRAWN_MAX = 1e3;
 var ACTION_SHOWN = 200;
-var LISTED$1 = 20;
+var LISTED = 20;
 async function readRisk(report) {
 const all = (contents.value?.chains ?? []).map((chain) => chain.id).filter((id) => id !== "meta" && id !== "keys");
 const isGate = (id) => id.replace(/^import\.[0-9a-f]{16}\./, "").startsWith("gate.");
@@ -12770,7 +15171,7 @@ function addressOf({ chain, sequence }) {
 return link("c", chain ?? "", sequence ?? 0);
 }
 function OverTime({ decisions }) {
-const [listed, setListed] = d$2(LISTED$1);
+const [listed, setListed] = d$2(LISTED);
 const scored = w$2(() => decisions.filter((one) => one.score instanceof JsonNumber).slice(-1e3), [decisions]);
 const times = scored.map((one) => Date.parse(one.at)).filter(Number.isFinite);
 const [first, last] = [Math.min(...times), Math.max(...times)];
@@ -13490,494 +15891,10 @@ Q$1(a(App, {}), document.getElementById("app"));
 openDoor();
 }
 var ed25519_default = JSON.parse("{\"cases\":[{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":true},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a324d44cdc754624a221a274000a45390f7ee35d30b457a92b4a5b451635a8412\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a46794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32affffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7DB0DC9222F3C183457DDDE4C708DE8E5EA6BF3D5C4404CCA14B32729A05C32A45794E70ADF14FF24B7D2F9D21AA747BF7EE35D30B457A92B4A5B451635A8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a840\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"\",\"valid\":false},{\"public\":\"17FFAD8068DC0DE9935D36636F3AD1B5DE6DE3413B12388E453B05F2A4C1D3DB\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c3aa45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d35b\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32addb10045b6baf45dae10d700b83882148514174774e44e45482e82f0cedbda08\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f001714052d4d123999d3481ef433eae6141387b7f29e22534cb5438fd0a9bca01\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f039664a9d22f918f83b50feda34a733e78df948f23a997ef3c08031ca6d82e202\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df3d7f9f4e98c44a359c41af028fa056a78d0c659c27e88c57d8a3e4c37e9d000b\",\"valid\":true},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"08e8461bace82b50af65402ff1cad3d2399afe459544096a7f106c54fc875d42cafc071b07e4f68ea27d9dee2143ca5ecd8ef64970d7cf23dd88478147e27f04\",\"valid\":true},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000000a85d7876be7fe939a1c833ac034f6fa2658f5f1e4b686db01ee28b678dbfcf02\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"2f1132ca61ab38dff00f2fea3228f24c6c71d58085b80e47e19515cb27e8d0470400000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a90ce4683dbcb3f0d5c92ba2ba8ae21b4a394325e0ddc3e31eb3d154e1ae59806\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0000000000000000000000000000000000000000000000000000000000000080553abc646aec113a58b1157a1f9b89fd3b9ba2a566bfb2e1eec7bc76fb68d602\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"b862409fb5c4c4123df2abf7462b88f041ad36dd6864ce872fd5472be363c5b10700000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc057a1856d4a24d0154f236577aa2158ff4e4a8e7299915e418b16a7e58c940b105\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f513336340b726b4fe08df064d58a91f981ef0071d5b5b08d170b2f08e65fe408\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85e48f9e1f1530a4310ece319a386a936b88b75ec9d8896b983ada57e362e37f0d\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"d4b4f5784868c3020403246717ec169ff79e26608ea126a1ab69ee77d1b167120300000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"00000000000000000000000000000000000000000000000000000000000000008da25ecabaa35a1ee255270ceaa653b1f8b7dfdff1d27442e7ee790e9f7f5f00\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa2fa9559780a2fa41dc07bda1901ea15016ed0c4c289fae5387e11e8bafb1f708\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f08268f3bab2e4e24d078d5892615ffbd5ab3b8a3a64fd09d2c47633811993307\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7fc270846424df53abce63cefdf786a1bbda991e7d494bee9c09623a9bb023c205\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"801f40eaaee1ef8723279a28b2cf4037b889dad222604678748b53ed0db0db920d00000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7670f8ab9423355e5b2cfae628a87eda264419cc7c518e438c3375c423b0dd0d\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7a4a92e5705dc69de78ac3dbbd537534e599069c67dae84733f459619620e504\",\"valid\":false},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000080b2e62271a523df3fb1c991955954e7c8b05b3d75f538d564e1a838a6995b3e03\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff001b6dd9d8d745c5f6b6a4b72676822a295fd21bc5f57ed461be302fb1d3c805\",\"valid\":false},{\"public\":\"efffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"0200000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"02000000000000000000000000000000000000000000000000000000000000000500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false}]}");
-// src/verify/examiner.ts
-var EXAMINED_DOMAINS = new Map([["gate", ["decisions"]], ["approvals", ["approvals"]], ["approvers", ["approvals"]], ["actions", RUN_CHECKS], ["gateway", ACT_CHECKS], ["delegations", ["delegation"]], ["protocol", ["protocol"]]]);
-var PYTHON_ALONE = new Map([["gate", ["decisions", "changes"]], ["gateway", ACT_CHECKS], ["delegations", ["delegation"]], ["protocol", ["protocol"]]]);
-var PYTHON_WORDS = "a page cannot make this check; run: aver verify";
-function selectChains(examination, ...domains) {
-return examination.chains.filter((chain) => domains.includes(domainOf(chain.origin)));
-}
-async function examine$1(examiners, examination, tally) {
-for (const domain of new Set(examination.chains.map((chain) => domainOf(chain.origin)))) skipPythonChecks(domain, tally);
-for (const examiner of examiners) {
-const chains = selectChains(examination, ...examiner.domains);
-if (!chains.length) continue;
-const { reader } = examination;
-reader.leftOut = null;
-try {
-await guard(tally, examiner.checks[0], place(chains[0].name), async () => {
-tally.merge(await examiner.examine(examination));
-});
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-for (const check of examiner.checks) tally.skip(check, `the records cannot be read: ${error.message}`, { matters: true });
-}
-if (reader.leftOut !== null) for (const check of examiner.checks) tally.skip(check, "records that do not hold were left out", { matters: true });
-}
-}
-function skipPythonChecks(domain, tally) {
-for (const check of PYTHON_ALONE.get(domain) ?? []) tally.skip(check, PYTHON_WORDS, { matters: true });
-}
-function skipExaminers(domain, reason, tally) {
-for (const check of EXAMINED_DOMAINS.get(domain) ?? []) tally.skip(check, reason, { matters: true });
-}
-async function guard(tally, check, where, work) {
-try {
-await work();
-} catch (error) {
-if (error instanceof NotFound) throw error;
-const words = error instanceof BadInput ? error.message : `it lacks keys of a record of its kind (${error.name})`;
-tally.fail(check, "SCHEMA_INVALID", words, where);
-}
-}
-var ValidRecords = class {
-leftOut = null;
-reader;
-rules;
-names;
-doubtful;
-constructor(reader, rules, names, doubtful) {
-this.reader = reader;
-this.rules = {
-...rules, retired: new Map()
-};
-this.names = names;
-this.doubtful = doubtful;
-}
-async *read(chain) {
-const name = this.names.get(chain);
-if (name === void 0) throw new NotFound(`the chain ${chain} is not here`);
-for await (const record of this.reader.read(name)) if (!this.doubtful.has(name) || this.holds(record, name)) yield record;
-}
-async get(hash) {
-const record = await this.reader.get(hash);
-return record !== null && this.holds(record, record.chain) ? record : null;
-}
-blob(digest) {
-return this.reader.blob(digest);
-}
-has(chain) {
-const name = this.names.get(chain);
-return name !== void 0 && (this.reader.head(name)?.count ?? 0) > 0;
-}
-holds(record, chain) {
-const judge = new ChainJudge(this.rules, {
-chain, start: null
-});
-judge.judge(record);
-const failed = judge.tally.findings.find((finding) => finding.status === "failed");
-if (failed !== void 0) this.leftOut ??= failed.place;
-return failed === void 0;
-}
-};
-function readChainIdentity(record) {
-let named;
-try {
-named = record === null ? void 0 : readBlock(record.content)?.get("chain");
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-}
-return isObject(named) && named.size ? named : null;
-}
 // src/verify/approvals/descriptive.json
 var descriptive_default = {
 "Agent": ["description"], "Bash": ["description"], "Task": ["description"], "codebase_search": ["explanation"], "delete_file": ["explanation"], "exec_command": ["justification"], "execute_command": ["task_progress"], "file_search": ["explanation"], "grep_search": ["explanation"], "list_dir": ["explanation"], "local_shell": ["justification"], "read_file": ["explanation", "task_progress"], "run_terminal_cmd": ["explanation"], "shell": ["justification"], "shell_command": ["justification"], "web_search": ["explanation"], "write_to_file": ["task_progress"]
 };
-// src/verify/run/action.ts
-var ACTION_TYPES = [...["tool_call", "code_gen", "code_edit", "api_request", "decision", "observation", "file_read", "file_write"], ...["file_delete", "shell_exec", "command", "browser_action", "web_request", "action", "unknown"]];
-var DECISIONS = ["pass", "skip", "human_review", "human_approved", "skipped"];
-var POLICY_VERDICTS = ["PROOF_ONLY", "POLICY_ENFORCED", "FULLY_VERIFIED"];
-var FIELDS$2 = [...["action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"], ...["parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "success", "duration_ms"], ...["timestamp", "metadata"]];
-var OPTIONAL = new Set([...["parent_action_id", "parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "metadata"]]);
-var ID_MAX = 256;
-var DURATION_MAX = 2 ** 53;
-var METADATA_INLINE = 8192;
-var METADATA_MAX = 4194304;
-var TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/;
-function actionFields(action) {
-return new Map(FIELDS$2.map((name) => [name, action[name]]));
-}
-function readAction(data) {
-if (!isObject(data)) throw new BadInput("an action must be an object");
-for (const name of data.keys()) if (!FIELDS$2.includes(name)) throw new BadInput(`${show$1(name)} is not a field of an action`);
-const get = (name) => {
-const value = data.get(name);
-if (value !== void 0) return value;
-if (OPTIONAL.has(name)) return null;
-throw new BadInput(`the action lacks '${name}'`);
-};
-const check = (name, isGood) => {
-const value = get(name);
-if (!isGood(value)) throw new BadInput(`${name} has a bad value`);
-return value;
-};
-const isId = (value) => typeof value === "string" && value !== "" && codePoints(value) <= ID_MAX && isPrintable(value);
-const isHash = (value) => typeof value === "string" && HEX64.test(value);
-const orNull = (isGood) => (value) => value === null || isGood(value);
-const oneOf = (words) => (value) => typeof value === "string" && words.includes(value);
-FIELDS$2.forEach(get);
-return {
-action_id: check("action_id", isId), parent_action_id: check("parent_action_id", orNull(isId)), action_type: check("action_type", oneOf(ACTION_TYPES)), gate_decision: check("gate_decision", orNull(oneOf(DECISIONS))), policy_verdict: check("policy_verdict", orNull(oneOf(POLICY_VERDICTS))), instruction_hash: check("instruction_hash", isHash), input_hash: check("input_hash", isHash), output_hash: check("output_hash", isHash), parent_receipt_hash: check("parent_receipt_hash", orNull(isHash)), gate_score: check("gate_score", orNull((value) => value instanceof JsonNumber && value.value >= 0 && value.value <= 1)), success: check("success", (value) => typeof value === "boolean"), duration_ms: check("duration_ms", (value) => isInteger(value) && value.value >= 0 && BigInt(value.text) <= BigInt(DURATION_MAX)), timestamp: check("timestamp", (value) => typeof value === "string" && TIME.test(value) && isCalendarTime(value)), metadata: check("metadata", orNull(isObject))
-};
-}
-var RECEIPT_KEYS = [...["action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"], ...["parent_receipt_hash", "gate_score", "gate_decision", "success", "duration_ms", "timestamp"]];
-var RECEIPT_KEY_COUNT = RECEIPT_KEYS.length;
-var CAPSEAL_KEYS = [...RECEIPT_KEYS, "policy_verdict"];
-function encodeAction(action) {
-const receipt = receiptText(action);
-if (metadataBlobDigest(action.metadata) !== null) throw new BadInput("metadata must not be a reference to a blob");
-const metadata = action.metadata === null ? "null" : canonicalJson(action.metadata);
-if (encoder.encode(metadata).length > METADATA_MAX) throw new BadInput(`metadata has more than ${METADATA_MAX} bytes`);
-return {
-receipt, receiptHash: sha256Hex(receipt), metadata
-};
-}
-function receiptText(action) {
-const fields = actionFields(action);
-return asciiJson(new Map(RECEIPT_KEYS.map((name) => [name, fields.get(name)])));
-}
-function receiptHash(action) {
-return sha256Hex(receiptText(action));
-}
-function metadataBlobDigest(metadata) {
-if (!isObject(metadata) || metadata.size !== 1 || !metadata.has("blob")) return null;
-for (const { digest, size } of blobReferences(metadata)) if (BigInt(size) > BigInt(METADATA_INLINE)) return digest;
-return null;
-}
-function sealForm(action, texts) {
-const fields = actionFields(action);
-const data = encoder.encode(texts.metadata);
-let metadata = action.metadata;
-if (data.length > METADATA_INLINE) {
-const reference = [["alg", "sha256"], ["digest", sha256Hex(data)], ["size", new JsonNumber(String(data.length))], ["media", "application/json"]];
-metadata = new Map([["blob", new Map(reference)]]);
-}
-return canonicalJson(fields.set("metadata", metadata));
-}
-var ACTION_LINE_MAX = ELEMENT_MAX;
-function readActionLine(raw) {
-const content = readJson(raw);
-if (!isObject(content)) throw new Unreadable("a line of actions must be a JSON object");
-const stored = content.get("receipt_hash");
-const fields = content.get("canonical_fields") ?? null;
-content.delete("receipt_hash");
-content.delete("canonical_fields");
-let action;
-let texts;
-try {
-action = readAction(content);
-texts = encodeAction(action);
-} catch (error) {
-throw error instanceof BadInput ? new Unreadable(error.message) : error;
-}
-if (typeof stored !== "string" || !HEX64.test(stored)) throw new Unreadable("the action has no receipt_hash of 64 lower-case hex digits");
-const own = actionFields(action);
-const line = {
-action, texts, receiptHash: stored
-};
-if (fields === null) {
-for (const keys of [RECEIPT_KEYS, CAPSEAL_KEYS]) if (isReceipt(stored, new Map(keys.map((name) => [name, own.get(name)])), null)) return {
-...line, keys: keys.length, problem: null
-};
-return {
-...line, keys: RECEIPT_KEYS.length, problem: "receipt_hash is not the hash of the action's fields"
-};
-}
-const hasKeys = (keys) => isObject(fields) && fields.size === keys.length && keys.every((name) => fields.has(name));
-if (!isObject(fields) || !(hasKeys(RECEIPT_KEYS) || hasKeys(CAPSEAL_KEYS))) throw new Unreadable("canonical_fields are neither the 12 keys of a receipt nor those with policy_verdict");
-if ([...fields.values()].some((value) => isObject(value) || Array.isArray(value))) throw new Unreadable("canonical_fields hold something that is no field of an action");
-return {
-...line, keys: fields.size, problem: receiptProblem(own, stored, fields)
-};
-}
-function receiptProblem(own, stored, fields) {
-if (!isReceipt(stored, fields, fields.get("gate_score"))) return "receipt_hash is not the hash of canonical_fields";
-for (const [name, value] of fields) {
-const beside = own.get(name);
-if (!equalJson(value, beside) || typeof value === "boolean" !== (typeof beside === "boolean")) return `canonical_fields say another ${name} than the action`;
-}
-return null;
-}
-function isReceipt(stored, fields, asWritten) {
-const value = fields.get("gate_score");
-const scores = new Set([asciiJson(value)]);
-if (asWritten instanceof JsonNumber) scores.add(asWritten.text);
-if (isInteger(value) && (value.value === 0 || value.value === 1)) scores.add(pythonRepr(value.value + 0));
-for (const score of scores) if (sha256Hex(`{${[...fields.keys()].sort().map((key) => {
-return `${asciiString(key)}:${key === "gate_score" ? score : asciiJson(fields.get(key))}`;
-}).join(",")}}`) === stored) return true;
-return false;
-}
-function* readRawLines(data, limit) {
-for (let at = 0; at < data.length;) {
-const { line, next } = readEachLine(data, at, limit);
-at = next;
-if (!(line instanceof BadInput) && line.length === 0) while (at < data.length && [32, 9, 10, 13].includes(data[at])) at++;
-else yield line;
-}
-}
-function* readOwnLines(data, limit) {
-for (let at = 0; at < data.length;) {
-const { line, next } = readEachLine(data, at, limit);
-at = next;
-if (!(line instanceof BadInput) && line.length === 0) {
-yield new Unreadable("the line is empty, and Aver writes no empty lines; the rest was not read");
-return;
-}
-yield line;
-}
-}
-function readEachLine(data, at, limit) {
-const feed = data.indexOf(10, at);
-const next = feed < 0 ? data.length : feed + 1;
-if (next - at > limit + 1) return {
-line: new Unreadable(`the line is longer than ${limit} bytes`), next
-};
-let end = next;
-while (end > at && (data[end - 1] === 10 || data[end - 1] === 13)) end--;
-return {
-line: data.subarray(at, end), next
-};
-}
-// src/verify/merkle.ts
-var EMPTY_ROOT = sha256Bytes(new Uint8Array());
-function hashWith(prefix, ...parts) {
-const data = new Uint8Array(1 + parts.reduce((size, part) => size + part.length, 0));
-data[0] = prefix;
-let at = 1;
-for (const part of parts) {
-data.set(part, at);
-at += part.length;
-}
-return sha256Bytes(data);
-}
-function leafHash(data) {
-return hashWith(0, data);
-}
-var MerkleTree = class {
-size = 0;
-peaks = [];
-add(leaf) {
-let node = leaf;
-for (let size = this.size; size % 2 === 1; size = Math.floor(size / 2)) node = hashWith(1, this.peaks.pop(), node);
-this.peaks.push(node);
-this.size++;
-}
-get root() {
-let node = null;
-for (const peak of [...this.peaks].reverse()) node = node === null ? peak : hashWith(1, peak, node);
-return node ?? EMPTY_ROOT;
-}
-};
-function rootFromPath(leaf, index, size, path) {
-if (!(index >= 0 && index < size)) return null;
-let node = leaf;
-let last = size - 1;
-for (const sibling of path) {
-if (last === 0) return null;
-if (index % 2 === 1 || index === last) {
-node = hashWith(1, sibling, node);
-while (index % 2 === 0) {
-index = Math.floor(index / 2);
-last = Math.floor(last / 2);
-}
-} else node = hashWith(1, node, sibling);
-index = Math.floor(index / 2);
-last = Math.floor(last / 2);
-}
-return last === 0 ? node : null;
-}
-// src/verify/run/trace.ts
-var AIR_ID = "aver_agent_air_v1";
-var CONSTRAINTS = {
-row: ["booleans", "passed_only_if_gated", "enforced_only_if_passed", "parent_only_if_linked"], transition: ["next_index", "next_parent_is_receipt", "next_has_parent"], boundary: ["first_index_is_zero", "first_has_no_parent", "last_receipt_is_final", "last_index_is_count"]
-};
-var PATH_MAX = 64;
-var NO_PARENT = "0".repeat(64);
-function buildRow$1(index, action, texts) {
-const parent = action.parent_receipt_hash;
-const isPassed = action.gate_decision === "pass" || action.gate_decision === "human_approved";
-const rest = sha256Hex(`{"metadata":${texts.metadata},"policy_verdict":${canonicalJson(action.policy_verdict)}}`);
-const data = new Uint8Array(440);
-const view = new DataView(data.buffer);
-let column = 0;
-const put = (value) => view.setBigUint64(8 * column++, BigInt(value));
-put(index);
-put(1 + ACTION_TYPES.indexOf(action.action_type));
-for (const hash of [action.instruction_hash, action.input_hash, action.output_hash, parent ?? NO_PARENT, texts.receiptHash, rest]) {
-const bytes = new DataView(fromHex(hash).buffer);
-for (let limb = 0; limb < 8; limb++) put(bytes.getUint32(4 * limb));
-}
-put(Number(parent !== null));
-put(Number(action.success));
-put(Number(action.gate_decision !== null));
-put(Number(isPassed));
-put(Number(isPassed && action.policy_verdict === "POLICY_ENFORCED"));
-return {
-index, hasParent: parent !== null, parent: parent ?? NO_PARENT, receipt: texts.receiptHash, leaf: leafHash(data)
-};
-}
-var Trace = class {
-count = 0;
-problem = null;
-tree = new MerkleTree();
-last = null;
-take(action, texts) {
-const row = buildRow$1(this.count, action, texts);
-const broken = this.problem === null ? brokenConstraint(this.last, row) : null;
-if (broken !== null) this.problem = `${broken}, row ${this.count}`;
-this.last = row;
-this.tree.add(row.leaf);
-this.count++;
-}
-get root() {
-return toHex$1(this.tree.root);
-}
-problemAtEnd(count, finalReceipt) {
-if (this.problem !== null) return this.problem;
-if (this.last === null || this.last.index !== count - 1) return `last_index_is_count, ${this.count} rows`;
-return this.last.receipt === finalReceipt ? null : `last_receipt_is_final, row ${this.count - 1}`;
-}
-};
-function brokenConstraint(before, row) {
-if (before === null) return row.hasParent ? "first_has_no_parent" : null;
-if (row.parent !== before.receipt) return "next_parent_is_receipt";
-return row.hasParent ? null : "next_has_parent";
-}
-var FIXED = [["air_id", AIR_ID], ["field", "goldilocks"], ["row_width", new JsonNumber(String(55))], ["receipt_keys", new JsonNumber(String(RECEIPT_KEY_COUNT))]];
-function statementFields$1(statement) {
-return new Map([...FIXED, ["run_id", statement.runId], ["num_actions", new JsonNumber(String(statement.numActions))], ["final_receipt_hash", statement.finalReceiptHash], ["row_root", statement.rowRoot]]);
-}
-function readRunStatement(data) {
-const names = ["run_id", "num_actions", "final_receipt_hash", "row_root"];
-const all = [...FIXED.map(([name]) => name), ...names];
-if (!isObject(data) || data.size !== all.length || !all.every((name) => data.has(name))) throw new BadInput("a statement about a run has other keys");
-for (const [name, value] of FIXED) {
-const here = data.get(name);
-if (!(value instanceof JsonNumber ? isInteger(here) && here.text === value.text : here === value)) throw new BadInput(`the statement's ${name} is another`);
-}
-const [runId, count, final, root] = names.map((name) => data.get(name));
-if (typeof runId !== "string" || !isInteger(count) || count.value < 1) throw new BadInput("a statement names a run and how many actions it has");
-if (typeof final !== "string" || typeof root !== "string" || !HEX64.test(final) || !HEX64.test(root)) throw new BadInput("a statement's receipt and root are 64 lower-case hex digits");
-return {
-runId, numActions: count.value, finalReceiptHash: final, rowRoot: root
-};
-}
-function traceProblem(statement, trace) {
-if (trace.count !== statement.numActions) return `the statement is about ${statement.numActions} actions; there are ${trace.count}`;
-const broken = trace.problemAtEnd(statement.numActions, statement.finalReceiptHash);
-if (broken !== null) return `a constraint does not hold: ${broken}`;
-return trace.root === statement.rowRoot ? null : "the rows have another root than the statement says";
-}
-function inclusionProblem(statement, index, action, path) {
-if (path.length > PATH_MAX || !path.every((step) => typeof step === "string" && HEX64.test(step))) return "the path is not one";
-if (!(index >= 0 && index < statement.numActions)) return `the run has no place ${index}`;
-const texts = encodeAction(action);
-const { leaf } = buildRow$1(index, action, texts);
-const root = rootFromPath(leaf, index, statement.numActions, path.map((step) => fromHex(step)));
-if (root === null || toHex$1(root) !== statement.rowRoot) return `the action does not lead to the run's root from place ${index}`;
-return index === statement.numActions - 1 && texts.receiptHash !== statement.finalReceiptHash ? "the last action has another receipt than the statement says" : null;
-}
-var ONE = new JsonNumber("1");
-function runChain(runId) {
-return chainName("actions", runId);
-}
-function hasExactly$1(data, keys) {
-return data.size === keys.length && keys.every((key) => data.has(key));
-}
-function readResult(content) {
-const result = at(content, "outcome", "result");
-if (!isObject(result) || !equalJson(result.get("v"), ONE)) throw new BadInput("the capsule's result is not one of this version");
-return result;
-}
-function readSealedAction(content) {
-const result = readResult(content);
-if (!hasExactly$1(result, ["v", "action", "receipt_hash", "gate"])) throw new BadInput("the capsule of an action has other keys in its result");
-const [fields, receiptHash, gate] = ["action", "receipt_hash", "gate"].map((name) => result.get(name));
-if (typeof receiptHash !== "string") throw new BadInput("the capsule of an action names no receipt");
-if (gate === null) return {
-fields, receiptHash, gate: null
-};
-const names = ["gate_id", "record", "digest", "decision", "diff_sha256"];
-if (!isObject(gate) || !hasExactly$1(gate, names)) throw new BadInput("the gate entry of an action has other keys");
-for (const name of names) {
-const value = gate.get(name);
-if (typeof value !== "string" && !(name === "diff_sha256" && value === null)) throw new BadInput("the gate entry of an action has values that are not text");
-}
-const [gateId, record, digest, decision, diffSha256] = names.map((name) => gate.get(name));
-return {
-fields, receiptHash, gate: {
-gateId, record, digest, decision, diffSha256: diffSha256 ?? null
-}
-};
-}
-async function loadAction(sealed, blob) {
-const action = readAction(sealed.fields);
-const digest = metadataBlobDigest(action.metadata);
-if (digest === null) return action;
-const metadata = readJson(await blob(digest));
-if (metadata !== null && !isObject(metadata)) throw new BadInput("metadata must be an object");
-return {
-...action, metadata
-};
-}
-function readRunSeal(content, of) {
-const result = readResult(content);
-const names = ["gates", "statement", "head", "run_id", "num_actions", "final_receipt_hash", "policy_verdict"];
-for (const name of names) if (!result.has(name)) throw new BadInput(`the run's seal cannot be read: it lacks ${name}`);
-const [gates, statement, head, runId, count, final, verdict] = names.map((name) => result.get(name));
-const place = [["ledger", of.ledger], ["tenant", of.tenant]];
-if (!isObject(head)) throw new BadInput("the run's seal cannot be read");
-if (gates !== null && !isObject(gates)) throw new BadInput("the run's seal cannot be read");
-const seal = {
-head: readHead(new Map([...place, ["chain", of.chain], ...head])), statement: statement === null ? null : readRunStatement(statement), gates: gates === null ? null : readHead(new Map([...place, ...gates]))
-};
-if (typeof runId !== "string" || typeof final !== "string" || !isInteger(count)) throw new BadInput("the run's seal does not say which run, how many actions and which receipt is the last");
-if (verdict !== null && !(typeof verdict === "string" && POLICY_VERDICTS.includes(verdict))) throw new BadInput("the run's seal has a verdict that is none");
-return {
-...seal, runId, numActions: count.value, finalReceiptHash: final, policyVerdict: verdict
-};
-}
-function readDecision(content) {
-if (readKind(content) !== "gate.decision") return null;
-const result = at(content, "outcome", "result");
-if (!isObject(result)) return null;
-const needed = ["gate_id", "decision", "digest", "score", "action", "instruction_sha256", "input_sha256"];
-if (!needed.every((name) => result.has(name))) return null;
-const [gateId, decision, digest, score, action, instructionHash, inputHash] = needed.map((name) => result.get(name));
-const policy = result.get("policy");
-if (isTrue(policy) && !isObject(policy)) return null;
-const refs = at(content, "context", "environment", "aver", "refs");
-if (isTrue(refs) && !isObject(refs)) return null;
-if (!isObject(action) || ![gateId, decision, digest].every((text) => typeof text === "string")) return null;
-return {
-gateId, decision, digest, score, type: action.get("type"), diffSha256: action.get("diff_sha256"), files: action.get("files"), instructionHash, inputHash, isObserved: result.get("mode") === "observe"
-};
-}
-function isTrue(value) {
-if (value instanceof JsonNumber) return value.value !== 0;
-if (Array.isArray(value)) return value.length > 0;
-return isObject(value) ? value.size > 0 : Boolean(value);
-}
-function compareWithDecision(action, mark, decided) {
-const none = (value) => value === void 0 || value === null;
-const files = action.metadata?.get("files_affected");
-const areDiffsKnown = mark.diffSha256 !== null && !none(decided.diffSha256);
-const areFilesKnown = isTrue(files) && isTrue(decided.files);
-const hasHash = !none(decided.instructionHash) || !none(decided.inputHash);
-let mismatch = null;
-if (mark.gateId !== decided.gateId || mark.digest !== decided.digest) mismatch = "the decision it names is about something else";
-else if (action.gate_decision !== decided.decision || mark.decision !== decided.decision) mismatch = `it says that the gate decided ${action.gate_decision}; the gate's record says ${decided.decision}`;
-else if (!equalJson(action.gate_score, decided.score)) mismatch = "it says another score than the gate's record";
-else if (action.action_type !== decided.type) mismatch = `it is a ${action.action_type}; the gated action is another`;
-else if (areDiffsKnown && mark.diffSha256 !== decided.diffSha256) mismatch = "the change that was made is not the one that was gated";
-else if (!none(decided.instructionHash) && decided.instructionHash !== action.instruction_hash) mismatch = "its instruction is not the one that was gated";
-else if (!none(decided.inputHash) && decided.inputHash !== action.input_hash) mismatch = "its input is not the one that was gated";
-else if (areFilesKnown && !equalJson(files, decided.files)) mismatch = "the files that it says it affects are not those that were gated";
-return {
-mismatch, isConclusive: hasHash || areDiffsKnown || areFilesKnown
-};
-}
 var divNearest = (num, den) => (num + (num >= 0 ? den : -den) / _2n) / den;
 function _splitEndoScalar(k, basis, n) {
 aInRange("scalar", k, _0n, n);
@@ -15082,457 +16999,6 @@ check: CHECK$4, status, code, words: makePrintable(words), place: placeOf(record
 function statementFields(statement) {
 return new Map([["v", new JsonNumber("1")], ["purpose", statement.purpose], ["content", statement.content], ["signatures", statement.signatures.map(signatureFields)]]);
 }
-// src/verify/bytes.ts
-var CHUNK = 262144;
-async function* readChunks(source) {
-for (let at = 0; at < source.size; at += CHUNK) {
-const chunk = await source.read(at, Math.min(at + CHUNK, source.size));
-if (chunk.length === 0) return;
-yield chunk;
-}
-}
-async function readStart(source, limit) {
-return source.read(0, Math.min(limit, source.size));
-}
-var MemorySource = class {
-bytes;
-constructor(bytes) {
-this.bytes = bytes;
-}
-get size() {
-return this.bytes.length;
-}
-async read(start, end) {
-return this.bytes.subarray(start, end);
-}
-};
-var BlobSource = class {
-blob;
-constructor(blob) {
-this.blob = blob;
-}
-get size() {
-return this.blob.size;
-}
-async read(start, end) {
-return new Uint8Array(await this.blob.slice(start, end).arrayBuffer());
-}
-};
-var FileMap = class {
-name;
-files;
-constructor(name, files) {
-this.name = name;
-this.files = files;
-}
-async list(inside) {
-if (inside !== void 0 && this.files.has(inside)) return null;
-const prefix = inside === void 0 ? "" : `${inside}/`;
-const names = new Set();
-for (const path of this.files.keys()) if (path.startsWith(prefix)) names.add(path.slice(prefix.length).split("/", 1)[0]);
-return [...names];
-}
-async open(...names) {
-const found = this.files.get(names.join("/"));
-if (found === void 0) throw new NotFound(`there is no ${names.join("/")}`);
-return found;
-}
-};
-var LINE_FEED = 10;
-var LineReader = class {
-place = 0;
-source;
-window = new Uint8Array();
-start = 0;
-constructor(source, place = 0) {
-this.source = source;
-this.place = place;
-}
-async readLine(limit) {
-let searched = 0;
-for (;;) {
-const left = this.window.length - this.start;
-const feed = this.window.indexOf(LINE_FEED, this.start + searched);
-if (feed >= 0 && feed - this.start < limit) return this.take(feed + 1 - this.start);
-if (left >= limit) return this.take(limit);
-searched = left;
-if (!await this.fill()) return left ? this.take(left) : null;
-}
-}
-async skipBlanks() {
-let feeds = 0;
-for (;;) {
-while (this.start < this.window.length) {
-const byte = this.window[this.start];
-if (byte !== 32 && byte !== 9 && byte !== 10 && byte !== 13) return feeds;
-if (byte === LINE_FEED) feeds++;
-this.start++;
-this.place++;
-}
-if (!await this.fill()) return feeds;
-}
-}
-async readRest(limit) {
-while (this.window.length - this.start < limit && await this.fill());
-return this.take(Math.min(limit, this.window.length - this.start));
-}
-take(size) {
-const taken = this.window.subarray(this.start, this.start + size);
-this.start += size;
-this.place += size;
-return taken;
-}
-async fill() {
-const from = this.place + this.window.length - this.start;
-if (from >= this.source.size) return false;
-const more = await this.source.read(from, Math.min(from + Math.max(CHUNK, this.window.length - this.start), this.source.size));
-if (more.length === 0) return false;
-const kept = this.window.subarray(this.start);
-const window = new Uint8Array(kept.length + more.length);
-window.set(kept);
-window.set(more, kept.length);
-this.window = window;
-this.start = 0;
-return true;
-}
-};
-function areSameBytes(one, other) {
-let at = 0;
-while (at < one.length && one[at] === other[at]) at++;
-return at === one.length && at === other.length;
-}
-// src/verify/elements.ts
-var WINDOW_CHARS = 65536;
-var TextWindow = class {
-text = "";
-at = 0;
-isDone = false;
-decoder = new TextDecoder("utf-8", {
-fatal: true, ignoreBOM: true
-});
-get wanted() {
-return Math.min(Math.max(2 * (this.text.length - this.at), WINDOW_CHARS), ELEMENT_MAX + WINDOW_CHARS);
-}
-add(chunk) {
-let more;
-try {
-more = chunk === null ? this.decoder.decode() : this.decoder.decode(chunk, { stream: true });
-} catch {
-throw new Unreadable("not UTF-8");
-}
-this.text = this.text.slice(this.at) + more;
-this.at = 0;
-if (chunk === null) this.isDone = true;
-}
-};
-function* readArrayTexts(window) {
-yield* expect(window, "[");
-if ((yield* peek(window)) === "]") {
-window.at++;
-return;
-}
-for (;;) {
-yield yield* readValue(window);
-if ((yield* peek(window)) === ",") window.at++;
-else {
-yield* expect(window, "]");
-return;
-}
-}
-}
-function* readTopArrayTexts(window) {
-yield* readArrayTexts(window);
-yield* end(window);
-}
-function* readTopArray(window) {
-for (const steps = readTopArrayTexts(window);;) {
-const step = steps.next();
-if (step.done) return;
-yield step.value === void 0 ? void 0 : {
-text: step.value, value: parseBounded(step.value)
-};
-}
-}
-function* readObjectWithArray(window, key) {
-const others = new Map();
-const seen = new Set();
-let size = 0;
-let tokens = 0;
-yield* expect(window, "{");
-if ((yield* peek(window)) === "}") window.at++;
-else for (;;) {
-const name = parseBounded(yield* readValue(window));
-if (typeof name !== "string") throw new Unreadable("an object key is not a string");
-if (seen.has(name)) throw new DuplicateKey(`the key ${JSON.stringify(name.slice(0, 80))} occurs twice in one object`);
-seen.add(name);
-yield* expect(window, ":");
-if (name === key) for (const steps = readArrayTexts(window);;) {
-const step = steps.next();
-if (step.done) break;
-yield step.value === void 0 ? void 0 : {
-text: step.value, value: parseBounded(step.value)
-};
-}
-else {
-const text = yield* readValue(window);
-size += name.length + text.length;
-tokens += 1 + countTokens(text);
-if (size > 16777216 || tokens > 1e6) throw new Unreadable(`the members beside '${key}' have more than ${ELEMENT_MAX} bytes or ${TOKENS_MAX} values`);
-others.set(name, parseBounded(text));
-}
-if ((yield* peek(window)) === ",") window.at++;
-else {
-yield* expect(window, "}");
-break;
-}
-}
-if (!seen.has(key)) throw new Unreadable(`has no '${key}'`);
-yield { others };
-yield* end(window);
-}
-function* peek(window) {
-for (;;) {
-window.at = skipSpace(window.text, window.at);
-if (window.at < window.text.length) return window.text[window.at];
-if (window.isDone) return "";
-yield void 0;
-}
-}
-function* expect(window, character) {
-const found = yield* peek(window);
-if (found !== character) throw new Unreadable(`expected '${character}', found '${found || "the end"}'`);
-window.at++;
-}
-function* end(window) {
-if (yield* peek(window)) throw new Unreadable("something follows the end of the document");
-}
-function* readValue(window) {
-if (!(yield* peek(window))) throw new Unreadable("the document ends early");
-let found = findValueEnd(window.text, window.at);
-while (found === null) {
-if (byteLength(window.text.slice(window.at)) > 16777216) throw new Unreadable(`an element is larger than ${ELEMENT_MAX} bytes`);
-if (window.isDone) throw new Unreadable("the document ends early");
-yield void 0;
-found = findValueEnd(window.text, window.at);
-}
-const text = window.text.slice(window.at, found);
-if (isTooLarge(text)) throw new Unreadable(`an element is larger than ${ELEMENT_MAX} bytes`);
-checkTokenCount(text);
-window.at = found;
-return text;
-}
-async function* readBatches(source, read) {
-const window = new TextWindow();
-const steps = read(window);
-const chunks = readChunks(source);
-let items = [];
-try {
-for (;;) {
-const step = steps.next();
-if (step.done) break;
-if (step.value !== void 0) {
-items.push(step.value);
-continue;
-}
-if (items.length) {
-yield {
-items, error: null
-};
-items = [];
-}
-for (const wanted = window.wanted; !window.isDone && window.text.length - window.at < wanted;) {
-const chunk = await chunks.next();
-window.add(chunk.done ? null : chunk.value);
-}
-}
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-yield {
-items, error
-};
-return;
-}
-if (items.length) yield {
-items, error: null
-};
-}
-function readElements(source) {
-return readBatches(source, readTopArray);
-}
-function readElementTexts(source) {
-return readBatches(source, readTopArrayTexts);
-}
-function readMemberElements(source, key) {
-return readBatches(source, (window) => readObjectWithArray(window, key));
-}
-// src/verify/bundle/layout.ts
-var INDEX = "index.json";
-var META = "meta.json";
-var HEAD$1 = "head.json";
-var BLOBS = "blobs";
-var RESERVED_IDS = new Set(["head", "index", "meta"]);
-var SHORTEST_CHAIN = 1200;
-var ABSENT_MAX = 1e3;
-var UNKNOWN_KEPT = 10;
-var CLAIM_TEXT_MAX = 256;
-var INDEX_KEYS = new Set([...["generated_at", "public_key", "fingerprint", "keys", "pq_keys", "chain_count", "capsule_count"], ...["meta", "chains", "ledger", "tenant", "part", "blobs", "unfinished", "files"]]);
-var SUMMARY_KEYS = new Set([...["id", "tool", "title", "length", "head_hash", "genesis_hash", "origin"], ...["all_hashes_ok", "signed_by", "started_at", "ended_at", "db_path"]]);
-var RECORD_KEYS = new Set([...SEAL_KEYS, "canonical"]);
-function claimedName({ id, tool }) {
-return tool && id.startsWith(`${tool}-`) ? `${tool}.${id.slice(tool.length + 1)}` : id;
-}
-function fileOf(claim) {
-return `${claim.id}.json`;
-}
-function checkFileName(name) {
-if (!isFileName(name)) throw new Unreadable(`${show$1(name)} is not a name that a file may have here`);
-return name;
-}
-async function readIndex(directory) {
-const data = readJson(await readStart(await directory.open(INDEX), ELEMENT_MAX + 1));
-const listed = isObject(data) ? data.get("chains") : null;
-if (!isObject(data) || !Array.isArray(listed)) throw new Unreadable("an index is an object that lists chains");
-const here = Math.min((await directory.list()).length, listed.length);
-if (listed.length - here > ABSENT_MAX) throw new Unreadable(`it lists ${listed.length} chains, and ${here} files are here: the rest was not read`);
-const chains = new Map();
-const names = new Set();
-listed.forEach((summary, at) => {
-const claim = readClaim(summary, `chains[${at}]`);
-if (RESERVED_IDS.has(claim.id.toLowerCase())) throw new Unreadable(`a chain cannot have the id '${claim.id}'`);
-if (chains.has(claim.id)) throw new Unreadable("two chains have the same id");
-if (names.has(claimedName(claim))) throw new Unreadable("two chains have the same name");
-chains.set(claim.id, claim);
-names.add(claimedName(claim));
-});
-const shared = await directory.findSharedFiles?.(new Set([INDEX, META, HEAD$1, ...[...chains.values()].map(fileOf)]));
-if (shared) throw new Unreadable(`${shared[0]} and ${shared[1]} are two names of one file; each part of a bundle has a file of its own`);
-const meta = data.get("meta") ?? null;
-const files = data.has("files") ? data.get("files") : [];
-if (meta !== null && !isObject(meta)) throw new Unreadable("meta must be an object");
-if (!Array.isArray(files)) throw new Unreadable("files must be a list");
-const claimOfMeta = meta === null ? null : readClaim(new Map([...meta, ["id", "meta"], ["origin", null]]), "meta");
-files.forEach(checkFileName);
-return {
-chains: [...chains.values()], meta: claimOfMeta, chainCount: requireCount(data, "chain_count"), capsuleCount: requireCount(data, "capsule_count"), ledger: requireText(data, "ledger"), tenant: requireText(data, "tenant"), isPart: requireFlag(data, "part"), areBlobsLeftOut: data.get("blobs") === null, blobs: requireCount(data, "blobs"), publicKey: requireText(data, "public_key"), fingerprint: requireText(data, "fingerprint"), keys: requireTexts(data, "keys"), pqKeys: requireTexts(data, "pq_keys"), isUnfinished: requireFlag(data, "unfinished"), unknown: unknownKeys(data, INDEX_KEYS)
-};
-}
-function unknownKeys(data, known) {
-return sortTexts([...data.keys()].filter((key) => !known.has(key))).slice(0, UNKNOWN_KEPT);
-}
-function readClaim(summary, where, { own = false } = {}) {
-if (!isObject(summary)) throw new Unreadable(`${where} must be an object`);
-const id = summary.get("id");
-if (!(own && id === "")) {
-checkFileName(id);
-checkFileName(`${id}.json`);
-}
-const text = (key) => requireText(summary, key, `${where}.`);
-const plain = (key) => {
-const value = summary.get(key) ?? null;
-if (value !== null && typeof value !== "string") throw new Unreadable(`${where}.${key} must be a text`);
-return value;
-};
-const claim = {
-id, tool: text("tool") ?? "", length: requireCount(summary, "length", `${where}.`), headHash: text("head_hash"), genesisHash: text("genesis_hash"), origin: text("origin"), title: plain("title"), startedAt: plain("started_at"), endedAt: plain("ended_at"), dbPath: plain("db_path"), signedBy: null, allHashesOk: null, unknown: unknownKeys(summary, SUMMARY_KEYS)
-};
-const signers = summary.get("signed_by") ?? null;
-if (signers !== null && !(Array.isArray(signers) && signers.every((name) => typeof name === "string"))) throw new Unreadable(`${where}.signed_by must be a list of texts`);
-const ok = summary.get("all_hashes_ok") ?? null;
-if (ok !== null && typeof ok !== "boolean") throw new Unreadable(`${where}.all_hashes_ok must be true or false`);
-return {
-...claim, signedBy: signers, allHashesOk: ok
-};
-}
-function requireFlag(data, key) {
-const value = data.has(key) ? data.get(key) : false;
-if (typeof value !== "boolean") throw new Unreadable(`${key} must be true or false`);
-return value;
-}
-function requireCount(data, key, where = "") {
-const value = data.get(key) ?? null;
-if (value === null) return null;
-if (!isInteger(value) || value.value < 0) throw new Unreadable(`${where}${key} must be a count`);
-return value.value + 0;
-}
-function requireText(data, key, where = "") {
-const value = data.get(key) ?? null;
-if (value === null) return null;
-if (typeof value !== "string" || !isPrintable(value) || codePoints(value) > CLAIM_TEXT_MAX) throw new Unreadable(`${where}${key} must be a short text`);
-return value;
-}
-function requireTexts(data, key) {
-const value = data.get(key) ?? null;
-if (value === null) return null;
-if (!isObject(value) || ![...value.values()].every((item) => typeof item === "string")) throw new Unreadable(`${key} must be an object of texts`);
-return value;
-}
-function isRecordSource(source) {
-return "entries" in source;
-}
-async function* readEntries(source, unknown) {
-let number = -1;
-for await (const entries of source.entries()) yield entries.map((entry) => {
-number++;
-try {
-if (entry instanceof BadInput) return entry;
-const record = readBundleRecord(entry);
-if (unknown !== null) noteUnknownMembers(entry, number, unknown);
-return record;
-} catch (problem) {
-if (!(problem instanceof BadInput)) throw problem;
-return problem;
-}
-});
-}
-async function* readChainFile(source, unknown = null) {
-if (isRecordSource(source)) {
-yield* readEntries(source, unknown);
-return;
-}
-let number = -1;
-for await (const { items, error } of readMemberElements(source, "capsules")) {
-const found = [];
-let failure = error;
-for (const item of items) {
-if ("others" in item) {
-try {
-found.push({ claim: readClaim(new Map([["id", ""], ...item.others]), "the chain's summary", { own: true }) });
-} catch (problem) {
-if (!(problem instanceof BadInput)) throw problem;
-failure = problem;
-break;
-}
-continue;
-}
-number++;
-try {
-found.push(readBundleRecord(item.value));
-} catch (problem) {
-if (!(problem instanceof BadInput)) throw problem;
-found.push(problem);
-continue;
-}
-if (unknown !== null) noteUnknownMembers(item.value, number, unknown);
-}
-if (failure !== null) found.push(failure);
-yield found;
-if (failure !== null) return;
-}
-}
-function noteUnknownMembers(entry, number, unknown) {
-for (const key of entry.keys()) if (!RECORD_KEYS.has(key)) {
-const others = sortTexts([...entry.keys()].filter((name) => !RECORD_KEYS.has(name)));
-for (const name of others.slice(0, Math.max(0, UNKNOWN_KEPT - unknown.size))) if (!unknown.has(name)) unknown.set(name, number);
-return;
-}
-}
-function readBundleRecord(entry) {
-const canonical = isObject(entry) ? entry.get("canonical") : null;
-if (!isObject(entry) || typeof canonical !== "string") throw new Unreadable("a capsule in a bundle is an object with its seal and `canonical`");
-const seal = readSeal(entry, () => new Unreadable("the parts of a seal are strings"));
-if (!canonical.isWellFormed()) throw new Unreadable("`canonical` contains a lone surrogate, which has no bytes");
-return checkSealFields(new Sealed(canonical, seal));
-}
 var TITLE_SCAN_MAX = 4096;
 var SIGNERS_MAX = 1e3;
 var ChainFacts = class {
@@ -16119,207 +17585,6 @@ head(chain) {
 return this.heads.get(chain) ?? null;
 }
 };
-// src/verify/run/inflate.ts
-var RATIO_CHECKED_FROM = 64 * 1024 ** 2;
-var RATIO_MAX = 250;
-var PACKED_CHUNK = 262144;
-var LOOK_EVERY = 262144;
-var UNPACKED_MAX = 512 * 1024 ** 2;
-var LENGTH_BASE = [3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258];
-var LENGTH_EXTRA = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0];
-var DISTANCE_BASE = [...[1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769], ...[1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577]];
-var DISTANCE_EXTRA = [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13];
-var CODE_ORDER = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
-function damaged$1(words) {
-return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
-}
-function buildHuffman(lengths, start, end, mayBeIncomplete) {
-const counts = new Uint16Array(16);
-for (let at = start; at < end; at++) counts[lengths[at]]++;
-let left = 1;
-let longest = 0;
-for (let length = 1; length <= 15; length++) {
-left = 2 * left - counts[length];
-if (left < 0) throw damaged$1("a code is over-subscribed");
-if (counts[length]) longest = length;
-}
-if (longest > 0 && left > 0 && !(mayBeIncomplete && longest === 1)) throw damaged$1("a code is incomplete");
-const offsets = new Uint16Array(16);
-for (let length = 1; length < 15; length++) offsets[length + 1] = offsets[length] + counts[length];
-const symbols = new Uint16Array(end - start);
-for (let at = start; at < end; at++) {
-const length = lengths[at];
-if (length) symbols[offsets[length]++] = at - start;
-}
-counts[0] = 0;
-return {
-counts, symbols
-};
-}
-var FIXED_LITERALS = buildHuffman(Uint8Array.from({ length: 288 }, (_, at) => at < 144 ? 8 : at < 256 ? 9 : at < 280 ? 7 : 8), 0, 288, false);
-var FIXED_DISTANCES = buildHuffman(new Uint8Array(32).fill(5), 0, 32, false);
-var Inflater = class {
-out = new Uint8Array(262144);
-size = 0;
-room = this.out.length;
-data;
-at;
-bits = 0;
-bitCount = 0;
-constructor(data, at) {
-this.data = data;
-this.at = at;
-}
-run() {
-for (let isLast = 0; !isLast;) {
-isLast = this.take(1);
-const type = this.take(2);
-if (type === 0) this.copyStored();
-else if (type === 1) this.decode(FIXED_LITERALS, FIXED_DISTANCES);
-else if (type === 2) this.decode(...this.readCodes());
-else throw damaged$1("a block of an unknown type");
-}
-return this.at;
-}
-take(count) {
-while (this.bitCount < count) {
-const byte = this.data[this.at++];
-if (byte === void 0) throw damaged$1("it ends early");
-this.bits |= byte << this.bitCount;
-this.bitCount += 8;
-}
-const value = this.bits & (1 << count) - 1;
-this.bits >>>= count;
-this.bitCount -= count;
-return value;
-}
-symbol({ counts, symbols }) {
-let code = 0;
-let first = 0;
-let index = 0;
-for (let length = 1; length <= 15; length++) {
-code |= this.take(1);
-const count = counts[length];
-if (code - count < first) return symbols[index + (code - first)];
-index += count;
-first = first + count << 1;
-code <<= 1;
-}
-throw damaged$1("a code that means nothing");
-}
-readCodes() {
-const literals = this.take(5) + 257;
-const distances = this.take(5) + 1;
-const codes = this.take(4) + 4;
-if (literals > 286 || distances > 30) throw damaged$1("too many codes");
-const codeLengths = new Uint8Array(19);
-for (let at = 0; at < codes; at++) codeLengths[CODE_ORDER[at]] = this.take(3);
-const lengthCode = buildHuffman(codeLengths, 0, 19, false);
-const lengths = new Uint8Array(literals + distances);
-for (let at = 0; at < lengths.length;) {
-const symbol = this.symbol(lengthCode);
-if (symbol < 16) {
-lengths[at++] = symbol;
-continue;
-}
-if (symbol === 16 && at === 0) throw damaged$1("a repetition of nothing");
-const value = symbol === 16 ? lengths[at - 1] : 0;
-const times = symbol === 16 ? 3 + this.take(2) : symbol === 17 ? 3 + this.take(3) : 11 + this.take(7);
-if (at + times > lengths.length) throw damaged$1("a repetition beyond the end");
-lengths.fill(value, at, at + times);
-at += times;
-}
-if (lengths[256] === 0) throw damaged$1("a block without an end");
-return [buildHuffman(lengths, 0, literals, true), buildHuffman(lengths, literals, lengths.length, true)];
-}
-decode(literals, distances) {
-for (;;) {
-const symbol = this.symbol(literals);
-if (symbol === 256) return;
-if (symbol < 256) {
-if (this.size === this.room) this.grow(1);
-this.out[this.size++] = symbol;
-continue;
-}
-if (symbol > 285) throw damaged$1("a length that means nothing");
-const length = LENGTH_BASE[symbol - 257] + this.take(LENGTH_EXTRA[symbol - 257]);
-const far = this.symbol(distances);
-if (far > 29) throw damaged$1("a distance that means nothing");
-const distance = DISTANCE_BASE[far] + this.take(DISTANCE_EXTRA[far]);
-if (distance > this.size) throw damaged$1("a distance beyond the beginning");
-if (this.size + length > this.room) this.grow(length);
-for (let end = this.size + length; this.size < end; this.size++) this.out[this.size] = this.out[this.size - distance];
-}
-}
-copyStored() {
-this.at -= Math.floor(this.bitCount / 8);
-this.bits = this.bitCount = 0;
-const header = this.data.subarray(this.at, this.at + 4);
-if (header.length < 4) throw damaged$1("it ends early");
-const [low = 0, high = 0, notLow = 0, notHigh = 0] = header;
-const length = low | high << 8;
-if (length !== (~(notLow | notHigh << 8) & 65535)) throw damaged$1("a stored block of two lengths");
-this.at += 4;
-if (this.at + length > this.data.length) throw damaged$1("it ends early");
-if (this.size + length > this.room) this.grow(length);
-this.out.set(this.data.subarray(this.at, this.at + length), this.size);
-this.size += length;
-this.at += length;
-}
-grow(by) {
-const wanted = this.size + by;
-const packed = Math.min(Math.ceil(this.at / PACKED_CHUNK) * PACKED_CHUNK, this.data.length);
-if (this.size > RATIO_CHECKED_FROM && this.size > packed * RATIO_MAX) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`);
-if (wanted > UNPACKED_MAX) throw new NotJudged("it unpacks to more than a page can hold; run: aver verify FILE");
-if (wanted > this.out.length) {
-const larger = new Uint8Array(Math.min(Math.max(2 * this.out.length, wanted), UNPACKED_MAX));
-larger.set(this.out.subarray(0, this.size));
-this.out = larger;
-}
-this.room = Math.min(Math.max(wanted, this.size + LOOK_EVERY), this.out.length);
-}
-};
-function gunzip(data) {
-if (data.length < 10 || data[0] !== 31 || data[1] !== 139 || data[2] !== 8) throw damaged$1("no gzip header");
-const flags = data[3];
-if (flags & 224) throw damaged$1("unknown header flags");
-let at = 10;
-const skipText = () => {
-const end = data.indexOf(0, at);
-if (end < 0) throw damaged$1("it ends early");
-at = end + 1;
-};
-if (flags & 4) {
-if (at + 2 > data.length) throw damaged$1("it ends early");
-at += 2 + (data[at] | data[at + 1] << 8);
-}
-if (flags & 8) skipText();
-if (flags & 16) skipText();
-if (flags & 2) {
-if (at + 2 > data.length) throw damaged$1("it ends early");
-if ((data[at] | data[at + 1] << 8) !== (crc32(data.subarray(0, at)) & 65535)) throw damaged$1("the header has another checksum");
-at += 2;
-}
-const inflater = new Inflater(data, at);
-at = inflater.run();
-if (at + 8 > data.length) throw damaged$1("it ends early");
-const view = new DataView(data.buffer, data.byteOffset + at, 8);
-const out = inflater.out.subarray(0, inflater.size);
-if (view.getUint32(0, true) !== crc32(out)) throw damaged$1("incorrect data check");
-if (view.getUint32(4, true) !== out.length % 2 ** 32) throw damaged$1("incorrect length check");
-if (at + 8 !== data.length) throw new Unreadable("there are extra bytes after the end of the gzip");
-return out;
-}
-var CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
-let value = byte;
-for (let bit = 0; bit < 8; bit++) value = value & 1 ? 3988292384 ^ value >>> 1 : value >>> 1;
-return value >>> 0;
-});
-function crc32(data) {
-let crc = 4294967295;
-for (let at = 0; at < data.length; at++) crc = CRC_TABLE[(crc ^ data[at]) & 255] ^ crc >>> 8;
-return (crc ^ 4294967295) >>> 0;
-}
 // src/verify/bundle/site.ts
 var CHECK$1 = "page";
 var DATA = "explorer/data";
@@ -16362,7 +17627,7 @@ if (error instanceof BadInput) return false;
 throw error;
 }
 }
-function readText$1(data) {
+function readText(data) {
 return new TextDecoder("latin1").decode(data);
 }
 function parse(text) {
@@ -16371,7 +17636,7 @@ return readJson(Uint8Array.from(text, (unit) => unit.charCodeAt(0)));
 async function readNames(directory) {
 const file = await directory.open("explorer", "data", "names.js");
 if (file.size > NAMES_MAX) throw new BadInput("names.js is too large");
-const match = /^averNames\((\[[^]*\])\);\n$/.exec(readText$1(await readStart(file, NAMES_MAX)));
+const match = /^averNames\((\[[^]*\])\);\n$/.exec(readText(await readStart(file, NAMES_MAX)));
 const names = match === null ? null : parse(match[1]);
 if (!Array.isArray(names) || !names.every((name) => typeof name === "string")) throw new BadInput("names.js does not list files");
 if (new Set(names).size !== names.length) throw new BadInput("names.js lists a file twice");
@@ -16381,7 +17646,7 @@ async function isTwin(directory, number, name) {
 const file = await directory.open(...name.split("/"));
 const twin = await directory.open("explorer", "data", `${number}.js`);
 if (twin.size > 2 * file.size + 4096 + 6 * encoder.encode(name).length) throw new BadInput(`${number}.js is too large`);
-const text = readText$1(await twin.read(0, twin.size));
+const text = readText(await twin.read(0, twin.size));
 const head = /^averFile\(("(?:[^"\\]|\\[^])*"),"/.exec(text.slice(0, TWIN_HEAD_MAX));
 if (head === null || !text.endsWith("\");\n")) throw new BadInput(`${number}.js is no twin of a file`);
 if (parse(head[1]) !== name) return false;
@@ -17019,1090 +18284,6 @@ const count = countOf(value, "count");
 const hash = value.get("hash");
 return count !== null && (count === 0n ? hash === null : typeof hash === "string" && HEX64.test(hash));
 }
-// src/verify/run/archive.ts
-var GZIP_HEADER = [31, 139, 8, 0, 0, 0, 0, 0, 2, 255];
-var BLOCK = 512;
-var TAR_RECORD = 10240;
-var MEMBERS_MAX = 64;
-var TIME_HEADER_MAX = 4096;
-var TIME_HEADER = /^(?:[0-9]{1,4} [amc]time=[0-9]{1,20}(?:\.[0-9]{1,20})?\n)*$/;
-function readSmall(archive, name, limit) {
-const data = archive.members.get(name) ?? null;
-if (data !== null && data.length > limit) throw new Unreadable(`${name} is larger than ${limit} bytes`);
-return data;
-}
-function readArchive(packed, ...formats) {
-const archive = {
-members: new Map(), isPlain: GZIP_HEADER.every((byte, at) => packed[at] === byte)
-};
-const tar = gunzip(packed);
-let fitting = formats;
-let isDescribed = false;
-let at = 0;
-const take = (size) => {
-if (at + size > tar.length) throw damaged("it ends early");
-at += size;
-return tar.subarray(at - size, at);
-};
-for (;;) {
-const block = take(BLOCK);
-if (isZero(block)) break;
-const header = readHeader(block);
-if (header.type === "x" && !isDescribed) {
-checkTimeHeader(header.size, take);
-archive.isPlain = false;
-isDescribed = true;
-continue;
-}
-isDescribed = false;
-checkMember(header, archive);
-fitting = fitting.filter((names) => names.has(header.name));
-if (!fitting.length) throw new Unreadable(`${header.name} is no part of a run`);
-archive.isPlain &&= areSameBytes(block, writeHeader(header.name, header.size));
-archive.members.set(header.name, take(header.size));
-if (!isZero(take((BLOCK - header.size % BLOCK) % BLOCK))) throw new Unreadable(`there are extra bytes after the end of ${header.name}`);
-}
-if (!isZero(tar.subarray(at))) throw new Unreadable("there are extra bytes after the end of the tar");
-archive.isPlain &&= tar.length % TAR_RECORD === 0;
-return archive;
-}
-function damaged(words) {
-return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
-}
-function isZero(data) {
-return data.every((byte) => byte === 0);
-}
-function readHeader(block) {
-let sum = 0;
-let signed = 0;
-block.forEach((byte, at) => {
-const value = at >= 148 && at < 156 ? 32 : byte;
-sum += value;
-signed += value > 127 ? value - 256 : value;
-});
-const stored = readNumber(block.subarray(148, 156));
-if (stored !== sum && stored !== signed) throw damaged("bad checksum");
-for (const [start, end] of [[100, 108], [108, 116], [116, 124], [136, 148], [329, 337], [337, 345]]) readNumber(block.subarray(start, end));
-for (const [start, end] of [[157, 257], [265, 297], [297, 329]]) readText(block.subarray(start, end));
-let name = readText(block.subarray(0, 100));
-const type = String.fromCharCode(block[156]);
-const prefix = readText(block.subarray(345, 500));
-if (prefix && !["L", "K", "S"].includes(type)) name = `${prefix}/${name}`;
-return {
-name, size: readNumber(block.subarray(124, 136)), type
-};
-}
-function readText(field) {
-const end = field.indexOf(0);
-try {
-return new TextDecoder("utf-8", {
-fatal: true, ignoreBOM: true
-}).decode(end < 0 ? field : field.subarray(0, end));
-} catch {
-throw damaged("a name is not UTF-8");
-}
-}
-function readNumber(field) {
-if (field[0] === 128 || field[0] === 255) {
-let value = 0n;
-for (const byte of field.subarray(1)) value = (value << 8n) + BigInt(byte);
-return Number(field[0] === 255 ? value - (1n << BigInt(8 * (field.length - 1))) : value);
-}
-const text = readText(field);
-if (/[^\x00-\x7f]/.test(text)) throw damaged("invalid header");
-const digits = text.replace(/^[\t-\r\x1c-\x20]+|[\t-\r\x1c-\x20]+$/g, "") || "0";
-const match = /^([-+]?)(?:0[oO]_?)?([0-7]+(?:_[0-7]+)*)$/.exec(digits);
-if (match === null) throw damaged("invalid header");
-const value = Number.parseInt(match[2].replaceAll("_", ""), 8);
-return match[1] === "-" ? -value : value;
-}
-function checkTimeHeader(size, take) {
-if (!(size >= 0 && size <= TIME_HEADER_MAX)) throw new Unreadable("an extended header is too large");
-const text = new TextDecoder("latin1").decode(take(size + (BLOCK - size % BLOCK) % BLOCK).subarray(0, size));
-if (!TIME_HEADER.test(text)) throw new Unreadable("an extended header says more than times");
-}
-function checkMember(header, archive) {
-if (header.type !== "0") throw new Unreadable(`${header.name} is not a plain file`);
-header.name.split("/").forEach(checkFileName);
-if (archive.members.has(header.name)) throw new Unreadable(`${header.name} is in it twice`);
-if (archive.members.size >= MEMBERS_MAX) throw new Unreadable(`it has more than ${MEMBERS_MAX} members`);
-if (header.size < 0) throw new Unreadable(`${header.name} has no size`);
-}
-function writeHeader(name, size) {
-const block = new Uint8Array(BLOCK);
-const put = (text, at) => block.set(encoder.encode(text).subarray(0, BLOCK - at), at);
-put(name.slice(0, 100), 0);
-put("0000644\x000000000\x000000000\0", 100);
-put(`${size.toString(8).padStart(11, "0")}\0${"0".repeat(11)}\0`, 124);
-put("        0", 148);
-put("ustar\x0000", 257);
-put(`${block.reduce((total, byte) => total + byte, 0).toString(8).padStart(6, "0")}\0`, 148);
-return block;
-}
-// src/verify/run/documents.ts
-function dumpDocument(value) {
-return encoder.encode(`${indent(value, "\n")}\n`);
-}
-function scalar(value) {
-if (value === null || typeof value === "boolean") return String(value);
-if (typeof value === "string") return asciiString(value);
-return value instanceof JsonNumber ? canonicalNumber(value) : null;
-}
-function indent(value, line) {
-const inner = `${line}  `;
-if (isObject(value)) {
-if (!value.size) return "{}";
-return `{${inner}${sortedKeys(value).map((key) => `${asciiString(key)}: ${indent(value.get(key), inner)}`).join(`,${inner}`)}${line}}`;
-}
-if (Array.isArray(value)) return value.length ? `[${inner}${value.map((item) => indent(item, inner)).join(`,${inner}`)}${line}]` : "[]";
-return scalar(value);
-}
-function dumpSpaced(value) {
-if (isObject(value)) return `{${sortedKeys(value).map((key) => `${asciiString(key)}: ${dumpSpaced(value.get(key))}`).join(", ")}}`;
-if (Array.isArray(value)) return `[${value.map(dumpSpaced).join(", ")}]`;
-return scalar(value);
-}
-// src/verify/run/evidence.ts
-var EVIDENCE_FILE = "evidence.jsonl";
-var CAPSULE_LINE_MAX = 1048576;
-var BLOB_LINE_MAX = 8388608;
-var SEAL_MAX = 16384;
-var NEEDS_MAX = 1e5;
-var DIGEST_SHOWN = 200;
-var LINE_KEYS = ["chain", "canonical", "hash", "signature", "signature_pq", "signed_at", "signed_by"];
-function readCapsuleLine(content) {
-if (!isObject(content) || content.size !== LINE_KEYS.length || !LINE_KEYS.every((key) => content.has(key))) throw new Unreadable("a line of capsules has a chain, a seal and its canonical text");
-const canonical = content.get("canonical");
-const parts = typeof canonical === "string" ? [canonical] : canonical;
-if (!Array.isArray(parts) || parts.length > 2 || !parts.every((part) => typeof part === "string")) throw new Unreadable("a capsule's canonical text is one text, or two");
-const [chain, , ...seal] = LINE_KEYS.map((key) => content.get(key));
-if (typeof chain !== "string" || !seal.every((value) => typeof value === "string")) throw new Unreadable("the parts of a seal are strings");
-const written = chain + seal.join("");
-if (codePoints(written) > SEAL_MAX || !isPrintable(written)) throw new Unreadable("its seal holds what no seal holds");
-const [hash = "", signature = "", signature_pq = "", signed_at = "", signed_by = ""] = seal;
-return {
-chain, parts, hasAction: parts.length === 2, rebuild: (action) => new Sealed(parts.join(action ?? ""), {
-hash, signature, signature_pq, signed_at, signed_by
-}, chain)
-};
-}
-var EvidenceNeeds = class {
-asked = new Set();
-blobs = new Set();
-add(record) {
-if (record.kind !== "gate.decision") return;
-const result = at(record.content, "outcome", "result");
-if (!isObject(result)) return;
-if (["human_review", "human_approved"].includes(result.get("decision")) && this.asked.size < NEEDS_MAX) this.asked.add(cutText(String(result.get("digest")), DIGEST_SHOWN));
-for (const part of ["basis", "action"]) {
-if (this.blobs.size >= NEEDS_MAX) break;
-for (const { digest } of blobReferences(result.get(part))) this.blobs.add(digest);
-}
-}
-};
-var RunFilesReader = class {
-home;
-chains = new Map();
-blobs = new Map();
-constructor(home) {
-this.home = home;
-}
-addRecord(record, { hasAction }) {
-const name = record.chain ?? "";
-const stored = this.chains.get(name) ?? {
-count: 0, hash: null, records: []
-};
-this.chains.set(name, stored);
-stored.count++;
-stored.hash = record.hash;
-if (!hasAction) stored.records.push(record);
-}
-select(...domains) {
-return [...this.chains.keys()].filter((name) => domains.includes(name.split(".", 1)[0]));
-}
-async *read(chain) {
-const stored = this.chains.get(chain);
-if (stored === void 0) throw new NotFound(`the chain ${chain} is not in the run's files`);
-yield* stored.records;
-}
-async get(hash) {
-for (const { records } of this.chains.values()) {
-const found = records.find((record) => record.hash === hash);
-if (found !== void 0) return found;
-}
-return null;
-}
-async blob(digest) {
-const found = this.blobs.get(digest);
-if (found === void 0) throw new NotFound(`the blob ${digest} is not in the run's files`);
-return found;
-}
-head(chain) {
-const stored = this.chains.get(chain);
-const { ledger, tenant } = this.home;
-return stored === void 0 ? null : {
-ledger, tenant, chain, count: stored.count, hash: stored.hash
-};
-}
-};
-function readBlobLine(content) {
-const digest = isObject(content) ? content.get("sha256") : null;
-if (!isObject(content) || content.size !== 2 || typeof digest !== "string") throw notEvidence();
-const text = content.get("text");
-const coded = content.get("base64");
-let data;
-if (typeof text === "string") {
-if (!text.isWellFormed()) throw new Unreadable("a blob is UTF-8 text, or base64");
-data = encoder.encode(text);
-} else if (typeof coded === "string") {
-const decoded = decodeBase64(coded);
-if (decoded === null) throw new Unreadable("a blob is UTF-8 text, or base64");
-data = decoded;
-} else throw notEvidence();
-if (sha256Hex(data) !== digest) throw new Unreadable("a blob has other bytes than its digest says");
-return [digest, data];
-}
-function notEvidence() {
-return new Unreadable("a line of evidence is a capsule or a blob");
-}
-function judgeEvidence(files, needs, reader, rules) {
-const tally = new Tally();
-const file = files.members.get(EVIDENCE_FILE);
-if (file === void 0) return tally;
-const { ledger, tenant } = reader.home;
-const roster = chainName("approvers", tenant);
-const approvals = chainName("approvals", tenant);
-const rosterJudge = new ChainJudge(rules, {
-chain: roster, identity: {
-name: roster, ledger, tenant
-}, needsBlock: true
-});
-const fail = (code, words) => tally.fail("archive", code, words, place(null, null, EVIDENCE_FILE));
-let number = 0;
-let last = -1n;
-let unreadable = 0;
-for (const raw of readOwnLines(file, BLOB_LINE_MAX)) {
-number++;
-try {
-if (raw instanceof BadInput) throw raw;
-const content = readJson(raw);
-if (!isObject(content) || !content.has("canonical")) {
-const [digest, data] = readBlobLine(content);
-if (!needs.blobs.has(digest)) throw new BadInput(`no decision refers to the blob ${digest}`);
-if (reader.blobs.has(digest)) throw new BadInput(`the blob ${digest} is in it twice`);
-reader.blobs.set(digest, data);
-continue;
-}
-const line = readCapsuleLine(content);
-if (line.hasAction || ![roster, approvals].includes(line.chain)) throw new BadInput("the capsule is neither of the approvers nor of the approvals");
-const record = line.rebuild(null);
-reader.addRecord(record, { hasAction: false });
-if (record.chain === roster) rosterJudge.judge(record);
-else last = judgeApproval(record, last, rules, tally);
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-fail("SCHEMA_INVALID", `line ${number}: ${error.message}`);
-if (++unreadable > 1e3) {
-fail("NOT_READ", REST_UNREAD);
-break;
-}
-}
-}
-tally.merge(rosterJudge.finish());
-tally.chains += reader.select("approvals", "approvers").length;
-return tally;
-}
-function judgeApproval(record, last, rules, tally) {
-const judge = new ChainJudge(rules, {
-chain: record.chain, start: null, needsBlock: true
-});
-const content = judge.judge(record);
-tally.merge(judge.finish());
-if (content === null) return last;
-const sequence = BigInt(content.get("sequence").text);
-if (sequence <= last) tally.fail("links", "SEQUENCE_GAP", "it comes twice, or after a later record", place(record.chain, sequence));
-return sequence > last ? sequence : last;
-}
-// src/verify/run/judge.ts
-var ACTIONS_MAX = 1e6;
-var DECISIONS_MAX = 2e5;
-var FILES_BYTES_MAX = 33554432;
-var VERDICT_RANK = new Map([[null, 0], ["PROOF_ONLY", 1], ["POLICY_ENFORCED", 2], ["FULLY_VERIFIED", 3]]);
-var ReceiptJudge = class {
-tally;
-trace = new Trace();
-keys = new Set();
-count = 0;
-lastReceipt = null;
-chain;
-source;
-ids = new Set();
-last = null;
-unreadable = 0;
-constructor(tally, { chain = null, source = null }) {
-this.tally = tally;
-this.chain = chain;
-this.source = source;
-}
-take(raw) {
-const { last } = this;
-let line = null;
-try {
-if (raw instanceof BadInput) throw raw;
-line = readActionLine(raw);
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-this.unreadable++;
-this.fail("receipts", error.code, error.message);
-}
-if (line !== null) {
-const { action } = line;
-this.keys.add(line.keys);
-if (line.problem !== null) this.fail("receipts", "RECEIPT_MISMATCH", line.problem, action);
-if (this.ids.has(action.action_id)) this.fail("parents", "DUPLICATE_RECORD", "an action before it has the same id", action);
-this.ids.add(action.action_id);
-if (this.count === 0) {
-if (action.parent_receipt_hash !== null || action.parent_action_id !== null) this.fail("parents", "GENESIS_INVALID", "the first action names a parent", action);
-} else if (last === null) {} else if (action.parent_receipt_hash !== last.receiptHash) this.fail("parents", "CHAIN_BREAK", "its parent's receipt is not that of the action before", action);
-else if (action.parent_action_id !== last.action.action_id) this.fail("parents", "CHAIN_BREAK", "its parent's id is not that of the action before", action);
-this.lastReceipt = line.receiptHash;
-if (line.keys === RECEIPT_KEY_COUNT && line.problem === null) this.trace.take(action, line.texts);
-}
-this.last = line;
-this.count++;
-return line;
-}
-*takeAll(lines) {
-for (const raw of lines) {
-yield this.take(raw);
-if (this.unreadable > 1e3) {
-this.fail("receipts", "NOT_READ", REST_UNREAD);
-return;
-}
-if (this.count >= ACTIONS_MAX) {
-this.fail("receipts", "NOT_READ", `it has ${ACTIONS_MAX} actions or more; the rest was not read`);
-return;
-}
-}
-}
-finish() {
-if (!this.count) return;
-this.tally.countDone("receipts", this.count);
-this.tally.countDone("parents", this.count);
-const covered = [...this.keys].sort((one, other) => one - other).map((count) => `over ${count} keys`).join(" and ");
-const isOwn = this.keys.size === 1 && this.keys.has(RECEIPT_KEY_COUNT);
-this.tally.notes.set("receipts", `${this.count} checked, ${isOwn ? "over the protocol's 12 keys" : covered || "none"}`);
-}
-fail(check, code, words, action = null) {
-const named = action === null ? "" : ` (${action.action_id})`;
-const where = this.source ? `${this.source}, ` : "";
-this.tally.fail(check, code, words, place(this.chain, null, `${where}action ${this.count}${named}`));
-}
-};
-var RunJudge = class RunJudge {
-tally = new Tally();
-receipts;
-capsules = new Tally();
-wanted = new Set();
-count = 0;
-actions = 0;
-head = null;
-seal = null;
-name;
-rules;
-runId;
-identity;
-isValid;
-judge;
-gateJudge = null;
-hasGateChain = false;
-gated = [];
-unmarked = 0;
-enforced = [];
-decided = new Map();
-gateCount = 0;
-gateHead = null;
-filesLeft = FILES_BYTES_MAX;
-isOverfull = false;
-constructor(rules, runId, identity, { storedAs = "", isValid = false } = {}) {
-this.rules = rules;
-this.runId = runId;
-this.identity = identity;
-this.isValid = isValid;
-this.name = storedAs || identity.chain;
-this.receipts = new ReceiptJudge(this.tally, { chain: this.name });
-this.judge = isValid ? null : this.newChainJudge(identity.chain);
-}
-newChainJudge(chain) {
-const identity = {
-name: chain, ledger: this.identity.ledger, tenant: this.identity.tenant
-};
-return new ChainJudge(this.rules, {
-chain, identity, needsBlock: true
-});
-}
-stopsReading() {
-return (this.judge?.stopsReading() ?? false) || (this.gateJudge?.stopsReading() ?? false);
-}
-static takeRecord(judge, record) {
-if (judge === null) return record.content;
-const before = countFailures(judge.tally);
-const content = judge.judge(record);
-return countFailures(judge.tally) > before ? null : content;
-}
-take(record, line, text) {
-const content = RunJudge.takeRecord(this.judge, record);
-const at = this.count;
-const before = this.head;
-this.count = at + 1;
-this.head = record.hash;
-if (content === null) return;
-const kind = readKind(content);
-try {
-if (this.seal !== null) this.fail("sealed", "STATE_VIOLATION", "a record follows the run's seal", at);
-else if (kind === "action" && at > 0) this.takeAction(content, line, text, at);
-else if (kind === "run.seal" && at > 0) this.takeSeal(content, at, before);
-else if (kind === "run.open" && at === 0) {
-const result = content.get("outcome").get("result");
-const runId = result instanceof Map ? result.get("run_id") : void 0;
-if (runId === void 0) throw new BadInput("it lacks keys of a record of its kind");
-if (runId !== this.runId) this.fail("sealed", "CHAIN_IDENTITY", "the chain was opened for another run", at);
-} else this.fail("sealed", "STATE_VIOLATION", `a record of kind ${kind.slice(0, 40)} does not belong here`, at);
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-this.fail("sealed", "SCHEMA_INVALID", error.message, at);
-}
-}
-takeSeal(content, at, before) {
-const { ledger, tenant, chain } = this.identity;
-const seal = readRunSeal(content, {
-ledger, tenant, chain
-});
-this.seal = seal;
-this.tally.countDone("sealed");
-if (seal.runId !== this.runId) this.fail("sealed", "CHAIN_IDENTITY", "the seal is of another run", at);
-if (!equalHeads(seal.head, {
-ledger, tenant, chain, count: at, hash: before
-})) this.fail("sealed", "TRUNCATED", "the seal says another head of the chain than it has", at);
-}
-takeAction(content, line, text, at) {
-this.actions++;
-if (this.receipts.count < this.actions) this.fail("sealed", "TRUNCATED", "there is no line for it", at);
-if (line === null || text === null) return;
-let { action } = line;
-const { fields, receiptHash, gate: mark } = readSealedAction(content);
-if (canonicalJson(fields) !== text) {
-this.fail("sealed", "RECEIPT_MISMATCH", "the line is not the action that was sealed", at);
-return;
-}
-if (receiptHash !== line.receiptHash) this.fail("sealed", "RECEIPT_MISMATCH", "the capsule has another receipt than the line", at);
-this.enforced.push(action.policy_verdict === "POLICY_ENFORCED");
-const files = action.metadata?.get("files_affected");
-if (mark !== null) {
-if (this.canKeep(files, this.gated.length)) {
-const metadata = files === void 0 || files === null ? null : new Map([["files_affected", files]]);
-action = {
-...action, metadata
-};
-const isFirstUse = readBlock(content)?.get("key") === `gate-use:${mark.gateId}`;
-this.gated.push({
-number: at - 1, action, mark, isFirstUse
-});
-this.wanted.add(mark.record);
-}
-return;
-}
-if (action.gate_decision !== null || action.gate_score !== null) this.unmarked++;
-if (action.policy_verdict === "POLICY_ENFORCED" || action.policy_verdict === "FULLY_VERIFIED") this.fail("gates", "CLAIM_UNPROVEN", `it says ${action.policy_verdict}, but names no decision of the gate`, at);
-}
-canKeep(files, count) {
-if (isTrue(files)) this.filesLeft -= encoder.encode(canonicalJson(files ?? null)).length;
-if (this.filesLeft >= 0 && count < DECISIONS_MAX) return true;
-if (!this.isOverfull) {
-this.isOverfull = true;
-const words = `it has more than ${DECISIONS_MAX} decisions, or ${FILES_BYTES_MAX} bytes of files in them`;
-this.tally.fail("gates", "NOT_READ", `${words}: the rest was not compared`, place(this.name));
-}
-return false;
-}
-takeGateRecord(record, { isOwn }) {
-let content;
-if (isOwn && this.seal !== null && this.seal.gates !== null) {
-if (!this.hasGateChain) {
-this.hasGateChain = true;
-this.gateJudge = this.isValid ? null : this.newChainJudge(this.seal.gates.chain);
-}
-this.gateCount++;
-this.gateHead = record.hash;
-content = RunJudge.takeRecord(this.gateJudge, record);
-} else if (this.isValid) content = record.content;
-else {
-const judge = new ChainJudge(this.rules, {
-chain: record.chain, start: null, needsBlock: true
-});
-content = judge.judge(record);
-if (judge.tally.hasFailed()) content = null;
-this.capsules.merge(judge.finish());
-if (!this.wanted.has(record.hash)) this.tally.fail("gates", "STATE_VIOLATION", "the run refers to no such record", place(record.chain));
-}
-if (content !== null) {
-const decision = readDecision(content);
-if (decision === null) return;
-if (this.canKeep(decision.files, this.decided.size)) this.decided.set(record.hash, decision);
-}
-this.wanted.delete(record.hash);
-}
-checkDecisions(isComplete) {
-const unproven = new Set();
-const used = new Set();
-let observed = 0;
-for (const { number, action, mark, isFirstUse } of this.gated) {
-const decided = this.decided.get(mark.record) ?? null;
-const problem = gateProblem(action, mark, decided, isFirstUse && !used.has(mark.record));
-used.add(mark.record);
-if (problem !== null || decided === null || !allows(decided) || decided.isObserved) unproven.add(number);
-if (decided?.isObserved) observed++;
-if (problem !== null) this.fail("gates", problem[0], `${action.action_id}: ${problem[1]}`, number + 1);
-}
-const count = this.gated.length;
-if (count) this.tally.countDone("gates", count);
-const approved = this.gated.filter(({ mark }) => mark.decision === "human_approved").length;
-const notes = [...approved ? [`${approved} approved by a human`] : [], ...observed ? [`${observed} in the mode observe: nothing was held back`] : []];
-if (notes.length) this.tally.notes.set("gates", `${count} checked, ${notes.join(", ")}`);
-const words = `${this.wanted.size} decisions that actions name are not here`;
-if (this.wanted.size && isComplete) this.tally.fail("gates", "ARTIFACT_MISSING", words, place(this.name));
-else if (this.wanted.size) this.tally.skip("gates", words, { matters: true });
-if (this.unmarked) {
-const claim = `${this.unmarked} actions claim a decision of the gate without naming its record`;
-this.tally.warn("gates", "CLAIM_UNPROVEN", claim, place(this.name));
-}
-return unproven;
-}
-finish({ isComplete }) {
-const taken = this.tally;
-this.receipts.finish();
-this.tally = new Tally();
-if (this.actions) taken.countDone("sealed", this.actions);
-const unproven = this.checkDecisions(isComplete);
-if (this.judge !== null) this.capsules.merge(this.judge.finish());
-this.capsules.chains++;
-if (this.hasGateChain) {
-if (this.gateJudge !== null) this.capsules.merge(this.gateJudge.finish());
-this.capsules.chains++;
-}
-if (this.seal === null) {
-const words = "the run is not sealed: actions may be missing at its end";
-if (isComplete) this.fail("sealed", "TRUNCATED", words, this.count);
-else this.tally.skip("sealed", words, { matters: true });
-this.tally.skip("proof", "the run is not sealed, so nothing is stated about it", { matters: false });
-} else this.checkSeal(this.seal, unproven);
-return {
-records: taken, capsules: this.capsules, ending: this.tally
-};
-}
-checkSeal(seal, unproven) {
-const { receipts } = this;
-const at = seal.head.count;
-const actions = at - 1;
-if (!(seal.numActions === actions && actions === receipts.count)) {
-const words = `the seal counts ${seal.numActions} actions; ${actions} capsules and ${receipts.count} lines are here`;
-this.fail("sealed", "TRUNCATED", words, at);
-} else if (seal.finalReceiptHash !== receipts.lastReceipt) this.fail("sealed", "RECEIPT_MISMATCH", "the seal names another last receipt", at);
-const areAllEnforced = this.enforced.every((isSaid, index) => isSaid && !unproven.has(index));
-const isProved = seal.statement !== null;
-const earned = areAllEnforced ? isProved ? "FULLY_VERIFIED" : "POLICY_ENFORCED" : isProved ? "PROOF_ONLY" : null;
-const rank = (verdict) => VERDICT_RANK.get(verdict) ?? 0;
-if (seal.policyVerdict !== earned && rank(seal.policyVerdict) > rank(earned)) this.fail("gates", "CLAIM_UNPROVEN", `the seal says ${seal.policyVerdict}; the records support only ${earned}`, at);
-if (seal.gates !== null && (this.gateCount !== seal.gates.count || this.gateHead !== seal.gates.hash)) {
-const words = `the seal counts ${seal.gates.count} records of the gate; ${this.gateCount} are here, or others`;
-this.fail("gates", "TRUNCATED", words, at);
-}
-if (seal.statement === null) {
-this.tally.skip("proof", "the run was sealed without one", { matters: false });
-return;
-}
-this.tally.countDone("proof", receipts.count);
-if (seal.statement.runId !== this.runId) this.fail("proof", "PROOF_INVALID", "the statement is about another run", at);
-const problem = traceProblem(seal.statement, receipts.trace);
-if (problem !== null) this.fail("proof", "PROOF_INVALID", problem, at);
-}
-fail(check, code, words, at) {
-this.tally.fail(check, code, words, place(this.name, at));
-}
-};
-function countFailures(tally) {
-let count = 0;
-for (const counted of tally.counts.values()) if (counted.status === "failed") count += counted.count;
-return count;
-}
-function allows(decided) {
-return decided.decision === "pass" || decided.decision === "human_approved";
-}
-function gateProblem(action, mark, decided, isFirstUse) {
-if (decided === null) return null;
-const { mismatch, isConclusive } = compareWithDecision(action, mark, decided);
-const saysEnforced = action.policy_verdict === "POLICY_ENFORCED";
-if (mismatch !== null) return ["EVIDENCE_INVALID", `it differs from the gated action: ${mismatch}`];
-if (!isFirstUse) return ["REPLAY", "the decision that it names was used by an action before"];
-if (decided.isObserved) return saysEnforced ? ["CLAIM_UNPROVEN", "it says that policy was enforced; the gate only observed"] : null;
-if (allows(decided)) {
-if (isConclusive || !saysEnforced) return null;
-return ["CLAIM_UNPROVEN", "it says that policy was enforced; only its type matches the gated action"];
-}
-if (action.success) return ["ROLE_POLICY_VIOLATION", `it was done, though the gate said ${decided.decision}`];
-return saysEnforced ? ["CLAIM_UNPROVEN", `it says that policy was enforced; the gate said ${decided.decision}`] : null;
-}
-// src/verify/run/files.ts
-var ARCHIVE_CHECK = "archive";
-var MANIFEST$1 = "manifest.json";
-var HEAD = "head.json";
-var PROOF$1 = "proof.json";
-var COMMITMENTS = "commitments.json";
-var ACTIONS$1 = "actions.jsonl";
-var CAPSULES = "capsules.jsonl";
-var LISTED = [PROOF$1, COMMITMENTS, ACTIONS$1, CAPSULES];
-var MEMBER_ORDER = [MANIFEST$1, HEAD, ...LISTED, EVIDENCE_FILE];
-var SMALL_FILE_MAX = 1048576;
-var PROOF_TYPE = "recomputation";
-var EXAMINED_MAX = 64;
-var CHAINS_MAX$1 = 1e4;
-function readManifest(data) {
-const keys = [...["schema", "protocol_version", "run_id", "head", "created_at", "num_actions", "final_receipt_hash"], ...["policy_verdict", "proof_type", "files"]];
-if (!isObject(data) || data.size !== keys.length || !keys.every((key) => data.has(key))) throw new BadInput("the manifest is not whole");
-const get = (key) => data.get(key);
-if (get("schema") !== "aver_cap_v1" || get("protocol_version") !== "0.4.0") throw new BadInput("the manifest is of another schema or protocol");
-const listed = get("files");
-if (!isObject(listed)) throw new BadInput("the manifest is not whole");
-const files = new Map();
-for (const [name, digest] of listed) {
-if (!isObject(digest) || digest.size !== 2 || !digest.has("sha256") || !digest.has("size")) throw new BadInput("the manifest is not whole");
-files.set(name, {
-sha256: digest.get("sha256"), size: digest.get("size")
-});
-}
-const head = readHead(get("head"));
-const type = get("proof_type");
-const names = [...files.keys()].filter((name) => name !== EVIDENCE_FILE);
-if (type !== null && type !== PROOF_TYPE || names.length !== LISTED.length || !LISTED.every((name) => files.has(name))) throw new BadInput("the manifest says more or less than a manifest does");
-const [runId, createdAt, final, count] = ["run_id", "created_at", "final_receipt_hash", "num_actions"].map(get);
-if (typeof runId !== "string" || typeof createdAt !== "string" || typeof final !== "string") throw new BadInput("the manifest does not name the run, its time and its last receipt");
-if (!isInteger(count)) throw new BadInput("the manifest does not count the run's actions");
-return {
-runId, head, createdAt, numActions: count, finalReceiptHash: final, policyVerdict: get("policy_verdict"), isProved: type === PROOF_TYPE, files
-};
-}
-function sealDocuments(seal, head) {
-const number = (value) => new JsonNumber(String(value));
-const { statement, gates } = seal;
-const one = (named) => new Map([["chain", named.chain], ["count", number(named.count)], ["hash", named.hash]]);
-const proof = new Map([["v", number(1)], ["proof_type", null], ["statement", null], ["constraints", null]]);
-const commitments = new Map([["v", number(1)], ["rows", null], ["capsules", one(head)], ["gates", gates === null ? null : one(gates)]]);
-if (statement !== null) {
-proof.set("proof_type", PROOF_TYPE);
-proof.set("statement", statementFields$1(statement));
-proof.set("constraints", new Map(Object.entries(CONSTRAINTS)));
-commitments.set("rows", new Map([["air_id", AIR_ID], ["tree", "rfc6962"], ["hash", "sha256"], ["row_width", number(55)], ["count", number(statement.numActions)], ["root", statement.rowRoot]]));
-}
-return new Map([[PROOF$1, dumpDocument(proof)], [COMMITMENTS, dumpDocument(commitments)]]);
-}
-async function judgeFiles(name, files, options, examiners) {
-const archive = new Tally();
-archive.countDone(ARCHIVE_CHECK);
-let tally = new Tally();
-const fail = (code, words) => archive.fail(ARCHIVE_CHECK, code, words, place(null, null, MANIFEST$1));
-let found = null;
-try {
-const raw = readSmall(files, MANIFEST$1, SMALL_FILE_MAX);
-if (raw === null) fail("ARTIFACT_MISSING", "there is no manifest");
-else {
-const data = readJson(raw);
-const manifest = readManifest(data);
-if (!areSameBytes(raw, dumpDocument(data))) fail("NOT_CANONICAL", "the manifest is not written as Aver writes it");
-if (manifest.head.chain !== runChain(manifest.runId)) fail("CHAIN_IDENTITY", "the manifest names a chain that is not the run's");
-found = {
-manifest, raw
-};
-}
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-fail("SCHEMA_INVALID", error.message);
-}
-if (found !== null) tally = await new RunFilesJudge(files, found.manifest, found.raw, options, archive).judge(examiners);
-tally.merge(archive);
-tally.skip("meta", "only this run was verified, not the ledger it is from", { matters: false });
-return conclude(name, tally, "signature", [...CHECKS, ...RUN_CHECKS, ARCHIVE_CHECK]);
-}
-var RunFilesJudge = class {
-files;
-manifest;
-raw;
-options;
-archive;
-rules;
-needs = new EvidenceNeeds();
-reader;
-constructor(files, manifest, raw, options, archive) {
-this.files = files;
-this.manifest = manifest;
-this.raw = raw;
-this.options = options;
-this.archive = archive;
-const retired = retirementsByTime(options.ring, options.ed25519);
-this.rules = plainRules(options.ring, options.ed25519, {
-retired, requirePq: options.requirePq ?? false
-});
-this.reader = new RunFilesReader(manifest.head);
-}
-async judge(examiners) {
-const here = [...this.files.members.keys()];
-const expected = MEMBER_ORDER.filter((name) => [MANIFEST$1, HEAD].includes(name) || this.manifest.files.has(name));
-for (const name of expected) if (!here.includes(name)) this.fail("ARTIFACT_MISSING", `${name} is not here`, name);
-for (const name of here) if (!expected.includes(name)) this.fail("SCHEMA_INVALID", `${name} is no part of this run`, name);
-const inOrder = expected.filter((name) => here.includes(name)).join();
-if (!this.files.isPlain || here.filter((name) => expected.includes(name)).join() !== inOrder) this.fail("NOT_CANONICAL", "the archive is not packed as Aver packs it", MANIFEST$1);
-const tally = await this.judgeRun();
-await this.prefetch(EVIDENCE_FILE);
-tally.merge(judgeEvidence(this.files, this.needs, this.reader, this.rules));
-await this.examine(examiners, tally);
-for (const [name, { sha256, size }] of this.manifest.files) {
-const file = this.files.members.get(name);
-if (file === void 0) continue;
-if (sha256Hex(file) !== sha256 || !equalJson(size, new JsonNumber(String(file.length)))) this.fail("ARTIFACT_HASH_MISMATCH", "the file has other bytes than the manifest says", name);
-}
-this.checkHead();
-return tally;
-}
-fail(code, words, name) {
-this.archive.fail(ARCHIVE_CHECK, code, words, place(null, null, name));
-}
-async prefetch(name) {
-const records = [];
-for (const raw of readOwnLines(this.files.members.get(name) ?? new Uint8Array(), CAPSULE_LINE_MAX)) try {
-if (!(raw instanceof BadInput)) records.push(readCapsuleLine(readJson(raw)).rebuild(null));
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-}
-await this.options.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(this.rules, record)]));
-}
-async judgeRun() {
-const { manifest } = this;
-const tally = new Tally();
-const judge = new RunJudge(this.rules, manifest.runId, manifest.head);
-await this.prefetch(CAPSULES);
-const last = this.takeLines(judge);
-const { records, capsules, ending } = judge.finish({ isComplete: true });
-for (const part of [records, capsules, ending]) tally.merge(part);
-if (manifest.head.count !== judge.count || manifest.head.hash !== judge.head) {
-const words = `the manifest says ${manifest.head.count} capsules, or another head; ${judge.count} are here`;
-this.fail("TRUNCATED", words, MANIFEST$1);
-}
-const { seal } = judge;
-if (seal === null) return tally;
-const isSame = manifest.numActions.value === seal.numActions && manifest.finalReceiptHash === seal.finalReceiptHash && manifest.policyVerdict === seal.policyVerdict && manifest.isProved === (seal.statement !== null);
-if (last !== null && (!isSame || manifest.createdAt !== last.signed_at)) this.fail("ROLLBACK", "the manifest says something else than the run's seal", MANIFEST$1);
-for (const [name, document] of sealDocuments(seal, manifest.head)) {
-const raw = readSmall(this.files, name, SMALL_FILE_MAX);
-if (raw !== null && !areSameBytes(raw, document)) this.fail("PROOF_INVALID", "it says something else than the run's seal", name);
-}
-return tally;
-}
-takeLines(judge) {
-const { chain } = this.manifest.head;
-const nothing = new Uint8Array();
-const actions = judge.receipts.takeAll(readOwnLines(this.files.members.get(ACTIONS$1) ?? nothing, ACTION_LINE_MAX));
-let last = null;
-let unreadable = 0;
-let number = 0;
-for (const raw of readOwnLines(this.files.members.get(CAPSULES) ?? nothing, CAPSULE_LINE_MAX)) {
-number++;
-if (judge.stopsReading()) break;
-let capsule;
-let line;
-try {
-if (raw instanceof BadInput) throw raw;
-capsule = readCapsuleLine(readJson(raw));
-line = capsule.hasAction && capsule.chain === chain ? actions.next().value ?? null : null;
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-this.fail("SCHEMA_INVALID", `line ${number}: ${error.message}`, CAPSULES);
-if (++unreadable > 1e3) {
-this.fail("NOT_READ", REST_UNREAD, CAPSULES);
-break;
-}
-continue;
-}
-const text = line === null ? null : sealForm(line.action, line.texts);
-const record = capsule.rebuild(text);
-if (capsule.chain === chain) {
-judge.take(record, line, text);
-last = record;
-continue;
-}
-judge.takeGateRecord(record, { isOwn: judge.seal?.gates?.chain === capsule.chain });
-this.needs.add(record);
-this.reader.addRecord(record, { hasAction: capsule.hasAction });
-if (this.reader.chains.size > CHAINS_MAX$1) {
-this.fail("NOT_READ", `it has records of more than ${CHAINS_MAX$1} chains; the rest was not read`, CAPSULES);
-break;
-}
-}
-while (!actions.next().done);
-return last;
-}
-async examine(examiners, tally) {
-const names = [...this.reader.select("gate").slice(0, EXAMINED_MAX), ...this.reader.select("approvals", "approvers")];
-const chains = names.map((name) => ({
-name, origin: name, count: this.reader.chains.get(name)?.count ?? 0
-}));
-const reader = new ValidRecords(this.reader, this.rules, new Map(names.map((name) => [name, name])), new Set(tally.doubtful));
-const { ledger, tenant } = this.manifest.head;
-const isComplete = this.manifest.files.has(EVIDENCE_FILE);
-await examine$1(examiners, {
-reader, rules: this.rules, ledger, tenant, chains, isComplete, isSingle: true
-}, tally);
-}
-checkHead() {
-const { manifest } = this;
-let raw;
-let document;
-let statement;
-try {
-raw = readSmall(this.files, HEAD, SMALL_FILE_MAX);
-if (raw === null) return;
-document = readJson(raw);
-statement = readStatement(document, "head");
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-this.fail("SCHEMA_INVALID", error.message, HEAD);
-return;
-}
-const number = (value) => new JsonNumber(String(value));
-const content = new Map([["v", number(1)], ["run_id", manifest.runId], ["ledger", manifest.head.ledger], ["tenant", manifest.head.tenant], ["chain", manifest.head.chain], ["count", number(manifest.head.count)], ["hash", manifest.head.hash], ["num_actions", manifest.numActions], ["final_receipt_hash", manifest.finalReceiptHash], ["manifest_sha256", sha256Hex(this.raw)]]);
-if (statement.purpose !== "cap" || !equalJson(statement.content, content)) this.fail("ARTIFACT_HASH_MISMATCH", "the head that was signed is not that of this manifest", HEAD);
-if (!areSameBytes(raw, dumpDocument(document))) this.fail("NOT_CANONICAL", "the head is not written as Aver writes it", HEAD);
-const results = checkStatement(statement, this.rules.ring, this.rules.ed25519);
-if (!results.length) this.fail("SIG_MISSING", "the head is not signed", HEAD);
-for (const { by, key, outcome } of results) {
-const role = key === null ? null : roleOf(this.rules, key);
-const retired = key === null ? null : this.rules.retired.get(key.ed25519)?.retiredAt ?? null;
-if (outcome === "unknown") {
-const words = `the head was signed by ${by}, whose key is not known here`;
-this.archive.add({
-check: "signature", status: "not_checked", code: "UNKNOWN_SIGNER", words, place: place(null, null, HEAD)
-});
-} else if (outcome !== "valid") this.fail("SIG_INVALID", `the signature of the head is not ${by}'s`, HEAD);
-else if (role !== null && !role.mayAttest) this.fail("KEY_MISMATCH", `${by}, who signed the head, is a key of ${role}; only the ledger's key may`, HEAD);
-else if (retired !== null && manifest.createdAt > retired) this.fail("KEY_RETIRED", `${by}, who signed the head, was retired before`, HEAD);
-}
-}
-};
-// src/verify/run/capseal.ts
-var MANIFEST = "manifest.json";
-var ACTIONS = "actions.jsonl";
-var ACTIONS_JSON = "actions.json";
-var CAPSULE = "agent_capsule.json";
-var PROOF = "proof.json";
-var METADATA = "run_metadata.json";
-var ROWS = "row_archive/rows.json";
-var LEVELS = "row_archive/merkle_levels.json";
-var CAPSEAL_MEMBERS = new Set([MANIFEST, ACTIONS, ACTIONS_JSON, CAPSULE, PROOF, METADATA, ROWS, LEVELS]);
-var AVER_ONLY = ["head.json", "capsules.jsonl", "commitments.json", EVIDENCE_FILE];
-var MODULUS = 2n ** 64n - 2n ** 32n + 1n;
-var LEAVES_COMPARED_MAX = 2e5;
-function readDocument(archive, name) {
-const raw = readSmall(archive, name, name === CAPSULE ? ELEMENT_MAX : SMALL_FILE_MAX);
-return raw === null ? void 0 : readJson(raw);
-}
-function isCapseal(archive) {
-if (AVER_ONLY.some((name) => archive.members.has(name))) return false;
-if (archive.members.has(CAPSULE)) return true;
-try {
-const manifest = readDocument(archive, MANIFEST);
-return isObject(manifest) && ["run_cap_v1", "agent_cap_v1"].includes(manifest.get("schema"));
-} catch (error) {
-if (error instanceof BadInput) return false;
-throw error;
-}
-}
-async function judgeCapseal(name, archive, _options) {
-const judge = new CapsealJudge(archive);
-await judge.judge();
-const { tally, receipts } = judge;
-tally.records = receipts.count;
-receipts.finish();
-tally.skip("signature", "the public tool's format has no signatures: anyone can make such a file", { matters: true });
-tally.skip("sealed", "nothing is sealed in this format, and metadata are not bound", { matters: true });
-tally.skip("gates", "the gate's decisions are not recorded in this format", { matters: true });
-return conclude(name, tally, "signature", [...CHECKS, ...RUN_CHECKS, ARCHIVE_CHECK]);
-}
-function limbs(digest) {
-const view = new DataView(fromHex(digest).buffer);
-return [view.getBigUint64(0, true) % MODULUS, view.getBigUint64(8, true) % MODULUS];
-}
-function buildRow(index, action, receipt) {
-const flags = Number(action.success) | Number(action.gate_decision !== "skip") << 1 | Number(action.gate_score !== null) << 2 | Number(action.policy_verdict !== null) << 3 | Number(action.action_type === "tool_call") << 4 | Number(action.action_type === "code_gen") << 5;
-const hashes = [sha256Hex(action.action_type), action.instruction_hash, action.input_hash, action.output_hash];
-const parent = action.parent_receipt_hash === null ? [0n, 0n] : limbs(action.parent_receipt_hash);
-return [BigInt(index), ...hashes.flatMap(limbs), ...parent, ...limbs(receipt), BigInt(flags)];
-}
-function hashRow(row) {
-const data = new Uint8Array(8 + 16 * row.length);
-const view = new DataView(data.buffer);
-view.setBigUint64(0, row[0]);
-row.forEach((value, at) => view.setBigUint64(8 + 16 * at + 8, value));
-return sha256Bytes(data);
-}
-function buildLevels(leaves) {
-const levels = [leaves];
-for (let level = leaves; level.length > 1; levels.push(level)) {
-const above = [];
-for (let at = 0; at < level.length; at += 2) {
-const pair = new Uint8Array(64);
-pair.set(level[at]);
-pair.set(level[at + 1] ?? level[at], 32);
-above.push(sha256Bytes(pair));
-}
-level = above;
-}
-return levels;
-}
-var ArrayFile = class ArrayFile {
-items = [];
-error = null;
-at = 0;
-isReported = false;
-report;
-isMissing;
-constructor(isMissing, report) {
-this.isMissing = isMissing;
-this.report = report;
-}
-static async open(data, report) {
-const file = new ArrayFile(data === void 0, report);
-if (data === void 0) return file;
-for await (const { items, error } of readElements(new MemorySource(data))) {
-for (const item of items) if ("value" in item) file.items.push(item.value);
-file.error = error;
-}
-return file;
-}
-next() {
-if (this.at < this.items.length) return this.items[this.at++];
-if (!this.isReported) {
-this.isReported = true;
-if (this.isMissing) this.report("ARTIFACT_MISSING", "it is not here");
-else if (this.error !== null) this.report("SCHEMA_INVALID", this.error.message);
-}
-}
-};
-var MissingKeys = class extends BadInput {};
-var CapsealJudge = class {
-tally = new Tally();
-receipts = new ReceiptJudge(this.tally, { source: ACTIONS });
-archive;
-leaves = [];
-constructor(archive) {
-this.archive = archive;
-}
-async judge() {
-this.tally.countDone(ARCHIVE_CHECK);
-if (this.archive.members.has(ACTIONS)) await this.judgeLines();
-else this.fail("ARTIFACT_MISSING", "there are no actions with receipts", ACTIONS);
-this.checkDocument(MANIFEST, (data) => this.checkManifest(data));
-this.checkDocument(CAPSULE, (data) => this.checkCapsule(data));
-this.checkDocument(PROOF, (data) => this.checkProof(data));
-if (this.archive.members.has(METADATA)) this.checkDocument(METADATA, (data) => this.checkMetadata(data));
-if (this.archive.members.has(LEVELS)) await this.checkLevels();
-}
-checkDocument(name, check) {
-try {
-const document = readDocument(this.archive, name);
-if (document === void 0 || document === null) this.fail("ARTIFACT_MISSING", `${name} is not here`, name);
-else check(document);
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-this.fail("SCHEMA_INVALID", error.message, name);
-}
-}
-fail(code, words, name, check = ARCHIVE_CHECK) {
-this.tally.fail(check, code, words, place(null, null, name));
-}
-async judgeLines() {
-const open = (name) => ArrayFile.open(this.archive.members.get(name), (code, words) => this.fail(code, words, name));
-const listed = await open(ACTIONS_JSON);
-const rows = await open(ROWS);
-const lines = readRawLines(this.archive.members.get(ACTIONS), ACTION_LINE_MAX);
-for (const line of this.receipts.takeAll(lines)) {
-const beside = listed.next();
-if (line === null) continue;
-const row = buildRow(this.leaves.length, line.action, line.receiptHash);
-this.leaves.push(hashRow(row));
-const expected = row.map((value) => new JsonNumber(String(value)));
-if (!equalJson(rows.next(), expected)) this.fail("PROOF_INVALID", `row ${row[0]} is not that of its action`, ROWS, "proof");
-if (!equalJson(beside, actionFields(line.action))) this.fail("RECEIPT_MISMATCH", `action ${this.receipts.count - 1} is another one than in ${ACTIONS}`, ACTIONS_JSON);
-}
-for (const [name, file] of [[ACTIONS_JSON, listed], [ROWS, rows]]) {
-const more = file.next();
-if (more !== void 0 && more !== null) this.fail("TRUNCATED", `it has more entries than ${ACTIONS}`, name);
-}
-}
-checkManifest(manifest) {
-if (!isObject(manifest)) throw new BadInput("it is not an object");
-const last = this.receipts.lastReceipt;
-const expected = [["chain_hash", last], ["root_hex", last], ["actions_count", this.count]];
-for (const [key, value] of expected) if (manifest.has(key) && !equalJson(manifest.get(key), value)) this.fail("TRUNCATED", `its ${key} is not that of the actions`, MANIFEST);
-}
-checkCapsule(capsule) {
-const whole = member(capsule);
-const own = new Map([...whole].filter(([key]) => key !== "capsule_hash"));
-const statement = get(whole, "statement");
-if (get(whole, "capsule_hash") !== sha256Hex(dumpSpaced(own)) || get(whole, "statement_hash") !== sha256Hex(dumpSpaced(statement))) this.fail("HASH_MISMATCH", "its hashes are not its own", CAPSULE);
-const inputs = member(get(member(statement), "public_inputs"));
-if (!equalJson(get(inputs, "num_actions"), this.count) || !equalJson(get(inputs, "final_receipt_hash"), this.receipts.lastReceipt)) this.fail("TRUNCATED", "it is about other actions", CAPSULE);
-const root = this.rowRoot;
-if (get(member(statement), "row_commitment") !== root || get(member(get(whole, "commitment")), "row_root") !== root) this.fail("PROOF_INVALID", "its root is not that of the rows", CAPSULE, "proof");
-const proof = readSmall(this.archive, PROOF, 1048576) ?? new Uint8Array();
-if (get(member(get(whole, "proof")), "proof_hash") !== sha256Hex(proof)) this.fail("ARTIFACT_HASH_MISMATCH", "it has the hash of another proof.json", CAPSULE, "proof");
-}
-checkProof(proof) {
-this.tally.countDone("proof", this.receipts.count);
-const whole = member(proof);
-if (!(get(whole, "air_id") === "agent_air_v1" && get(member(get(whole, "constraint_verification")), "valid") === true)) this.fail("PROOF_INVALID", "it does not say that the constraints hold", PROOF, "proof");
-if (get(member(get(whole, "commitment")), "row_root") !== this.rowRoot || !equalJson(get(member(get(whole, "statement")), "num_actions"), this.count)) this.fail("PROOF_INVALID", "it is about other rows", PROOF, "proof");
-}
-checkMetadata(metadata) {
-const whole = member(metadata);
-const expected = [["num_actions", this.count], ["final_receipt_hash", this.receipts.lastReceipt]];
-for (const [key, value] of expected) if (whole.has(key) && !equalJson(whole.get(key), value)) this.fail("TRUNCATED", `its ${key} is not that of the actions`, METADATA);
-}
-async checkLevels() {
-if (this.leaves.length > LEAVES_COMPARED_MAX) {
-this.tally.skip("proof", `${LEVELS} was not compared: more than ${LEAVES_COMPARED_MAX} leaves`, { matters: false });
-return;
-}
-const expected = buildLevels(this.leaves).map((level) => level.map(toHex$1));
-const file = await ArrayFile.open(this.archive.members.get(LEVELS), (code, words) => this.fail(code, words, LEVELS));
-const levels = [];
-for (let level = file.next(); level !== void 0; level = file.next()) levels.push(level);
-if (!equalJson(levels, expected)) this.fail("PROOF_INVALID", "it is not the tree over the rows", LEVELS, "proof");
-}
-get count() {
-return new JsonNumber(String(this.receipts.count));
-}
-get rowRoot() {
-const top = buildLevels(this.leaves).at(-1)?.[0];
-return top === void 0 ? sha256Hex("empty") : toHex$1(top);
-}
-};
-function member(value) {
-if (!isObject(value)) throw new MissingKeys("it lacks keys that the tool writes");
-return value;
-}
-function get(data, key) {
-const value = data.get(key);
-if (value === void 0) throw new MissingKeys("it lacks keys that the tool writes");
-return value;
-}
 // src/verify/run/verify.ts
 var WHOLE_MAX = 256 * 1024 ** 2;
 async function readWhole(name, source) {
@@ -18526,7 +18707,7 @@ break;
 case "rollback":
 if (place === 0) throw new NotJudged("this is the first record: nothing would be left");
 records.length = place;
-shorten(document, place, records.at(-1)?.["hash"] ?? null);
+shorten(document, records);
 }
 return JSON.stringify(document);
 }
@@ -18543,21 +18724,62 @@ canonical, hash, signature, signature_pq: "", signed_by: signer
 function toHex(bytes) {
 return [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
-function shorten(claim, length, head) {
-claim["length"] = length;
-claim["head_hash"] = head;
+var PAGE_FILES = /^(?:index\.html$|explorer\/)/;
+var BLOB_FILE = /^blobs\/(.+)$/;
+function shorten(claim, records) {
+claim["length"] = records.length;
+claim["head_hash"] = records.at(-1)?.["hash"] ?? null;
 for (const name of CLAIMS) delete claim[name];
+if (!records.some(({ canonical = "" }) => /"request":"(?!")/.test(canonical))) delete claim["title"];
 }
-function rollIndexBack(source, chain, changed) {
-const index = JSON.parse(source);
-const records = JSON.parse(changed).capsules ?? [];
-const claim = index.chains?.find((one) => one["id"] === chain);
-if (claim === void 0) throw new NotJudged(`the index does not list ${chain}`);
-const before = Number(claim["length"]);
-shorten(claim, records.length, records.at(-1)?.["hash"] ?? null);
-if (typeof index["capsule_count"] === "number") index["capsule_count"] -= before - records.length;
-index["meta"] = null;
-return JSON.stringify(index);
+async function rollBack(names, read, chain, place) {
+const index = JSON.parse(await read("index.json"));
+const claims = [...index.meta ? [{
+...index.meta, id: "meta"
+}] : [], ...index.chains ?? []];
+const documents = new Map();
+for (const { id } of claims) documents.set(String(id), JSON.parse(await read(`${id}.json`)));
+const signedAt = (record) => record["signed_at"] ?? "";
+const target = documents.get(chain)?.capsules?.[place];
+if (target === void 0) throw new NotJudged("only a record of a bundle's chain can be changed here");
+if (place === 0) throw new NotJudged("this is the first record: nothing would be left");
+const moment = signedAt(target);
+let meta = "";
+const kept = [];
+const files = [["head.json", null]];
+const texts = [];
+const signers = new Set([index["fingerprint"]]);
+let total = 0;
+for (const claim of claims) {
+const id = String(claim["id"]);
+const document = documents.get(id);
+const all = document.capsules ?? [];
+const isLater = (record) => id === "meta" ? signedAt(record) >= moment : signedAt(record) > moment;
+const end = id === chain ? place : claim["origin"] ? meta.includes(`"${id}"`) ? -1 : 0 : all.findIndex(isLater);
+const records = end < 0 ? all : all.slice(0, end);
+if (id === "meta") meta = records.map((record) => record["canonical"]).join("\n");
+else total += records.length;
+for (const record of records) {
+texts.push(record["canonical"] ?? "");
+signers.add(record["signed_by"]);
+}
+if (records.length || !all.length) kept.push(claim);
+if (records.length === all.length) continue;
+document.capsules = records;
+for (const one of [document, claim]) shorten(one, records);
+files.push([`${id}.json`, records.length ? JSON.stringify(document) : null]);
+}
+const known = texts.join("\n");
+const blobs = names.filter((name) => BLOB_FILE.test(name));
+const lost = blobs.filter((name) => !known.includes(BLOB_FILE.exec(name)?.[1] ?? ""));
+for (const name of [...lost, ...names.filter((name) => PAGE_FILES.test(name))]) files.push([name, null]);
+if (typeof index["blobs"] === "number") index["blobs"] = blobs.length - lost.length;
+if (typeof index["capsule_count"] === "number") index["capsule_count"] = total;
+index.meta = kept.find((claim) => claim["id"] === "meta") ?? null;
+index.chains = kept.filter((claim) => claim["id"] !== "meta");
+if (typeof index["chain_count"] === "number") index["chain_count"] = index.chains.length;
+for (const name of ["keys", "pq_keys"]) if (index[name]) index[name] = Object.fromEntries(Object.entries(index[name]).filter(([signer]) => signers.has(signer)));
+return [...files, ["index.json", JSON.stringify(index)]];
 }
 var PAGE = 500;
 var CHAINS_PAGE = 500;
@@ -18833,11 +19055,16 @@ return {
 } catch (error) {
 if (!(error instanceof BadInput || error instanceof NotJudged)) throw error;
 }
-const chain = {
-...bareChain(name), tool: format
+const bare = {
+name, ledger: null, tenant: null, keys: [], pqKeys: []
+};
+if (format === "cap") return {
+...bare, ...await listCap(name, source)
 };
 return {
-name, format, ledger: null, tenant: null, chains: format === "proof" || format === "report" ? [] : [chain], keys: [], pqKeys: []
+...bare, format, chains: format === "report" ? [] : [{
+...bareChain(name), tool: format
+}]
 };
 }
 async recognise(thing) {
@@ -18881,11 +19108,18 @@ const name = thing.isFolder ? chain === "meta" ? "meta.json" : `${chain}.json` :
 const file = thing.files.find(([path]) => path === name)?.[1];
 if (file === void 0) throw new NotJudged(`there is no ${name} that could be copied`);
 if (file.size > CHANGED_MAX) throw new NotJudged("this chain is too large to be copied into a page's memory");
-const changed = await changeChain(await file.text(), place, change);
-const files = [[name, new Blob([changed])]];
-const index = thing.files.find(([path]) => path === "index.json")?.[1];
-if (change === "rollback" && index !== void 0) files.push(["index.json", new Blob([rollIndexBack(await index.text(), chain, changed)])], ["head.json", null], ["meta.json", null]);
-return { files };
+if (change === "rollback" && thing.isFolder) {
+const inside = new Map(thing.files);
+let size = 0;
+const read = async (path) => {
+const found = inside.get(path);
+if (found === void 0) throw new NotJudged(`there is no ${path} that could be copied`);
+if ((size += found.size) > CHANGED_MAX) throw new NotJudged("this bundle is too large to be copied into a page's memory");
+return found.text();
+};
+return { files: (await rollBack([...inside.keys()], read, chain, place)).map(([path, text]) => [path, text === null ? null : new Blob([text])]) };
+}
+return { files: [[name, new Blob([await changeChain(await file.text(), place, change)])]] };
 }
 async rows(chain, start, stop) {
 if (this.live !== null) {
@@ -18946,7 +19180,7 @@ item: batch[0], place
 };
 return null;
 }
-const isWanted = (item, place) => "place" in address ? place === address.place : item instanceof Sealed && text(at(safeContent(item), "sequence")) === address.sequence;
+const isWanted = (item, place) => "place" in address ? place === address.place : item instanceof Sealed && (item instanceof ActionItem ? String(place) : text(at(safeContent(item), "sequence"))) === address.sequence;
 let place = 0;
 const known = this.keptItems(chain);
 for await (const batch of known ? [known] : this.readBatches(chain)) {
@@ -18968,6 +19202,7 @@ const found = await this.findRecord(chain, address);
 if (found === null) throw new NotJudged(`there is no such record in ${chain}`);
 const { item, place } = found;
 if (item instanceof BadInput) throw new NotJudged(`this record cannot be read: ${item.message}`);
+if (item instanceof ActionItem) return describeAction(item, place);
 const ring = makeRing(keys);
 const judge = new ChainJudge(plainRules(ring, this.ed25519), {
 chain, start: null
@@ -19000,10 +19235,22 @@ return;
 const { source, format, opening } = await this.recognise(thing);
 if (format === "chain") yield* keepRecords(readChainFile(source));
 else if (format === "capsules") for await (const items of readCapsuleItems(source, opening)) yield items.map(({ item }) => item);
-else if (format === "cap") yield readCap(await source.read(0, source.size));
-else yield [];
+else if (format === "cap") {
+for (const part of readCap(await readWhole(thing.name, source), thing.name)) if (part.chain === chain) yield part.items;
+} else if (format === "actions") yield* readActions(await readWhole(thing.name, source));
+else if (format === "proof") yield readProof(await readWhole(thing.name, source));
 }
 };
+function describeAction(item, place) {
+const { canonical, hash, computedHash, findings, keys } = item;
+const unsigned = {
+signature: "", signaturePq: "", signedAt: "", signedBy: "", matchesOwnKey: null
+};
+const previousHash = text(at(item.content, "outcome", "result", "parent_receipt_hash"));
+return {
+...unsigned, row: describeRow(item, place), canonical, hash, computedHash, previousHash, findings, receiptKeys: keys
+};
+}
 function describeOther(name, beginning) {
 const keys = firstKeys(beginning);
 const has = (...names) => names.every((key) => keys.includes(key));
@@ -19032,6 +19279,24 @@ name, format: "ledger", ledger: live.about.ledger, tenant: live.about.tenant, ch
 async function* keepRecords(batches) {
 for await (const items of batches) yield items.flatMap((item) => item instanceof Sealed || item instanceof BadInput ? [item] : []);
 }
+async function listCap(name, source) {
+const lengths = new Map();
+let isPublic = false;
+try {
+for (const { chain, items } of readCap(await readWhole(name, source), name)) {
+lengths.set(chain, (lengths.get(chain) ?? 0) + items.length);
+isPublic ||= items[0] instanceof ActionItem;
+}
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+}
+const chains = [...lengths.size ? lengths : [[name, 0]]].map(([chain, length]) => ({
+...bareChain(chain), length
+}));
+return {
+format: isPublic ? "capseal" : "cap", chains
+};
+}
 function describeText(item, place) {
 const bare = {
 place, canonical: "", hash: "", signature: "", signaturePq: "", signedAt: "", signedBy: "", problem: ""
@@ -19039,32 +19304,14 @@ place, canonical: "", hash: "", signature: "", signaturePq: "", signedAt: "", si
 if (item instanceof BadInput) return {
 ...bare, problem: item.message
 };
-const { canonical, hash, signature } = item;
+const { canonical, hash } = item;
+if (item instanceof ActionItem) return {
+...bare, canonical, hash
+};
+const { signature } = item;
 return {
 ...bare, canonical, hash, signature, signaturePq: item.signature_pq, signedAt: item.signed_at, signedBy: item.signed_by
 };
-}
-function readCap(packed) {
-const archive = readArchive(packed, new Set(MEMBER_ORDER), CAPSEAL_MEMBERS);
-const lines = readRawLines(archive.members.get("actions.jsonl") ?? new Uint8Array(), ACTION_LINE_MAX);
-const items = [];
-for (const raw of readOwnLines(archive.members.get("capsules.jsonl") ?? new Uint8Array(), CAPSULE_LINE_MAX)) try {
-if (raw instanceof BadInput) throw raw;
-const capsule = readCapsuleLine(readJson(raw));
-let action = null;
-if (capsule.hasAction) {
-const line = lines.next().value;
-if (line instanceof Uint8Array) {
-const read = readActionLine(line);
-action = sealForm(read.action, read.texts);
-}
-}
-items.push(capsule.rebuild(action));
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-items.push(error);
-}
-return items;
 }
 function noteCopies(verdict) {
 verdict.checks.push({
