@@ -198,7 +198,7 @@ export function verifyCommand(): string {
 }
 
 /** A name as a shell takes it. */
-function quoteName(name: string): string {
+export function quoteName(name: string): string {
   return /^[A-Za-z0-9_@%+=:,./][A-Za-z0-9_@%+=:,./-]*$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }
 

@@ -17,6 +17,7 @@ import { Sealed } from "../verify/sealed.ts";
 import { BEGINNING_BYTES, type Format, firstKeys, jsonOpening, recogniseFile } from "../verify/subject.ts";
 import type { Verdict } from "../verify/verdict.ts";
 import { verifyDirectory, verifyFile } from "../verify/verify.ts";
+import type { Api } from "./api.ts";
 import { ActionItem, readActions, readCap, readProof } from "./actions.ts";
 import { changeChain, rollBack } from "./changes.ts";
 import { LiveChainSource, LiveDirectory } from "./live.ts";
@@ -98,6 +99,11 @@ export class Library {
     return { ledger: this.contents?.ledger ?? "", tenant: this.contents?.tenant ?? "" };
   }
 
+  /** The server of the ledger; null for files. */
+  get api(): Api | null {
+    return this.live?.api ?? null;
+  }
+
   get verifier(): Ed25519 {
     return this.ed25519;
   }
@@ -145,10 +151,17 @@ export class Library {
         if (!(error instanceof BadInput || error instanceof NotJudged)) throw error; // The verdict says why it cannot be read.
       }
     }
-    const bare = { name, ledger: null, tenant: null, keys: [], pqKeys: [] };
-    if (format === "cap") return { ...bare, ...(await listCap(name, source)) };
+    const bare = { name, keys: [], pqKeys: [] };
+    const listed = format === "cap" ? await listCap(name, source) : { format, chains: [{ ...bareChain(name), tool: format }] };
     // A report that cannot be read has no records.
-    return { ...bare, format, chains: format === "report" ? [] : [{ ...bareChain(name), tool: format }] };
+    if (format === "report") listed.chains = [];
+    const [chain] = listed.chains;
+    const first = chain === undefined ? null : await this.readFirst(chain.id);
+    const named = at(first instanceof Sealed ? safeContent(first) : undefined, "context", "environment", "aver", "chain");
+    const [id, ledger, tenant] = ["name", "ledger", "tenant"].map((key) => text(at(named, key)));
+    // The first record of a chain names it, and its ledger. So a record has the same address behind every door.
+    if (chain !== undefined && id && format !== "cap") chain.id = id;
+    return { ...bare, ...listed, ledger: ledger || null, tenant: tenant || null };
   }
 
   private async recognise(thing: OpenedThing): Promise<{ name: string; source: ByteSource; format: Format; opening: string }> {

@@ -203,6 +203,8 @@ export type Request =
   | { id: number; type: "records"; chain: string; start: number; stop: number }
   | { id: number; type: "blob"; digest: string }
   | { id: number; type: "search"; words: string; limit: number }
+  /** The record that a `capsule://` URI names. */
+  | { id: number; type: "locate"; uri: string }
   | { id: number; type: "hit"; chain: string; place: number; words: string }
   | { id: number; type: "approvals"; keys: PinnedKey[]; now: string }
   | { id: number; type: "meta" }
@@ -251,6 +253,8 @@ export interface Results {
   search: { hits: Hit[]; searched: number; isCut: boolean };
   /** The record at the place of a hit, and whether its text has its hash; null where there is none. */
   hit: (Hit & { hasHash: boolean }) | null;
+  /** `isCut` says that not all records were read. */
+  locate: { found: { chain: string; row: RecordRow } | null; isCut: boolean };
   approvals: { cases: ApprovalCase[]; isCut: boolean };
   statements: StatementCheck[];
   meta: { entries: MetaEntry[]; records: number; isCut: boolean };

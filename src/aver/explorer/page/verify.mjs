@@ -4586,6 +4586,7 @@ var TOP_LEVEL = {
 	spec_version: oneOf(["1.0"]),
 	...Object.fromEntries(SECTIONS.map((name) => [name, object]))
 };
+Object.keys(TOP_LEVEL);
 var SECTION_RULES = {
 	trigger: {
 		type: oneOf(TRIGGER_TYPES),

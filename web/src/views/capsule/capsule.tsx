@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useKeys } from "../../parts/keyboard.ts";
+import { Value } from "../../parts/json.tsx";
 import { Problem, useAnswer } from "../../parts/states.tsx";
 import { Copy, Hex, Text, Time, plural, visible } from "../../parts/text.tsx";
 import { TryToChange } from "../../parts/tamper.tsx";
@@ -15,6 +16,7 @@ import { asText } from "../../sessions/values.ts";
 import { at } from "../../verify/block.ts";
 import { BadInput, type JsonObject } from "../../verify/json.ts";
 import { Sealed } from "../../verify/sealed.ts";
+import { resolveFragment } from "../../verify/uri.ts";
 import type { RecordDetail } from "../../worker/protocol.ts";
 import { ActionSections, ReceiptBand, ReceiptSection } from "./action.tsx";
 import { findRelated, relatedChains } from "./related.ts";
@@ -36,7 +38,7 @@ function readAddress(text: string): Address | null {
   return found[1] ? { place: Number(found[2]) } : { sequence: found[2] as string };
 }
 
-export function CapsuleView({ parts: [chain = "", address = ""] }: { parts: string[] }): JSX.Element {
+export function CapsuleView({ parts: [chain = "", address = "", fragment = ""] }: { parts: string[] }): JSX.Element {
   const [detail, setDetail] = useState<RecordDetail | null>(null);
   const [words, setWords] = useState("");
   const [turn, setTurn] = useState(0);
@@ -74,10 +76,10 @@ export function CapsuleView({ parts: [chain = "", address = ""] }: { parts: stri
     );
   }
   if (detail === null) return <div aria-busy="true"><h1>Record</h1><p class="beside" role="status">Reading the record …</p><div class="band placeholder tall" /><div class="band placeholder tall" /></div>;
-  return <Capsule key={detail.hash + place} chain={chain} detail={detail} hasNext={hasNext} near={near} />;
+  return <Capsule key={detail.hash + place} chain={chain} detail={detail} hasNext={hasNext} near={near} fragment={fragment} />;
 }
 
-function Capsule({ chain, detail, hasNext, near }: { chain: string; detail: RecordDetail; hasNext: boolean; near: (to: number) => string }): JSX.Element {
+function Capsule({ chain, detail, hasNext, near, fragment }: { chain: string; detail: RecordDetail; hasNext: boolean; near: (to: number) => string; fragment: string }): JSX.Element {
   const { row } = detail;
   const { place } = row;
   const number = row.sequence || String(place);
@@ -88,7 +90,8 @@ function Capsule({ chain, detail, hasNext, near }: { chain: string; detail: Reco
   const isAction = detail.receiptKeys !== undefined;
   const content = useMemo(() => (isAction ? null : readContent(record)), [record]);
   const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === number && one.code !== "UNKNOWN_SIGNER");
-  const uri = `capsule://${chain}/${number}`;
+  // Capsules of a file may be of several chains.
+  const uri = contents.value?.format === "capsules" ? `capsule://sha3_${detail.hash}` : `capsule://${chain}/${number}`;
   return (
     <article class="capsule record">
       <nav class="beside neighbours" aria-label="Neighbours">
@@ -104,6 +107,7 @@ function Capsule({ chain, detail, hasNext, near }: { chain: string; detail: Reco
       </p>
       {isAction ? <ReceiptBand detail={detail} /> : <SealBand detail={detail} />}
       {inChain.map((finding, index) => <FindingCard key={index} finding={finding} />)}
+      {content !== null && fragment ? <NamedPart content={content} fragment={fragment} /> : null}
       <div class="capsule-body">
         <div>
           {isAction ? <ActionSections detail={detail} /> : content === null
@@ -123,6 +127,17 @@ function Capsule({ chain, detail, hasNext, near }: { chain: string; detail: Reco
         <pre class="exact" tabIndex={0}>{visible(detail.canonical.slice(0, EXACT_MAX))}</pre>
       </section>
     </article>
+  );
+}
+
+/** The part of a record that the fragment of a reference names. */
+function NamedPart({ content, fragment }: { content: JsonObject; fragment: string }): JSX.Element {
+  const value = resolveFragment(content, fragment);
+  return (
+    <section class="section" id="section-named">
+      <h2>The part that the reference names <span class="soft"><Text>{fragment}</Text></span></h2>
+      {value === undefined ? <p>This record has nothing there.</p> : <Value value={value} />}
+    </section>
   );
 }
 

@@ -4,7 +4,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { DiffView } from "../../parts/diff.tsx";
 import { Value } from "../../parts/json.tsx";
 import { Terminal } from "../../parts/terminal.tsx";
-import { Text, Time } from "../../parts/text.tsx";
+import { Linked, Text, Time } from "../../parts/text.tsx";
 import { isDiff } from "../../sessions/changed_lines.ts";
 import { commandLine, readDecision } from "../../sessions/decisions.ts";
 import { changedPaths } from "../../sessions/files.ts";
@@ -27,7 +27,7 @@ function Rest({ section, shown }: { section: JsonObject; shown: string[] }): JSX
 }
 
 function Prose({ text }: { text: string }): JSX.Element {
-  return <div class="prose"><Text>{text}</Text></div>;
+  return <div class="prose"><Linked>{text}</Linked></div>;
 }
 
 export function Sections({ record, content }: { record: Sealed; content: JsonObject }): JSX.Element {

@@ -6,7 +6,7 @@ import { DiffView } from "../../parts/diff.tsx";
 import { Value } from "../../parts/json.tsx";
 import { Problem, useAnswer } from "../../parts/states.tsx";
 import { Terminal } from "../../parts/terminal.tsx";
-import { Copy, Text, Time } from "../../parts/text.tsx";
+import { Copy, Linked, Text, Time } from "../../parts/text.tsx";
 import { SortIcon } from "../../parts/timeline_icon.tsx";
 import type { TimelineRow } from "../../parts/timeline_rows.ts";
 import { readBlob, readRecordAt } from "../../records.ts";
@@ -100,7 +100,7 @@ export function recordAddress({ chain, place, step }: StoryEntry): string {
 }
 
 function Prose({ text }: { text: string }): JSX.Element {
-  return <div class="prose"><Text>{text}</Text></div>;
+  return <div class="prose"><Linked>{text}</Linked></div>;
 }
 
 /** The content of a step. */

@@ -1072,174 +1072,35 @@ if (theme.value === "auto") delete document.documentElement.dataset["theme"];
 else document.documentElement.dataset["theme"] = theme.value;
 });
 }
-var PLAIN = /^[\t\n\x20-\x7e]*$/;
-var HIDDEN$1 = new RegExp(["(?![\\t\\n\\ufe0e\\ufe0f])[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}\\u2800]", "(?<!\\p{Extended_Pictographic})[\\ufe0e\\ufe0f]", "(?<=\\p{M}{2})\\p{M}"].join("|"), "gu");
-function visible(text) {
-if (PLAIN.test(text)) return text;
-return text.replace(HIDDEN$1, (one) => `⟨U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+var TOKEN = "aver-token";
+var KEYS$1 = "aver-keys";
+function recall$1(name) {
+try {
+return sessionStorage.getItem(name) ?? "";
+} catch {
+return "";
 }
-var f = Symbol.for("pv");
-var o = 0;
-Array.isArray;
-function a(t, e, n, u, a, i) {
-e || (e = {});
-var c, l, p = e;
-if ("ref" in p && "function" != typeof t) for (l in p = {}, e) "ref" == l ? c = e[l] : p[l] = e[l];
-var s = {
-type: t, props: p, key: n, ref: c, __k: null, __: null, __b: 0, __e: null, __c: null, constructor: f, __v: --o, __i: -1, __u: 0
+}
+function takeSecrets() {
+if (location.protocol === "file:") return {
+token: "", keys: ""
 };
-return (a || i) && (s.__source = a, s.__self = i), n$1.vnode && n$1.vnode(s), s;
-}
-function Text({ children }) {
-return a("bdi", { children: visible(children) });
-}
-function WholeHex({ children }) {
-const [isFocused, setFocused] = d$2(false);
-return a("code", {
-class: "hex", tabIndex: 0, title: visible(children), onFocus: () => setFocused(true), onBlur: () => setFocused(false), children: [visible(isFocused ? children : children.slice(0, 16)), !isFocused && children.length > 16 ? "…" : ""]
-});
-}
-function Hex({ children, length = 16 }) {
-return a("code", {
-class: "hex", title: visible(children), children: [visible(children.slice(0, length)), children.length > length ? "…" : ""]
-});
-}
-function Time({ children, short = false, brief = false }) {
-const date = /^\d{4}-\d\d-\d\dT/.test(children) ? new Date(children) : null;
-if (date === null || Number.isNaN(date.getTime())) return a(Text, { children });
-const words = formatTime(date);
-const zone = usesUtc.value ? " UTC" : "";
-const shown = short ? words.slice(11, 19) : brief ? words.slice(0, 16).replace("T", " ") : `${words.slice(0, 19).replace("T", " ")}${zone}`;
-return a("time", {
-dateTime: children, title: visible(children), children: shown
-});
-}
-function formatTime(date) {
-return (usesUtc.value ? date : new Date(date.getTime() - date.getTimezoneOffset() * 6e4)).toISOString();
-}
-function count$1(value) {
-return value.toLocaleString("en-GB");
-}
-function plural$1(value, one, many = `${one}s`) {
-return `${count$1(value)} ${value === 1 ? one : many}`;
-}
-function Copy({ text, label }) {
-return a("button", {
-type: "button", class: "small", onClick: (event) => {
-const button = event.currentTarget;
-navigator.clipboard?.writeText(text).then(() => {
-button.textContent = "copied";
-setTimeout(() => {
-button.textContent = label;
-}, 1500);
-});
-}, children: label
-});
-}
-function Command({ children }) {
-return a("span", {
-class: "command", children: [a("code", { children: visible(children).split(" ").map((word, at) => a($, { children: [at ? " " : "", a("span", { children: word })] })) }), " ", a(Copy, {
-text: children, label: "copy"
-})]
-});
-}
-var codes_default$1 = {
-"HASH_MISMATCH": {
-"meaning": "The content does not have the stored hash: it was changed after sealing, or the hash was.", "advice": "Restore this record from a copy you trust; treat its content as unproven."
-}, "SIG_INVALID": {
-"meaning": "The signature was not made over this hash by the key it names.", "advice": "Check that you verify with the signer's key; if you do, the seal was forged or damaged."
-}, "SIG_MISSING": {
-"meaning": "The record carries no signature where one is required.", "advice": "Ask the sender for the signed record."
-}, "UNKNOWN_SIGNER": {
-"meaning": "The signer's key is not known here, so the signature was not checked.", "advice": "Get the public key from a source you trust, then: aver keys import FILE --trust KEY (all 64 digits), or verify with --key."
-}, "KEY_RETIRED": {
-"meaning": "The record was signed by a key after that key was retired.", "advice": "Treat it as forged by someone who holds the old key, unless its maker can explain it."
-}, "KEY_MISMATCH": {
-"meaning": "A key was used for something else than its purpose, or a private key file does not hold the key that the ring says.", "advice": "Treat a record that such a key sealed as forged by the key's holder. Of a private file, restore the key files and the ring from the same backup."
-}, "KEY_UNRECORDED": {
-"meaning": "A signer's key is not in an intact keys chain, or was recorded only after it had sealed. A ledger records every key before that key seals.", "advice": "The keys chain may have been cut or left out to hide that a key was retired. Ask for the whole ledger or bundle, and verify it with the keys that its owner exports."
-}, "SEAL_MISMATCH": {
-"meaning": "signed_at or signed_by differ from what was sealed inside the record.", "advice": "Trust the values inside the record; find out who rewrote the seal."
-}, "CHAIN_BREAK": {
-"meaning": "The record does not point at the hash of the one before it.", "advice": "Records were replaced, reordered or removed here; compare with a copy or a checkpoint."
-}, "CHAIN_IDENTITY": {
-"meaning": "The chain's first record names another chain, ledger or tenant.", "advice": "It was renamed or copied from elsewhere; look for the original."
-}, "SEQUENCE_GAP": {
-"meaning": "A sequence number is missing, repeated or out of order.", "advice": "Records were removed or inserted here; compare with a copy or a checkpoint."
-}, "GENESIS_INVALID": {
-"meaning": "The first record points at a predecessor, or a later one claims to be the first.", "advice": "The beginning of the chain was cut off; look for the records before it."
-}, "NOT_CANONICAL": {
-"meaning": "The signed bytes are not in canonical form, though they are intact.", "advice": "You need not do anything: the record is intact. The software that made it does not follow the specification exactly."
-}, "NOT_VALID_CPS": {
-"meaning": "The record is intact, but a key or a value is not one that the Capsule Protocol allows.", "advice": "The software that made the record does not follow the specification. Read the named field with care."
-}, "SCHEMA_INVALID": {
-"meaning": "The bytes are not a capsule: not JSON, or required keys are missing or of the wrong type.", "advice": "Restore this record from a copy you trust."
-}, "NOT_READ": {
-"meaning": "So much cannot be read, or a limit is exceeded so far, that the verifier stopped; the rest was not read.", "advice": "The verdict says nothing about the rest. Restore the whole from a copy you trust."
-}, "UNLISTED_FILE": {
-"meaning": "A file lies in the bundle or in the directory of the run that is no part of it, or a blob to which no record refers.", "advice": "It was not verified: do not take it for evidence. Move it elsewhere."
-}, "DUPLICATE_RECORD": {
-"meaning": "The same record id or idempotency key occurs twice.", "advice": "One of the two was inserted; compare with a copy."
-}, "DUPLICATE_KEY": {
-"meaning": "One JSON object has the same key twice, so that the record reads differently in different programs.", "advice": "Treat the record as forged: no honest writer makes such bytes."
-}, "COLUMN_MISMATCH": {
-"meaning": "A column that the store searches by differs from the signed content.", "advice": "Searches may hide or invent this record; the signed content is what counts. Rebuild the ledger from an export."
-}, "STORE_DAMAGED": {
-"meaning": "The tables or indexes of the ledger's file are not as Aver makes them, or contradict each other.", "advice": "A reader of the file may see other records than were verified. Restore it from a copy, or export and import its chains."
-}, "TRUNCATED": {
-"meaning": "The chain is shorter than it once was.", "advice": "Records were removed, at its end or further up; restore them from a copy."
-}, "ROLLBACK": {
-"meaning": "This is an older or another copy of a ledger that this machine has seen before.", "advice": "Both heads are given as proof; find out who put the old copy back."
-}, "CHAIN_MISSING": {
-"meaning": "A chain that was recorded as sealed is not here.", "advice": "It was deleted; restore it from a copy."
-}, "HEAD_MISMATCH": {
-"meaning": "A chain, or records at its end, are in the bundle and not in its signed head.json.", "advice": "They were added after the export; ask the exporter for a new bundle, and treat what was added as unproven."
-}, "INDEX_MISMATCH": {
-"meaning": "The index of a bundle claims something about its records or keys that they do not bear out.", "advice": "Trust the records and not the index; find out who rewrote it."
-}, "RECEIPT_MISMATCH": {
-"meaning": "An action's receipt does not match the action.", "advice": "The action or its receipt was changed; treat it as unproven."
-}, "PROOF_INVALID": {
-"meaning": "A proof does not prove what it states.", "advice": "Ask for the proof again, or verify the whole run."
-}, "NOT_SEALED": {
-"meaning": "A transcript or git contains something that no sealed record contains.", "advice": "If it is new, seal it: aver ingest. Otherwise a record was suppressed, or something was added to the transcript."
-}, "ARTIFACT_MISSING": {
-"meaning": "The record refers to a large value that is not here.", "advice": "Ask the sender of the data for its blobs."
-}, "ARTIFACT_HASH_MISMATCH": {
-"meaning": "A large value does not have the digest by which the record refers to it.", "advice": "It was changed; restore it from a copy."
-}, "CLAIM_UNPROVEN": {
-"meaning": "The evidence of a claim does not hold, or there is none.", "advice": "Do not rely on the claim."
-}, "ROLE_POLICY_VIOLATION": {
-"meaning": "A participant did something that its role does not allow.", "advice": "Treat what follows from it as unproven."
-}, "STATE_VIOLATION": {
-"meaning": "An event came in a state that does not admit it.", "advice": "Treat what follows from it as unproven."
-}, "REPLAY": {
-"meaning": "Something that may be used only once was used again.", "advice": "Only the first use counts."
-}, "EVIDENCE_INVALID": {
-"meaning": "Signed evidence does not hold: that of a policy server, of a participant, or of an auditor.", "advice": "Treat what rests on it as not decided and not proven."
-}, "CLAIM_DISPUTED": {
-"meaning": "A critic disputes a claim, and nobody has settled that; or a person has upheld the challenge.", "advice": "Do not rely on the claim while the challenge is open, and not at all if it was upheld."
-}, "NOT_REPRODUCED": {
-"meaning": "An execution that was said to be repeatable gave another result when the auditor repeated it.", "advice": "Find out on what else its result depends; rely on it only for the recorded run."
-}, "NOT_INDEPENDENT": {
-"meaning": "A key that approves or judges lies within reach of what it approved or judged: in a plain file, in the same home, or as a passkey that no other key vouched for.", "advice": "Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase, and critics' and auditors' keys elsewhere."
-}, "UNBOUND_STATEMENT": {
-"meaning": "An approval was signed for an earlier version of Aver, whose statement names no ledger, tenant or request.", "advice": "Nothing shows that it was given for this request: it may have been copied. Ask the approver, or approve again."
-}, "GATE_LOOSENED": {
-"meaning": "Rules or settings let harmful actions pass that did not pass before.", "advice": "Find out who changed them, and when: aver doctor names the change. Check the rules: aver policy check."
-}, "INSECURE_MODE": {
-"meaning": "The gateway ran in insecure mode, in which its executor acts without evidence.", "advice": "Treat the act as ungated. Unset EXECUTOR_INSECURE_ALLOW."
-}, "UNCONFIRMED": {
-"meaning": "An act that a person had to confirm was carried out on the word of its caller.", "advice": "Treat it as the agent's own decision. Set gateway.confirm to approval."
-}, "OUTCOME_UNKNOWN": {
-"meaning": "An act was begun, and no record says how it ended.", "advice": "Look whether its effect is there. Aver does not try it again."
-}, "ERASED": {
-"meaning": "Reserved: the content was erased on purpose; hash and signature remain.", "advice": "See the record that explains the erasure."
-}, "PRUNED": {
-"meaning": "Reserved: older records were pruned on purpose.", "advice": "Verify from the head at which the chain was pruned."
-}, "WITNESS_MISSING": {
-"meaning": "Reserved: a required witness did not sign.", "advice": "Ask the witness."
-}
+const fragment = location.hash.slice(1);
+if (!fragment.startsWith("token=")) return {
+token: recall$1(TOKEN), keys: recall$1(KEYS$1)
 };
+const given = new URLSearchParams(fragment);
+history.replaceState(null, "", `${location.pathname}${location.search}#/`);
+const found = {
+token: given.get("token") ?? "", keys: given.get("keys") ?? ""
+};
+try {
+sessionStorage.setItem(TOKEN, found.token);
+sessionStorage.setItem(KEYS$1, found.keys);
+} catch {}
+return found;
+}
+var secrets = takeSecrets();
 var U32_MASK64 = (() => BigInt(2 ** 32 - 1))();
 var _32n = BigInt(32);
 function fromBig(n, le = false) {
@@ -2341,6 +2202,182 @@ for (let at = 0; at < bytes.length; at++) bytes[at] = units.charCodeAt(at);
 return bytes;
 }
 var HEX64 = /^[0-9a-f]{64}$/;
+// src/verify/canonical.ts
+function canonicalJson(value) {
+return write(value, WELL_FORMED, canonicalNumber, true, 0);
+}
+function canonicalContent(value) {
+if (!isObject(value) || !value.has("reasoning")) return canonicalJson(value);
+const coerced = coerceFloatFields(value, (number) => {
+return Number.isFinite(number.value) ? new JsonNumber(pythonRepr(number.value)) : null;
+});
+if (coerced === null) throw new NotCanonical("is too large for a float");
+return canonicalJson(coerced);
+}
+function asciiJson(value) {
+return write(value, asciiString, canonicalNumber, true, 0);
+}
+function canonicalNumber(number) {
+if (number.isInteger) return number.text === "-0" ? "0" : number.text;
+return pythonRepr(number.value);
+}
+function pythonRepr(value) {
+if (Object.is(value, -0)) return "-0.0";
+if (value === 0) return "0.0";
+const [mantissa = "", exponentText = "0"] = Math.abs(value).toExponential().split("e");
+const exponent = Number(exponentText);
+const digits = mantissa.replace(".", "");
+const sign = value < 0 ? "-" : "";
+if (exponent < -4 || exponent >= 16) {
+const tail = digits.length > 1 ? `.${digits.slice(1)}` : "";
+const power = String(Math.abs(exponent)).padStart(2, "0");
+return `${sign}${digits[0]}${tail}e${exponent < 0 ? "-" : "+"}${power}`;
+}
+if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
+if (digits.length <= exponent + 1) return `${sign}${digits.padEnd(exponent + 1, "0")}.0`;
+return `${sign}${digits.slice(0, exponent + 1)}.${digits.slice(exponent + 1)}`;
+}
+function write(value, string, number, sorted, depth) {
+if (typeof value === "string") return string(value);
+if (value === null) return "null";
+if (typeof value === "boolean") return value ? "true" : "false";
+if (value instanceof JsonNumber) return number(value);
+if (depth >= 200) throw new NotCanonical(`nested deeper than 200 levels`);
+if (Array.isArray(value)) {
+let out = "[";
+for (let at = 0; at < value.length; at++) out += (at ? "," : "") + write(value[at], string, number, sorted, depth + 1);
+return `${out}]`;
+}
+let out = "{";
+for (const key of sorted ? sortedKeys(value) : value.keys()) out += `${out.length > 1 ? "," : ""}${string(key)}:${write(value.get(key), string, number, sorted, depth + 1)}`;
+return `${out}}`;
+}
+var WELL_FORMED = (text) => {
+if (!text.isWellFormed()) throw new NotCanonical("holds a lone surrogate, which UTF-8 cannot carry");
+return JSON.stringify(text);
+};
+function asciiString(text) {
+return JSON.stringify(text).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+function sortedKeys(value) {
+const keys = [...value.keys()].sort();
+return keys.some((key) => /[\ud800-\uffff]/.test(key)) ? keys.sort(compareCodePoints) : keys;
+}
+function sortTexts(texts) {
+return [...texts].sort(compareCodePoints);
+}
+function splitOffKeys(data, keys) {
+const document = parseDocument(data);
+if (!isObject(document)) throw new Unreadable("a capsule must be a JSON object");
+const numbers = new NumberSurvey();
+numbers.look(document);
+const parted = new Map();
+for (const key of keys) {
+const value = document.get(key);
+if (value !== void 0) parted.set(key, value);
+document.delete(key);
+}
+return {
+parted, forms: () => iterateForms(document, numbers)
+};
+}
+function parseDocument(data) {
+if (typeof data !== "string") {
+if ([data[0], data[data.length - 1]].some((byte) => byte === 11 || byte === 12 || isSpace(byte)) && (data.includes(11) || data.includes(12))) {
+let start = 0;
+let end = data.length;
+while (start < end && isStripped$1(data[start])) start++;
+while (end > start && isStripped$1(data[end - 1])) end--;
+try {
+const text = decodeUtf8(data.subarray(start, end));
+const document = parseBounded(decodeBounded(text));
+if (isObject(document) && write(document, WELL_FORMED, canonicalNumber, false, 0) === text) return document;
+} catch {}
+}
+}
+return parseBounded(decodeBounded(data));
+}
+function isSpace(byte) {
+return byte === 32 || byte === 9 || byte === 10 || byte === 13;
+}
+function isStripped$1(byte) {
+return isSpace(byte) || byte === 11 || byte === 12;
+}
+var NumberSurvey = class {
+isCanonical = true;
+isExact = true;
+look(value) {
+if (value instanceof JsonNumber) {
+if (canonicalNumber(value) === value.text) return;
+this.isCanonical = false;
+if (!value.isInteger) this.isExact = this.isExact && isSameDecimal(value.text, pythonRepr(value.value));
+} else if (Array.isArray(value)) for (const item of value) this.look(item);
+else if (isObject(value)) for (const item of value.values()) this.look(item);
+}
+};
+function isSameDecimal(one, other) {
+const left = readDecimal(one);
+const right = readDecimal(other);
+return left !== null && right !== null && left === right;
+}
+function readDecimal(text) {
+const match = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([-+]?[0-9]+))?$/.exec(text);
+if (match === null) return null;
+const [, sign = "", whole = "", fraction = "", power = "0"] = match;
+const digits = (whole + fraction).replace(/^0+/, "");
+const trimmed = digits.replace(/0+$/, "");
+if (trimmed === "") return "0";
+if (power.length > 18) return null;
+return `${sign}${trimmed}e${BigInt(power) - BigInt(fraction.length) + BigInt(digits.length - trimmed.length)}`;
+}
+function* iterateForms(document, numbers) {
+if (numbers.isExact) {
+yield canonicalJson(document);
+const coerced = coerceFloatFields(document, (number) => {
+return Number.isFinite(number.value) && BigInt(number.text) === BigInt(number.value) ? new JsonNumber(pythonRepr(number.value)) : null;
+});
+if (coerced !== null && coerced !== document) yield canonicalJson(coerced);
+}
+if (numbers.isCanonical) return;
+const asWritten = (value) => {
+try {
+return write(value, WELL_FORMED, (number) => number.text, true, 0);
+} catch {
+throw new Unreadable("a string holds a lone surrogate");
+}
+};
+yield asWritten(document);
+const coerced = coerceFloatFields(document, (number) => new JsonNumber(`${number.text}.0`));
+if (coerced !== null && coerced !== document) yield asWritten(coerced);
+}
+function coerceFloatFields(content, toFloat) {
+const reasoning = content.get("reasoning");
+if (!isObject(reasoning)) return content;
+const changed = new Map(reasoning);
+let isChanged = false;
+const confidence = reasoning.get("confidence");
+if (isInteger(confidence)) {
+const float = toFloat(confidence);
+if (float === null) return null;
+changed.set("confidence", float);
+isChanged = true;
+}
+const options = reasoning.get("options");
+if (Array.isArray(options)) {
+const copies = [];
+for (const option of options) {
+const score = isObject(option) ? option.get("feasibility") : void 0;
+if (isObject(option) && isInteger(score)) {
+const float = toFloat(score);
+if (float === null) return null;
+copies.push(new Map(option).set("feasibility", float));
+isChanged = true;
+} else copies.push(option);
+}
+changed.set("options", copies);
+}
+return isChanged ? new Map(content).set("reasoning", changed) : content;
+}
 function aarray$1(item, title, inner = () => {}) {
 if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
 for (let i = 0; i < item.length; i++) inner(item[i], `${title}[${i}]`);
@@ -2782,845 +2819,6 @@ return condition ? b : a;
 function Field(ORDER, opts = {}) {
 Object.freeze(_Field.prototype);
 return new _Field(ORDER, opts);
-}
-var _0n$2 = BigInt(0);
-var _1n$2 = BigInt(1);
-var _4n$2 = BigInt(4);
-var BLIND_BYTES = 16;
-var BLIND_BITS = 128;
-var FW_WINDOW = 5;
-var TABLE_BYTES_MAX = (() => 2 ** 31)();
-function validatePointCons(Point) {
-const pc = Point;
-if (typeof pc !== "function") throw new TypeError("\"Point\" expected constructor, got type=" + typeof Point);
-afunction(pc.fromAffine, "Point.fromAffine");
-afunction(pc.fromBytes, "Point.fromBytes");
-afunction(pc.fromHex, "Point.fromHex");
-aobject$1(pc.BASE, "Point.BASE");
-aobject$1(pc.ZERO, "Point.ZERO");
-validateField(pc.Fp);
-validateField(pc.Fn);
-}
-function normalizeZ(c, points) {
-validatePointCons(c);
-validateMSMPoints(points, c);
-const invertedZs = FpInvertBatch(c.Fp, points.map((p) => p.Z));
-return points.map((p, i) => c.fromAffine(p.toAffine(invertedZs[i])));
-}
-function validateW(W, bits, min = 1) {
-if (!Number.isSafeInteger(W) || W < min || W > bits) throw new Error("invalid window size, expected [" + min + ".." + bits + "], got W=" + W);
-}
-function validateTableBytes(numPoints, fpBytes) {
-const bytes = numPoints * (4 * fpBytes + 128);
-if (bytes > TABLE_BYTES_MAX) throw new Error("invalid window size: table would need ~" + Math.ceil(bytes / 2 ** 20) + " MiB, max " + TABLE_BYTES_MAX / 2 ** 20 + " MiB");
-}
-function probeRandomBytes(randomBytes, length) {
-if (randomBytes === void 0) return void 0;
-afunction(randomBytes, "randomBytes");
-try {
-const probe = randomBytes(length);
-if (!isBytes(probe) || probe.length !== length) return void 0;
-} catch {
-return;
-}
-return randomBytes;
-}
-function validateMSMPoints(points, c) {
-aarray$1(points, "points");
-points.forEach((p, i) => {
-if (!(p instanceof c)) throw new Error("invalid point at index " + i);
-});
-}
-function validateMSMScalars(scalars, field, maxScalar) {
-if (!Array.isArray(scalars)) throw new Error("array of scalars expected");
-scalars.forEach((s, i) => {
-if (!(maxScalar === void 0 ? field.isValid(s) : isPosBig(s) && s < maxScalar)) throw new Error("invalid scalar at index " + i);
-});
-}
-var pointWindowSizes = new WeakMap();
-function getWindowSize(P) {
-return pointWindowSizes.get(P) || 1;
-}
-function oddMultiples(p, size) {
-const dbl = p.double();
-const t = [p];
-for (let j = 1; j < size; j++) t.push(t[j - 1].add(dbl));
-return t;
-}
-function wnafDigits(n, W) {
-const size = 2 ** W;
-const half = size / 2;
-const mask = BigInt(size - 1);
-const d = [];
-while (n > _0n$2) {
-let w = 0;
-if (n & _1n$2) {
-w = Number(n & mask);
-if (w >= half) w -= size;
-n -= BigInt(w);
-}
-d.push(w);
-n >>= _1n$2;
-}
-return d;
-}
-function signedWindowDigits(n, W, windows) {
-const size = 2 ** W;
-const half = size / 2;
-const mask = BigInt(size - 1);
-const shiftBy = BigInt(W);
-const d = [];
-for (let w = 0; w < windows; w++) {
-let v = Number(n & mask);
-n >>= shiftBy;
-if (v > half) {
-v -= size;
-n += _1n$2;
-}
-d.push(v);
-}
-if (n !== _0n$2) throw new Error("invalid wnaf");
-return d;
-}
-function wnafWalk(zero, tables, digits) {
-let max = 0;
-for (const d of digits) max = Math.max(max, d.length);
-let acc = zero;
-for (let bit = max - 1; bit >= 0; bit--) {
-if (bit !== max - 1) acc = acc.double();
-for (let i = 0; i < digits.length; i++) {
-const w = digits[i][bit];
-if (w) {
-const item = tables[i][Math.abs(w) - 1 >> 1];
-acc = acc.add(w < 0 ? item.negate() : item);
-}
-}
-}
-return acc;
-}
-var ScalarMultiplier = class {
-Point;
-BASE;
-ZERO;
-randomBytes;
-wnafPrecomputes = new WeakMap();
-baseCanBeBlinded;
-bits;
-constructor(Point, randomBytes) {
-validatePointCons(Point);
-this.randomBytes = probeRandomBytes(randomBytes, BLIND_BYTES);
-this.Point = Point;
-this.BASE = Point.BASE;
-this.ZERO = Point.ZERO;
-this.bits = Point.Fn.BITS;
-}
-buildWnafTable(point, W, bits) {
-const windows = Math.ceil(bits / W) + 1;
-const half = 2 ** (W - 1);
-const comp = [];
-let base = point;
-for (let w = 0; w < windows; w++) {
-let acc = base;
-for (let i = 0; i < half; i++) {
-comp.push(acc);
-acc = acc.add(base);
-}
-base = comp[comp.length - 1].double();
-}
-return {
-W, bits, windows, comp
-};
-}
-wnafCachedCT(precomputes, n) {
-const { W, windows, comp } = precomputes;
-const half = 2 ** (W - 1);
-const digits = signedWindowDigits(n, W, windows);
-let p = this.ZERO;
-let f = this.BASE;
-for (let w = 0; w < windows; w++) {
-const digit = digits[w];
-const start = w * half;
-const idx = Math.abs(digit) - 1;
-let sel = comp[start];
-for (let i = 1; i < half; i++) sel = i === idx ? comp[start + i] : sel;
-const neg = sel.negate();
-if (digit === 0) f = f.add(comp[start]);
-else p = p.add(digit < 0 ? neg : sel);
-}
-return {
-p, f
-};
-}
-getWnafPrecomputes(W, point, bits, transform) {
-let entries = this.wnafPrecomputes.get(point);
-let comp = entries?.find((entry) => entry.W === W && entry.bits === bits);
-if (!comp) {
-comp = this.buildWnafTable(point, W, bits);
-if (typeof transform === "function") comp = {
-...comp, comp: transform(comp.comp)
-};
-if (!entries) {
-entries = [];
-this.wnafPrecomputes.set(point, entries);
-}
-entries.push(comp);
-}
-return comp;
-}
-assertPoint(point) {
-if (!(point instanceof this.Point)) throw new TypeError("\"point\" expected Point instance, got type=" + typeof point);
-}
-validateMulInput(point, scalar) {
-this.assertPoint(point);
-if (!inRange(scalar, _1n$2, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
-}
-runCT(point, n, bits, transform) {
-const W = getWindowSize(point);
-if (W === 1) return this.fixedWindowCT(point, n, bits);
-return this.wnafCachedCT(this.getWnafPrecomputes(W, point, bits, transform), n);
-}
-mulCT(point, scalar, transform) {
-this.validateMulInput(point, scalar);
-return this.runCT(point, scalar, this.bits, transform);
-}
-mulCTBlinded(point, scalar, transform) {
-this.validateMulInput(point, scalar);
-if (this.randomBytes === void 0) throw new Error("randomBytes is required for scalar blinding");
-const bits = this.Point.Fn.BITS + BLIND_BITS;
-const blind = this.randomBytes(BLIND_BYTES);
-if (!isBytes(blind) || blind.length !== BLIND_BYTES) throw new Error("randomBytes returned invalid byte array");
-blind[0] = blind[0] & 63 | 128;
-const n = scalar + bytesToNumberBE(blind) * this.Point.Fn.ORDER;
-return this.runCT(point, n, bits, transform);
-}
-fixedWindowCT(point, n, bits) {
-const W = FW_WINDOW;
-const size = 32;
-const mask = bitMask(W);
-const table = new Array(size);
-table[0] = this.ZERO;
-for (let i = 1; i < size; i++) table[i] = table[i - 1].add(point);
-const windows = Math.ceil(bits / W);
-let acc = this.ZERO;
-for (let window = windows - 1; window >= 0; window--) {
-if (window !== windows - 1) for (let d = 0; d < W; d++) acc = acc.double();
-const digit = Number(n >> BigInt(window * W) & mask);
-let sel = table[0];
-for (let i = 1; i < size; i++) sel = i === digit ? table[i] : sel;
-acc = acc.add(sel);
-}
-return {
-p: acc, f: acc
-};
-}
-shouldBlind(point, cofactor) {
-if (this.randomBytes === void 0) return false;
-if (cofactor === _1n$2) return true;
-if (point !== this.BASE) return false;
-if (this.baseCanBeBlinded === void 0) this.baseCanBeBlinded = this.mulUnsafe(this.BASE, this.Point.Fn.ORDER).is0();
-return this.baseCanBeBlinded;
-}
-mulSecret(point, scalar, cofactor, transform) {
-return this.shouldBlind(point, cofactor) ? this.mulCTBlinded(point, scalar, transform) : this.mulCT(point, scalar, transform);
-}
-mulUnsafe(point, scalar, transform) {
-this.assertPoint(point);
-if (!isPosBig(scalar)) throw new Error("invalid scalar");
-const W = getWindowSize(point);
-if (W === 1 || scalar >= this.Point.Fn.ORDER) return mulAddUnsafe(this.Point, [point], [scalar], true);
-const precomputes = this.getWnafPrecomputes(W, point, this.bits, transform);
-return this.wnafCachedCT(precomputes, scalar).p;
-}
-setWindowSize(point, W) {
-this.assertPoint(point);
-validateW(W, this.bits);
-validateTableBytes((Math.ceil((this.bits + BLIND_BITS) / W) + 1) * 2 ** (W - 1), this.Point.Fp.BYTES);
-pointWindowSizes.set(point, W);
-this.wnafPrecomputes.delete(point);
-}
-hasWindowSize(point) {
-return getWindowSize(point) !== 1;
-}
-};
-function mulAddUnsafe(c, points, scalars, allowOversized = false) {
-validatePointCons(c);
-validateMSMPoints(points, c);
-abool(allowOversized, "allowOversized");
-validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$2 : void 0);
-if (points.length !== scalars.length) throw new Error("arrays of points and scalars must have equal length");
-const tables = points.map((p) => oddMultiples(p, 4));
-const digits = scalars.map((n) => wnafDigits(n, 4));
-return wnafWalk(c.ZERO, tables, digits);
-}
-function createField(order, field, isLE) {
-if (field) {
-if (field.ORDER !== order) throw new Error("Field.ORDER must match order: Fp == p, Fn == n");
-validateField(field);
-return field;
-} else return Field(order, { isLE });
-}
-function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
-if (type !== "weierstrass" && type !== "edwards") throw new Error("expected curve type \"weierstrass\" or \"edwards\"");
-if (FpFnLE === void 0) FpFnLE = type === "edwards";
-if (!CURVE || typeof CURVE !== "object") throw new Error(`expected valid ${type} CURVE object`);
-validateObject(curveOpts);
-for (const p of ["p", "n", "h"]) {
-const val = CURVE[p];
-if (!(isPosBig(val) && val !== _0n$2)) throw new Error(`CURVE.${p} must be positive bigint`);
-}
-const Fp = createField(CURVE.p, curveOpts.Fp, FpFnLE);
-const Fn = createField(CURVE.n, curveOpts.Fn, FpFnLE);
-const params = ["Gx", "Gy", "a", type === "weierstrass" ? "b" : "d"];
-for (const p of params) if (!Fp.isValid(CURVE[p])) throw new Error(`CURVE.${p} must be valid field element of CURVE.Fp`);
-CURVE = Object.freeze(Object.assign({}, CURVE));
-return {
-CURVE, Fp, Fn
-};
-}
-var _0n$1 = BigInt(0);
-var _1n$1 = BigInt(1);
-var _2n$1 = BigInt(2);
-var _4n$1 = BigInt(4);
-var _8n = BigInt(8);
-function isEdValidXY(Fp, CURVE, x, y) {
-const x2 = Fp.sqr(x);
-const y2 = Fp.sqr(y);
-const left = Fp.add(Fp.mul(CURVE.a, x2), y2);
-const right = Fp.add(Fp.ONE, Fp.mul(CURVE.d, Fp.mul(x2, y2)));
-return Fp.eql(left, right);
-}
-function edwards(params, extraOpts = {}) {
-validateObject(extraOpts, {}, {}, "extraOpts");
-const opts = extraOpts;
-const validated = createCurveFields("edwards", params, opts, opts.FpFnLE);
-const { Fp, Fn } = validated;
-let CURVE = validated.CURVE;
-const { h: cofactor } = CURVE;
-if (FpLegendre(Fp, CURVE.a) !== 1) throw new Error("edwards: CURVE.a must be a square in Fp for complete addition formulas");
-if (FpLegendre(Fp, CURVE.d) !== -1) throw new Error("edwards: CURVE.d must be a non-square in Fp for complete addition formulas");
-validateObject(opts, {}, {
-uvRatio: "function", randomBytes: "function"
-});
-const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
-const MASK = _2n$1 << BigInt(Fp.BYTES * 8) - _1n$1;
-function isOdd(n) {
-if (!Fp.isOdd) throw new Error("Field does not have .isOdd()");
-return Fp.isOdd(n);
-}
-const uvRatio = opts.uvRatio === void 0 ? (u, v) => {
-try {
-return {
-isValid: true, value: Fp.sqrt(Fp.div(u, v))
-};
-} catch (e) {
-return {
-isValid: false, value: _0n$1
-};
-}
-} : opts.uvRatio;
-if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
-const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);
-function acoord(title, n, banZero = false) {
-const min = banZero ? _1n$1 : _0n$1;
-aInRange("coordinate " + title, n, min, MASK);
-return n;
-}
-function aedpoint(other) {
-if (!(other instanceof Point)) throw new Error("EdwardsPoint expected");
-}
-class Point {
-static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE, Fp.mul(CURVE.Gx, CURVE.Gy));
-static ZERO = new Point(Fp.ZERO, Fp.ONE, Fp.ONE, Fp.ZERO);
-static Fp = Fp;
-static Fn = Fn;
-X;
-Y;
-Z;
-T;
-constructor(X, Y, Z, T) {
-this.X = acoord("x", X);
-this.Y = acoord("y", Y);
-this.Z = acoord("z", Z, true);
-this.T = acoord("t", T);
-Object.freeze(this);
-}
-static CURVE() {
-return CURVE;
-}
-static fromAffine(p) {
-if (p instanceof Point) throw new Error("extended point not allowed");
-const { x, y } = p || {};
-acoord("x", x);
-acoord("y", y);
-return new Point(x, y, Fp.ONE, Fp.mul(x, y));
-}
-static fromBytes(bytes, zip215 = false) {
-const len = Fp.BYTES;
-const { a, d } = CURVE;
-bytes = copyBytes(abytes(bytes, len, "point"));
-abool(zip215, "zip215");
-const normed = copyBytes(bytes);
-const lastByte = bytes[len - 1];
-normed[len - 1] = lastByte & -129;
-const y = bytesToNumberLE(normed);
-aInRange("point.y", y, _0n$1, zip215 ? MASK : Fp.ORDER);
-const y2 = Fp.sqr(y);
-const u = Fp.sub(y2, Fp.ONE);
-const v = Fp.sub(Fp.mulN(d, y2), a);
-let { isValid, value: x } = uvRatio(u, v);
-if (!isValid) throw new Error("bad point: invalid y coordinate");
-const isXOdd = isOdd(x);
-const isLastByteOdd = (lastByte & 128) !== 0;
-if (!zip215 && Fp.is0(x) && isLastByteOdd) throw new Error("bad point: x=0 and x_0=1");
-if (isLastByteOdd !== isXOdd) x = Fp.neg(x);
-return Point.fromAffine({
-x, y
-});
-}
-static fromHex(hex, zip215 = false) {
-return Point.fromBytes(hexToBytes(hex), zip215);
-}
-get x() {
-return this.toAffine().x;
-}
-get y() {
-return this.toAffine().y;
-}
-precompute(windowSize = 6, isLazy = true) {
-wnaf.setWindowSize(this, windowSize);
-if (!isLazy) this.multiply(_2n$1);
-return this;
-}
-assertValidity() {
-const p = this;
-const { a, d } = CURVE;
-if (p.is0()) throw new Error("bad point: ZERO");
-const { X, Y, Z, T } = p;
-const X2 = Fp.sqr(X);
-const Y2 = Fp.sqr(Y);
-const Z2 = Fp.sqr(Z);
-const Z4 = Fp.sqr(Z2);
-const aX2 = Fp.mul(X2, a);
-const left = Fp.mul(Fp.add(aX2, Y2), Z2);
-const right = Fp.add(Z4, Fp.mul(d, Fp.mul(X2, Y2)));
-if (!Fp.eql(left, right)) throw new Error("bad point: equation left != right (1)");
-const XY = Fp.mul(X, Y);
-const ZT = Fp.mul(Z, T);
-if (!Fp.eql(XY, ZT)) throw new Error("bad point: equation left != right (2)");
-}
-equals(other) {
-aedpoint(other);
-const { X: X1, Y: Y1, Z: Z1 } = this;
-const { X: X2, Y: Y2, Z: Z2 } = other;
-const X1Z2 = Fp.mul(X1, Z2);
-const X2Z1 = Fp.mul(X2, Z1);
-const Y1Z2 = Fp.mul(Y1, Z2);
-const Y2Z1 = Fp.mul(Y2, Z1);
-return Fp.eql(X1Z2, X2Z1) && Fp.eql(Y1Z2, Y2Z1);
-}
-is0() {
-return this.equals(Point.ZERO);
-}
-negate() {
-return new Point(Fp.neg(this.X), this.Y, this.Z, Fp.neg(this.T));
-}
-double() {
-const { X: X1, Y: Y1, Z: Z1 } = this;
-const A = Fp.sqr(X1);
-const B = Fp.sqr(Y1);
-const C = Fp.mul(Fp.sqr(Z1), _2n$1);
-const D = mulA(A);
-const x1y1 = Fp.addN(X1, Y1);
-const E = Fp.sub(Fp.subN(Fp.sqr(x1y1), A), B);
-const G = Fp.addN(D, B);
-const F = Fp.subN(G, C);
-const H = Fp.subN(D, B);
-const X3 = Fp.mul(E, F);
-const Y3 = Fp.mul(G, H);
-const T3 = Fp.mul(E, H);
-const Z3 = Fp.mul(F, G);
-return new Point(X3, Y3, Z3, T3);
-}
-add(other) {
-aedpoint(other);
-const { d } = CURVE;
-const { X: X1, Y: Y1, Z: Z1, T: T1 } = this;
-const { X: X2, Y: Y2, Z: Z2, T: T2 } = other;
-const A = Fp.mul(X1, X2);
-const B = Fp.mul(Y1, Y2);
-const C = Fp.mul(Fp.mulN(T1, d), T2);
-const D = Fp.mul(Z1, Z2);
-const E = Fp.sub(Fp.subN(Fp.mulN(Fp.addN(X1, Y1), Fp.addN(X2, Y2)), A), B);
-const F = Fp.subN(D, C);
-const G = Fp.addN(D, C);
-const H = Fp.sub(B, mulA(A));
-const X3 = Fp.mul(E, F);
-const Y3 = Fp.mul(G, H);
-const T3 = Fp.mul(E, H);
-const Z3 = Fp.mul(F, G);
-return new Point(X3, Y3, Z3, T3);
-}
-subtract(other) {
-aedpoint(other);
-return this.add(other.negate());
-}
-multiply(scalar) {
-if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: expected 1 <= sc < curve.n");
-const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
-return normalize([p, f])[0];
-}
-multiplyUnsafe(scalar) {
-if (!Fn.isValid(scalar)) throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");
-if (scalar === _0n$1) return Point.ZERO;
-if (this.is0() || scalar === _1n$1) return this;
-return wnaf.mulUnsafe(this, scalar, normalize);
-}
-isSmallOrder() {
-return this.clearCofactor().is0();
-}
-isTorsionFree() {
-return wnaf.mulUnsafe(this, CURVE.n).is0();
-}
-toAffine(invertedZ) {
-const p = this;
-let iz = invertedZ;
-if (iz != null && typeof iz !== "bigint") throw new TypeError("\"invertedZ\" expected bigint, got type=" + typeof iz);
-const { X, Y, Z } = p;
-const is0 = p.is0();
-if (iz == null) iz = is0 ? Fp.create(_8n) : Fp.inv(Z);
-const x = Fp.mul(X, iz);
-const y = Fp.mul(Y, iz);
-const zz = Fp.mul(Z, iz);
-if (is0) return {
-x: Fp.ZERO, y: Fp.ONE
-};
-if (!Fp.eql(zz, Fp.ONE)) throw new Error("invZ was invalid");
-return {
-x, y
-};
-}
-clearCofactor() {
-if (cofactor === _1n$1) return this;
-if (cofactor === _2n$1) return this.double();
-if (cofactor === _4n$1) return this.double().double();
-if (cofactor === _8n) return this.double().double().double();
-return this.multiplyUnsafe(cofactor);
-}
-toBytes() {
-const { x, y } = this.toAffine();
-const bytes = Fp.toBytes(y);
-bytes[bytes.length - 1] |= isOdd(x) ? 128 : 0;
-return bytes;
-}
-toHex() {
-return bytesToHex(this.toBytes());
-}
-toString() {
-return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
-}
-}
-const normalize = (points) => normalizeZ(Point, points);
-const wnaf = new ScalarMultiplier(Point, randomBytes);
-if (wnaf.bits >= 6) Point.BASE.precompute(6);
-Object.freeze(Point.prototype);
-Object.freeze(Point);
-return Point;
-}
-// src/verify/edwards25519.ts
-var P = 2n ** 255n - 19n;
-var L = 2n ** 252n + 27742317777372353535851937790883648493n;
-var Point = edwards({
-p: P, n: L, h: 8n, a: P - 1n, d: 37095705934669439343138083508754565189542113879843219016388785533085940283555n, Gx: 15112221349535400772501151409588531511454012693041857206046113283949847762202n, Gy: 46316835694926478169428394003475163141307993866256225615783033603165251855960n
-});
-// src/verify/ed25519.ts
-var SIGNATURE$1 = /^[0-9a-f]{128}$/;
-var PUBLIC$1 = /^[0-9a-f]{64}$/;
-var SIGNATURE_DIGITS = 128;
-var SMALL_ORDER = new Set(["0000000000000000000000000000000000000000000000000000000000000000", "0100000000000000000000000000000000000000000000000000000000000000", "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05", "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a", "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"]);
-var P_AFTER_FIRST = `${"f".repeat(60)}7f`;
-var ANSWERS_KEPT = 2e4;
-var KEYS_KEPT = 64;
-function isSignatureHex(signature) {
-return SIGNATURE$1.test(signature);
-}
-function readLittleEndian(bytes) {
-let value = 0n;
-for (let at = bytes.length - 1; at >= 0; at--) value = value << 8n | BigInt(bytes[at]);
-return value;
-}
-function withoutSign(pointHex) {
-const high = Number.parseInt(pointHex[62], 16) & 7;
-return `${pointHex.slice(0, 62)}${high}${pointHex[63]}`;
-}
-function isBelowP(y) {
-return y.slice(2) !== P_AFTER_FIRST || y.slice(0, 2) < "ed";
-}
-function isBelowL(scalarHex) {
-const last = scalarHex.slice(62);
-return last < "10" || last === "10" && readLittleEndian(fromHex(scalarHex)) < L;
-}
-function hasGoodForm(publicHex, signature) {
-if (!PUBLIC$1.test(publicHex) || !SIGNATURE$1.test(signature)) return false;
-const key = withoutSign(publicHex);
-if (SMALL_ORDER.has(key) || SMALL_ORDER.has(withoutSign(signature.slice(0, 64)))) return false;
-return isBelowP(key) && isBelowL(signature.slice(64));
-}
-function holdsByPoints(publicHex, message, signature) {
-if (!hasGoodForm(publicHex, signature)) return false;
-try {
-const key = Point.fromHex(publicHex, true);
-const first = fromHex(signature.slice(0, 64));
-const hashed = new Uint8Array(64 + message.length);
-hashed.set(first);
-hashed.set(fromHex(publicHex), 32);
-hashed.set(message, 64);
-const k = readLittleEndian(sha512(hashed)) % L;
-const s = readLittleEndian(fromHex(signature.slice(64)));
-const left = s === 0n ? Point.ZERO : Point.BASE.multiplyUnsafe(s);
-const right = k === 0n ? Point.ZERO : key.multiplyUnsafe(k);
-return toHex$1(left.subtract(right).toBytes()) === signature.slice(0, 64);
-} catch {
-return false;
-}
-}
-function isPrimeOrderPoint(publicHex) {
-try {
-if (!PUBLIC$1.test(publicHex)) return false;
-const y = withoutSign(publicHex);
-return !SMALL_ORDER.has(y) && isBelowP(y) && Point.fromHex(publicHex, true).isTorsionFree();
-} catch {
-return false;
-}
-}
-var Ed25519 = class {
-isPlatformGood = false;
-answers = new Map();
-keys = new Map();
-async checkPlatform(cases) {
-this.isPlatformGood = false;
-if (typeof globalThis.crypto?.subtle?.importKey !== "function") return false;
-for (const { public: key, message, signature, valid } of cases) if ((hasGoodForm(key, signature) && await this.askPlatform(key, encoder.encode(message), signature)) !== valid) return false;
-this.isPlatformGood = cases.length > 0;
-return this.isPlatformGood;
-}
-get usesPlatform() {
-return this.isPlatformGood;
-}
-async prefetch(questions) {
-if (!this.isPlatformGood) return;
-if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
-const waiting = [];
-for (const { publicHex, message, signature } of questions) {
-const name = publicHex + signature + message;
-if (this.answers.has(name) || !hasGoodForm(publicHex, signature)) continue;
-waiting.push(this.askPlatform(publicHex, encoder.encode(message), signature).then((isValid) => {
-this.answers.set(name, isValid);
-}));
-}
-await Promise.all(waiting);
-}
-adopt(questions, answers) {
-if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
-questions.forEach(({ publicHex, message, signature }, at) => {
-if (signature.length === SIGNATURE_DIGITS) this.answers.set(publicHex + signature + message, answers[at] === true);
-});
-}
-verify(publicHex, message, signature) {
-if (typeof message === "string" && signature.length === SIGNATURE_DIGITS) {
-const known = this.answers.get(publicHex + signature + message);
-if (known !== void 0) return known;
-}
-return holdsByPoints(publicHex, typeof message === "string" ? encoder.encode(message) : message, signature);
-}
-async askPlatform(publicHex, message, signature) {
-try {
-if (this.keys.size > KEYS_KEPT) this.keys.clear();
-let key = this.keys.get(publicHex);
-if (key === void 0) {
-key = crypto.subtle.importKey("raw", fromHex(publicHex), "Ed25519", false, ["verify"]);
-this.keys.set(publicHex, key);
-}
-return await crypto.subtle.verify("Ed25519", await key, fromHex(signature), message);
-} catch {
-return false;
-}
-}
-};
-// src/verify/canonical.ts
-function canonicalJson(value) {
-return write(value, WELL_FORMED, canonicalNumber, true, 0);
-}
-function canonicalContent(value) {
-if (!isObject(value) || !value.has("reasoning")) return canonicalJson(value);
-const coerced = coerceFloatFields(value, (number) => {
-return Number.isFinite(number.value) ? new JsonNumber(pythonRepr(number.value)) : null;
-});
-if (coerced === null) throw new NotCanonical("is too large for a float");
-return canonicalJson(coerced);
-}
-function asciiJson(value) {
-return write(value, asciiString, canonicalNumber, true, 0);
-}
-function canonicalNumber(number) {
-if (number.isInteger) return number.text === "-0" ? "0" : number.text;
-return pythonRepr(number.value);
-}
-function pythonRepr(value) {
-if (Object.is(value, -0)) return "-0.0";
-if (value === 0) return "0.0";
-const [mantissa = "", exponentText = "0"] = Math.abs(value).toExponential().split("e");
-const exponent = Number(exponentText);
-const digits = mantissa.replace(".", "");
-const sign = value < 0 ? "-" : "";
-if (exponent < -4 || exponent >= 16) {
-const tail = digits.length > 1 ? `.${digits.slice(1)}` : "";
-const power = String(Math.abs(exponent)).padStart(2, "0");
-return `${sign}${digits[0]}${tail}e${exponent < 0 ? "-" : "+"}${power}`;
-}
-if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
-if (digits.length <= exponent + 1) return `${sign}${digits.padEnd(exponent + 1, "0")}.0`;
-return `${sign}${digits.slice(0, exponent + 1)}.${digits.slice(exponent + 1)}`;
-}
-function write(value, string, number, sorted, depth) {
-if (typeof value === "string") return string(value);
-if (value === null) return "null";
-if (typeof value === "boolean") return value ? "true" : "false";
-if (value instanceof JsonNumber) return number(value);
-if (depth >= 200) throw new NotCanonical(`nested deeper than 200 levels`);
-if (Array.isArray(value)) {
-let out = "[";
-for (let at = 0; at < value.length; at++) out += (at ? "," : "") + write(value[at], string, number, sorted, depth + 1);
-return `${out}]`;
-}
-let out = "{";
-for (const key of sorted ? sortedKeys(value) : value.keys()) out += `${out.length > 1 ? "," : ""}${string(key)}:${write(value.get(key), string, number, sorted, depth + 1)}`;
-return `${out}}`;
-}
-var WELL_FORMED = (text) => {
-if (!text.isWellFormed()) throw new NotCanonical("holds a lone surrogate, which UTF-8 cannot carry");
-return JSON.stringify(text);
-};
-function asciiString(text) {
-return JSON.stringify(text).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
-}
-function sortedKeys(value) {
-const keys = [...value.keys()].sort();
-return keys.some((key) => /[\ud800-\uffff]/.test(key)) ? keys.sort(compareCodePoints) : keys;
-}
-function sortTexts(texts) {
-return [...texts].sort(compareCodePoints);
-}
-function splitOffKeys(data, keys) {
-const document = parseDocument(data);
-if (!isObject(document)) throw new Unreadable("a capsule must be a JSON object");
-const numbers = new NumberSurvey();
-numbers.look(document);
-const parted = new Map();
-for (const key of keys) {
-const value = document.get(key);
-if (value !== void 0) parted.set(key, value);
-document.delete(key);
-}
-return {
-parted, forms: () => iterateForms(document, numbers)
-};
-}
-function parseDocument(data) {
-if (typeof data !== "string") {
-if ([data[0], data[data.length - 1]].some((byte) => byte === 11 || byte === 12 || isSpace(byte)) && (data.includes(11) || data.includes(12))) {
-let start = 0;
-let end = data.length;
-while (start < end && isStripped$1(data[start])) start++;
-while (end > start && isStripped$1(data[end - 1])) end--;
-try {
-const text = decodeUtf8(data.subarray(start, end));
-const document = parseBounded(decodeBounded(text));
-if (isObject(document) && write(document, WELL_FORMED, canonicalNumber, false, 0) === text) return document;
-} catch {}
-}
-}
-return parseBounded(decodeBounded(data));
-}
-function isSpace(byte) {
-return byte === 32 || byte === 9 || byte === 10 || byte === 13;
-}
-function isStripped$1(byte) {
-return isSpace(byte) || byte === 11 || byte === 12;
-}
-var NumberSurvey = class {
-isCanonical = true;
-isExact = true;
-look(value) {
-if (value instanceof JsonNumber) {
-if (canonicalNumber(value) === value.text) return;
-this.isCanonical = false;
-if (!value.isInteger) this.isExact = this.isExact && isSameDecimal(value.text, pythonRepr(value.value));
-} else if (Array.isArray(value)) for (const item of value) this.look(item);
-else if (isObject(value)) for (const item of value.values()) this.look(item);
-}
-};
-function isSameDecimal(one, other) {
-const left = readDecimal(one);
-const right = readDecimal(other);
-return left !== null && right !== null && left === right;
-}
-function readDecimal(text) {
-const match = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([-+]?[0-9]+))?$/.exec(text);
-if (match === null) return null;
-const [, sign = "", whole = "", fraction = "", power = "0"] = match;
-const digits = (whole + fraction).replace(/^0+/, "");
-const trimmed = digits.replace(/0+$/, "");
-if (trimmed === "") return "0";
-if (power.length > 18) return null;
-return `${sign}${trimmed}e${BigInt(power) - BigInt(fraction.length) + BigInt(digits.length - trimmed.length)}`;
-}
-function* iterateForms(document, numbers) {
-if (numbers.isExact) {
-yield canonicalJson(document);
-const coerced = coerceFloatFields(document, (number) => {
-return Number.isFinite(number.value) && BigInt(number.text) === BigInt(number.value) ? new JsonNumber(pythonRepr(number.value)) : null;
-});
-if (coerced !== null && coerced !== document) yield canonicalJson(coerced);
-}
-if (numbers.isCanonical) return;
-const asWritten = (value) => {
-try {
-return write(value, WELL_FORMED, (number) => number.text, true, 0);
-} catch {
-throw new Unreadable("a string holds a lone surrogate");
-}
-};
-yield asWritten(document);
-const coerced = coerceFloatFields(document, (number) => new JsonNumber(`${number.text}.0`));
-if (coerced !== null && coerced !== document) yield asWritten(coerced);
-}
-function coerceFloatFields(content, toFloat) {
-const reasoning = content.get("reasoning");
-if (!isObject(reasoning)) return content;
-const changed = new Map(reasoning);
-let isChanged = false;
-const confidence = reasoning.get("confidence");
-if (isInteger(confidence)) {
-const float = toFloat(confidence);
-if (float === null) return null;
-changed.set("confidence", float);
-isChanged = true;
-}
-const options = reasoning.get("options");
-if (Array.isArray(options)) {
-const copies = [];
-for (const option of options) {
-const score = isObject(option) ? option.get("feasibility") : void 0;
-if (isObject(option) && isInteger(score)) {
-const float = toFloat(score);
-if (float === null) return null;
-copies.push(new Map(option).set("feasibility", float));
-isChanged = true;
-} else copies.push(option);
-}
-changed.set("options", copies);
-}
-return isChanged ? new Map(content).set("reasoning", changed) : content;
 }
 function checkU32(n, title = "n") {
 if (typeof n !== "number") throw new TypeError(`wrong u32 integer "${title}": expected number, got type=${typeof n}`);
@@ -4392,13 +3590,13 @@ var ml_dsa65 = (() => getDilithium({
 ...PARAMS[3], CRH_BYTES: 64, TR_BYTES: 64, C_TILDE_BYTES: 48, XOF128, XOF256, securityLevel: 192
 }))();
 // src/verify/ml_dsa.ts
-var SIGNATURE = /^[0-9a-f]{6618}$/;
-var PUBLIC = /^[0-9a-f]{3904}$/;
+var SIGNATURE$1 = /^[0-9a-f]{6618}$/;
+var PUBLIC$1 = /^[0-9a-f]{3904}$/;
 function isMlDsaSignatureHex(signature) {
-return SIGNATURE.test(signature);
+return SIGNATURE$1.test(signature);
 }
 function verifyMlDsa(publicHex, message, signature) {
-if (!PUBLIC.test(publicHex) || !SIGNATURE.test(signature)) return false;
+if (!PUBLIC$1.test(publicHex) || !SIGNATURE$1.test(signature)) return false;
 try {
 return ml_dsa65.verify(fromHex(signature), message, fromHex(publicHex));
 } catch {
@@ -4636,6 +3834,1101 @@ by: signature.by, outcome: "invalid", key: null
 };
 });
 }
+var SECTIONS = ["trigger", "context", "reasoning", "authority", "execution", "outcome"];
+var TYPES = ["agent", "tool", "system", "kill", "workflow", "chat", "vault", "auth"];
+var TRIGGER_TYPES = ["user_request", "scheduled", "system", "agent"];
+var AUTHORITY_TYPES = ["autonomous", "human_approved", "policy", "escalated", "unknown"];
+var STATUSES$1 = ["pending", "success", "failure", "partial", "blocked"];
+var SCORE_MIN = 1e-4;
+var UUID$1 = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+var CPS_TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?\+00:00$/;
+var TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?\+00:00$/;
+var text$3 = (value) => typeof value === "string" ? null : "must be a string";
+var textOrNull = (value) => value === null || typeof value === "string" ? null : "must be a string or null";
+var object = (value) => isObject(value) ? null : "must be an object";
+var flag = (value) => typeof value === "boolean" ? null : "must be a boolean";
+var anything = () => null;
+var textList = (value) => !Array.isArray(value) ? "must be an array" : value.every((item) => typeof item === "string") ? null : "must be an array of strings";
+var objectList = (value) => !Array.isArray(value) ? "must be an array" : value.every(isObject) ? null : "must be an array of objects";
+var count$1 = (value) => !isInteger(value) ? "must be an integer" : value.text.startsWith("-") && value.text !== "-0" ? "may not be negative" : null;
+var score = (value) => {
+if (!(value instanceof JsonNumber)) return "must be a number";
+return value.value >= 0 && value.value <= 1 ? null : "lies outside 0.0 to 1.0";
+};
+var uuid = (value) => text$3(value) ?? (UUID$1.test(value) ? null : "is not a UUID in lower case with hyphens");
+var uuidOrNull = (value) => value === null ? null : uuid(value);
+var hashOrNull = (value) => textOrNull(value) ?? (value === null || HEX64.test(value) ? null : "is not 64 lower-case hex digits");
+var timestamp = (value) => {
+if (typeof value !== "string") return "must be a string";
+if (!CPS_TIMESTAMP.test(value)) return "is not ISO 8601 in UTC with +00:00";
+return isCalendarTime(value) ? null : "is not a date that exists";
+};
+var oneOf = (allowed) => (value) => text$3(value) ?? (allowed.includes(value) ? null : `is not one of ${allowed.join(", ")}`);
+var TOP_LEVEL = {
+id: uuid, type: oneOf(TYPES), domain: text$3, parent_id: uuidOrNull, sequence: count$1, previous_hash: hashOrNull, spec_version: oneOf(["1.0"]), ...Object.fromEntries(SECTIONS.map((name) => [name, object]))
+};
+var CAPSULE_KEYS = Object.keys(TOP_LEVEL);
+var SECTION_RULES = {
+trigger: {
+type: oneOf(TRIGGER_TYPES), source: text$3, timestamp, request: text$3, correlation_id: textOrNull, user_id: textOrNull
+}, context: {
+agent_id: text$3, session_id: textOrNull, environment: object
+}, reasoning: {
+analysis: text$3, options: objectList, options_considered: textList, selected_option: text$3, reasoning: text$3, confidence: score, model: textOrNull, prompt_hash: hashOrNull
+}, authority: {
+type: oneOf(AUTHORITY_TYPES), approver: textOrNull, policy_reference: textOrNull, chain: objectList, escalation_reason: textOrNull
+}, execution: {
+tool_calls: objectList, duration_ms: count$1, resources_used: object
+}, outcome: {
+status: oneOf(STATUSES$1), result: anything, summary: text$3, error: textOrNull, side_effects: textList, metrics: object
+}
+};
+var OPTION = {
+id: text$3, description: text$3, pros: textList, cons: textList, estimated_impact: object, feasibility: score, risks: textList, selected: flag, rejection_reason: text$3
+};
+var TOOL_CALL = {
+tool: text$3, arguments: object, result: anything, success: flag, duration_ms: count$1, error: textOrNull
+};
+var CPS_KEYS = Object.fromEntries(Object.entries(SECTION_RULES).map(([section, rules]) => [section, Object.keys(rules)]));
+function findCpsProblem(content, { complete }) {
+const parts = [["", content, TOP_LEVEL]];
+for (const [name, rules] of Object.entries(SECTION_RULES)) parts.push([`${name}.`, content.get(name), rules]);
+const reasoning = content.get("reasoning");
+if (complete) {
+const lists = [["reasoning.options", reasoning.get("options"), OPTION], ["execution.tool_calls", content.get("execution").get("tool_calls"), TOOL_CALL]];
+for (const [field, items, rules] of lists) if (Array.isArray(items) && items.every(isObject)) items.forEach((item, at) => parts.push([`${field}[${at}].`, item, rules]));
+}
+for (const [prefix, part, rules] of parts) for (const [key, rule] of Object.entries(rules)) {
+const value = part.get(key);
+if (value === void 0) {
+if (complete) return `${prefix}${key} is missing`;
+} else {
+const problem = rule(value);
+if (problem !== null) return `${prefix}${key} ${problem}`;
+}
+}
+return complete ? findSelectionProblem(reasoning) : null;
+}
+function findSelectionProblem(reasoning) {
+const options = reasoning.get("options");
+const chosen = options.filter((option) => option.get("selected"));
+if (chosen.length > 1) return "reasoning.options: more than one option is marked as selected";
+const selected = reasoning.get("selected_option");
+if (options.length && selected) {
+const named = options.filter((option) => selected === option.get("id") || selected === option.get("description"));
+if (!named.length) return "reasoning.selected_option is none of the options";
+if (chosen.length && !named.includes(chosen[0])) return "reasoning.selected_option is not the option marked as selected";
+}
+return null;
+}
+var LISTED$4 = new Map([TOP_LEVEL, OPTION, TOOL_CALL, ...Object.values(SECTION_RULES)].map((rules) => [rules, Object.entries(rules)]));
+function followsRules(part, rules) {
+const listed = LISTED$4.get(rules);
+if (part.size !== listed.length) return false;
+for (const [name, rule] of listed) {
+const value = part.get(name);
+if (value === void 0 || rule(value) !== null) return false;
+}
+return true;
+}
+function isPlainScore(value) {
+return isFloat(value) && (value.value >= SCORE_MIN && value.value <= 1 || value.value === 0);
+}
+function isPlainlyValid(content) {
+if (!isObject(content) || !followsRules(content, TOP_LEVEL)) return false;
+const sections = SECTIONS.map((name) => content.get(name));
+const [trigger, , reasoning, , execution] = sections;
+for (const [at, name] of SECTIONS.entries()) if (!followsRules(sections[at], SECTION_RULES[name])) return false;
+const time = trigger.get("timestamp");
+const sequence = content.get("sequence").value;
+const calls = execution.get("tool_calls");
+return sequence === 0 === (content.get("previous_hash") === null) && TIMESTAMP.test(time) && !time.endsWith(".000000+00:00") && isPlainScore(reasoning.get("confidence")) && calls.every((call) => followsRules(call, TOOL_CALL)) && arePlainOptions(reasoning);
+}
+function arePlainOptions(reasoning) {
+const options = reasoning.get("options");
+const considered = reasoning.get("options_considered");
+const selected = reasoning.get("selected_option");
+if (options.length !== considered.length) return false;
+if (!options.length) return true;
+let chosen = 0;
+let isNamed = selected === "";
+for (const [at, option] of options.entries()) {
+if (!followsRules(option, OPTION) || option.get("description") !== considered[at]) return false;
+const isSelected = option.get("selected") === true;
+if (!isPlainScore(option.get("feasibility"))) return false;
+if (!isSelected && strip(option.get("rejection_reason")) === "") return false;
+if (selected === option.get("id") || selected === option.get("description")) isNamed = true;
+else if (selected !== "" && isSelected) return false;
+if (isSelected) chosen++;
+}
+return chosen <= 1 && isNamed;
+}
+// src/verify/uri.ts
+var SCHEME = "capsule://";
+var URI_MAX = 2048;
+var CHAIN = /^[A-Za-z0-9._-]+$/;
+var SEQUENCE = /^(?:0|[1-9][0-9]{0,18})$/;
+var SEQUENCE_END = 2n ** 63n;
+var UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+var SEGMENT = /^(?:[A-Za-z0-9._!$&'()*+,;=:@-]|~[01]|%[0-9A-Fa-f]{2})+$/;
+function parseUri(text) {
+const bad = (why) => new BadInput(`not a capsule URI: ${text.slice(0, 120)}: ${why}`);
+if (!text.startsWith("capsule://")) throw bad(`it must begin with ${SCHEME}`);
+if ([...text].length > URI_MAX) throw bad(`it is longer than ${URI_MAX} characters`);
+const [rest = "", ...marked] = text.slice(10).split("#");
+const fragment = marked.length ? marked.join("#") : null;
+const problem = fragment === null ? null : readFragment(fragment);
+if (typeof problem === "string") throw bad(problem);
+const slash = rest.indexOf("/");
+const [chain, reference] = slash < 0 ? [null, rest] : [rest.slice(0, slash), rest.slice(slash + 1)];
+if (chain !== null && !CHAIN.test(chain)) throw bad("it has no chain name");
+const place = {
+chain, hash: null, sequence: null, id: null, fragment
+};
+if (reference.startsWith("sha3_")) {
+const hash = reference.slice(5);
+if (!HEX64.test(hash)) throw bad("a hash has 64 lower-case hex digits");
+return {
+...place, hash
+};
+}
+if (chain !== null) {
+if (!SEQUENCE.test(reference) || BigInt(reference) >= SEQUENCE_END) throw bad("after the chain comes a sequence number or a hash");
+return {
+...place, sequence: reference
+};
+}
+if (!UUID.test(reference)) throw bad(reference ? "it names neither a hash (sha3_…) nor a UUID" : "it names no record");
+return {
+...place, id: reference
+};
+}
+function readFragment(fragment) {
+const segments = [];
+for (const raw of fragment.split("/")) {
+if (!SEGMENT.test(raw)) return "its fragment has a segment that is none";
+try {
+segments.push(decodeURIComponent(raw).replaceAll("~1", "/").replaceAll("~0", "~"));
+} catch {
+return "its fragment is not percent-encoded UTF-8";
+}
+}
+if (segments.includes(".") || segments.includes("..")) return "a fragment cannot walk upwards";
+return CAPSULE_KEYS.includes(segments[0]) ? segments : "its fragment begins with no part of a capsule";
+}
+function resolveFragment(content, fragment) {
+const segments = readFragment(fragment);
+if (typeof segments === "string") return void 0;
+let value = content;
+for (const segment of segments) if (isObject(value)) value = value.get(segment);
+else value = Array.isArray(value) && SEQUENCE.test(segment) ? value[Number(segment)] : void 0;
+return value;
+}
+var REFERENCE$1 = /capsule:\/\/(?:[A-Za-z0-9._-]+\/)?(?:sha3_[0-9a-f]{64}|[0-9a-f-]{36}|[0-9]{1,19})(?![0-9A-Za-z])(?:#[A-Za-z0-9._!$&'()*+,;=:@~%/-]*[A-Za-z0-9_])?/g;
+function splitReferences(text) {
+const pieces = [""];
+let end = 0;
+for (const found of text.includes("capsule://") ? text.matchAll(REFERENCE$1) : []) {
+try {
+parseUri(found[0]);
+} catch {
+continue;
+}
+pieces.push((pieces.pop() ?? "") + text.slice(end, found.index), found[0], "");
+end = found.index + found[0].length;
+}
+pieces.push((pieces.pop() ?? "") + text.slice(end));
+return pieces;
+}
+function readRoute() {
+if (location.hash.startsWith(`#capsule://`)) return ["ref", location.hash.slice(1)];
+return location.hash.replace(/^#\/?/, "").split("?", 1)[0].split("/").map((part) => {
+try {
+return decodeURIComponent(part);
+} catch {
+return part;
+}
+});
+}
+var route = y$1(readRoute());
+var left = new Map();
+var scrolled = new Map();
+var here = location.hash;
+var beforeRecord = isRecord(here) ? "" : here || "#/";
+var isFollowed = false;
+addEventListener("click", (event) => {
+isFollowed = event.target instanceof Element && event.target.closest("a[href^='#']") !== null;
+}, { capture: true });
+addEventListener("hashchange", () => {
+const active = document.activeElement;
+const target = active instanceof HTMLElement ? active.getAttribute("href") : null;
+if (target !== null) left.set(here, target);
+scrolled.set(here, scrollY);
+here = location.hash;
+if (!isRecord(here)) beforeRecord = here;
+route.value = readRoute();
+});
+function isRecord(address) {
+return address.startsWith("#/c/");
+}
+function wayBack(chain, sequence) {
+const [view = ""] = beforeRecord.replace(/^#\/?/, "").split("/", 1);
+if (beforeRecord === "" || view === "s") return link("s", chain, `at-${sequence}`);
+return view === "chain" ? link("chain", chain, `at-${sequence}`) : beforeRecord;
+}
+function returnFocus(main) {
+scrollTo(0, isFollowed ? 0 : scrolled.get(location.hash) ?? 0);
+isFollowed = false;
+const target = left.get(location.hash);
+const found = [...main.querySelectorAll("a[href]")].find((one) => target !== void 0 && one.getAttribute("href") === target);
+if (main.contains(document.activeElement) && document.activeElement !== main) return;
+(found ?? main).focus({ preventScroll: found === void 0 });
+}
+function link(...parts) {
+return `#/${parts.map((part) => encodeURIComponent(String(part))).join("/")}`;
+}
+function searchLink(words) {
+return link(words.startsWith("capsule://") ? "ref" : "search", words);
+}
+function recordLink(chain, row) {
+return link("c", chain, row.sequence === String(row.place) ? row.sequence : `p${row.place}`);
+}
+var PLAIN = /^[\t\n\x20-\x7e]*$/;
+var HIDDEN$1 = new RegExp(["(?![\\t\\n\\ufe0e\\ufe0f])[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}\\u2800]", "(?<!\\p{Extended_Pictographic})[\\ufe0e\\ufe0f]", "(?<=\\p{M}{2})\\p{M}"].join("|"), "gu");
+function visible(text) {
+if (PLAIN.test(text)) return text;
+return text.replace(HIDDEN$1, (one) => `⟨U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+}
+var f = Symbol.for("pv");
+var o = 0;
+Array.isArray;
+function a(t, e, n, u, a, i) {
+e || (e = {});
+var c, l, p = e;
+if ("ref" in p && "function" != typeof t) for (l in p = {}, e) "ref" == l ? c = e[l] : p[l] = e[l];
+var s = {
+type: t, props: p, key: n, ref: c, __k: null, __: null, __b: 0, __e: null, __c: null, constructor: f, __v: --o, __i: -1, __u: 0
+};
+return (a || i) && (s.__source = a, s.__self = i), n$1.vnode && n$1.vnode(s), s;
+}
+function Text({ children }) {
+return a("bdi", { children: visible(children) });
+}
+function Linked({ children }) {
+return a("bdi", { children: splitReferences(children).map((piece, at) => at % 2 ? a("a", {
+href: link("ref", piece), children: visible(piece)
+}, at) : visible(piece)) });
+}
+function WholeHex({ children }) {
+const [isFocused, setFocused] = d$2(false);
+return a("code", {
+class: "hex", tabIndex: 0, title: visible(children), onFocus: () => setFocused(true), onBlur: () => setFocused(false), children: [visible(isFocused ? children : children.slice(0, 16)), !isFocused && children.length > 16 ? "…" : ""]
+});
+}
+function Hex({ children, length = 16 }) {
+return a("code", {
+class: "hex", title: visible(children), children: [visible(children.slice(0, length)), children.length > length ? "…" : ""]
+});
+}
+function Time({ children, short = false, brief = false }) {
+const date = /^\d{4}-\d\d-\d\dT/.test(children) ? new Date(children) : null;
+if (date === null || Number.isNaN(date.getTime())) return a(Text, { children });
+const words = formatTime(date);
+const zone = usesUtc.value ? " UTC" : "";
+const shown = short ? words.slice(11, 19) : brief ? words.slice(0, 16).replace("T", " ") : `${words.slice(0, 19).replace("T", " ")}${zone}`;
+return a("time", {
+dateTime: children, title: visible(children), children: shown
+});
+}
+function formatTime(date) {
+return (usesUtc.value ? date : new Date(date.getTime() - date.getTimezoneOffset() * 6e4)).toISOString();
+}
+function count(value) {
+return value.toLocaleString("en-GB");
+}
+function plural$1(value, one, many = `${one}s`) {
+return `${count(value)} ${value === 1 ? one : many}`;
+}
+function Copy({ text, label }) {
+return a("button", {
+type: "button", class: "small", onClick: (event) => {
+const button = event.currentTarget;
+navigator.clipboard?.writeText(text).then(() => {
+button.textContent = "copied";
+setTimeout(() => {
+button.textContent = label;
+}, 1500);
+});
+}, children: label
+});
+}
+function Command({ children }) {
+return a("span", {
+class: "command", children: [a("code", { children: visible(children).split(" ").map((word, at) => a($, { children: [at ? " " : "", a("span", { children: word })] })) }), " ", a(Copy, {
+text: children, label: "copy"
+})]
+});
+}
+var codes_default$1 = {
+"HASH_MISMATCH": {
+"meaning": "The content does not have the stored hash: it was changed after sealing, or the hash was.", "advice": "Restore this record from a copy you trust; treat its content as unproven."
+}, "SIG_INVALID": {
+"meaning": "The signature was not made over this hash by the key it names.", "advice": "Check that you verify with the signer's key; if you do, the seal was forged or damaged."
+}, "SIG_MISSING": {
+"meaning": "The record carries no signature where one is required.", "advice": "Ask the sender for the signed record."
+}, "UNKNOWN_SIGNER": {
+"meaning": "The signer's key is not known here, so the signature was not checked.", "advice": "Get the public key from a source you trust, then: aver keys import FILE --trust KEY (all 64 digits), or verify with --key."
+}, "KEY_RETIRED": {
+"meaning": "The record was signed by a key after that key was retired.", "advice": "Treat it as forged by someone who holds the old key, unless its maker can explain it."
+}, "KEY_MISMATCH": {
+"meaning": "A key was used for something else than its purpose, or a private key file does not hold the key that the ring says.", "advice": "Treat a record that such a key sealed as forged by the key's holder. Of a private file, restore the key files and the ring from the same backup."
+}, "KEY_UNRECORDED": {
+"meaning": "A signer's key is not in an intact keys chain, or was recorded only after it had sealed. A ledger records every key before that key seals.", "advice": "The keys chain may have been cut or left out to hide that a key was retired. Ask for the whole ledger or bundle, and verify it with the keys that its owner exports."
+}, "SEAL_MISMATCH": {
+"meaning": "signed_at or signed_by differ from what was sealed inside the record.", "advice": "Trust the values inside the record; find out who rewrote the seal."
+}, "CHAIN_BREAK": {
+"meaning": "The record does not point at the hash of the one before it.", "advice": "Records were replaced, reordered or removed here; compare with a copy or a checkpoint."
+}, "CHAIN_IDENTITY": {
+"meaning": "The chain's first record names another chain, ledger or tenant.", "advice": "It was renamed or copied from elsewhere; look for the original."
+}, "SEQUENCE_GAP": {
+"meaning": "A sequence number is missing, repeated or out of order.", "advice": "Records were removed or inserted here; compare with a copy or a checkpoint."
+}, "GENESIS_INVALID": {
+"meaning": "The first record points at a predecessor, or a later one claims to be the first.", "advice": "The beginning of the chain was cut off; look for the records before it."
+}, "NOT_CANONICAL": {
+"meaning": "The signed bytes are not in canonical form, though they are intact.", "advice": "You need not do anything: the record is intact. The software that made it does not follow the specification exactly."
+}, "NOT_VALID_CPS": {
+"meaning": "The record is intact, but a key or a value is not one that the Capsule Protocol allows.", "advice": "The software that made the record does not follow the specification. Read the named field with care."
+}, "SCHEMA_INVALID": {
+"meaning": "The bytes are not a capsule: not JSON, or required keys are missing or of the wrong type.", "advice": "Restore this record from a copy you trust."
+}, "NOT_READ": {
+"meaning": "So much cannot be read, or a limit is exceeded so far, that the verifier stopped; the rest was not read.", "advice": "The verdict says nothing about the rest. Restore the whole from a copy you trust."
+}, "UNLISTED_FILE": {
+"meaning": "A file lies in the bundle or in the directory of the run that is no part of it, or a blob to which no record refers.", "advice": "It was not verified: do not take it for evidence. Move it elsewhere."
+}, "DUPLICATE_RECORD": {
+"meaning": "The same record id or idempotency key occurs twice.", "advice": "One of the two was inserted; compare with a copy."
+}, "DUPLICATE_KEY": {
+"meaning": "One JSON object has the same key twice, so that the record reads differently in different programs.", "advice": "Treat the record as forged: no honest writer makes such bytes."
+}, "COLUMN_MISMATCH": {
+"meaning": "A column that the store searches by differs from the signed content.", "advice": "Searches may hide or invent this record; the signed content is what counts. Rebuild the ledger from an export."
+}, "STORE_DAMAGED": {
+"meaning": "The tables or indexes of the ledger's file are not as Aver makes them, or contradict each other.", "advice": "A reader of the file may see other records than were verified. Restore it from a copy, or export and import its chains."
+}, "TRUNCATED": {
+"meaning": "The chain is shorter than it once was.", "advice": "Records were removed, at its end or further up; restore them from a copy."
+}, "ROLLBACK": {
+"meaning": "This is an older or another copy of a ledger that this machine has seen before.", "advice": "Both heads are given as proof; find out who put the old copy back."
+}, "CHAIN_MISSING": {
+"meaning": "A chain that was recorded as sealed is not here.", "advice": "It was deleted; restore it from a copy."
+}, "HEAD_MISMATCH": {
+"meaning": "A chain, or records at its end, are in the bundle and not in its signed head.json.", "advice": "They were added after the export; ask the exporter for a new bundle, and treat what was added as unproven."
+}, "INDEX_MISMATCH": {
+"meaning": "The index of a bundle claims something about its records or keys that they do not bear out.", "advice": "Trust the records and not the index; find out who rewrote it."
+}, "RECEIPT_MISMATCH": {
+"meaning": "An action's receipt does not match the action.", "advice": "The action or its receipt was changed; treat it as unproven."
+}, "PROOF_INVALID": {
+"meaning": "A proof does not prove what it states.", "advice": "Ask for the proof again, or verify the whole run."
+}, "NOT_SEALED": {
+"meaning": "A transcript or git contains something that no sealed record contains.", "advice": "If it is new, seal it: aver ingest. Otherwise a record was suppressed, or something was added to the transcript."
+}, "ARTIFACT_MISSING": {
+"meaning": "The record refers to a large value that is not here.", "advice": "Ask the sender of the data for its blobs."
+}, "ARTIFACT_HASH_MISMATCH": {
+"meaning": "A large value does not have the digest by which the record refers to it.", "advice": "It was changed; restore it from a copy."
+}, "CLAIM_UNPROVEN": {
+"meaning": "The evidence of a claim does not hold, or there is none.", "advice": "Do not rely on the claim."
+}, "ROLE_POLICY_VIOLATION": {
+"meaning": "A participant did something that its role does not allow.", "advice": "Treat what follows from it as unproven."
+}, "STATE_VIOLATION": {
+"meaning": "An event came in a state that does not admit it.", "advice": "Treat what follows from it as unproven."
+}, "REPLAY": {
+"meaning": "Something that may be used only once was used again.", "advice": "Only the first use counts."
+}, "EVIDENCE_INVALID": {
+"meaning": "Signed evidence does not hold: that of a policy server, of a participant, or of an auditor.", "advice": "Treat what rests on it as not decided and not proven."
+}, "CLAIM_DISPUTED": {
+"meaning": "A critic disputes a claim, and nobody has settled that; or a person has upheld the challenge.", "advice": "Do not rely on the claim while the challenge is open, and not at all if it was upheld."
+}, "NOT_REPRODUCED": {
+"meaning": "An execution that was said to be repeatable gave another result when the auditor repeated it.", "advice": "Find out on what else its result depends; rely on it only for the recorded run."
+}, "NOT_INDEPENDENT": {
+"meaning": "A key that approves or judges lies within reach of what it approved or judged: in a plain file, in the same home, or as a passkey that no other key vouched for.", "advice": "Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase, and critics' and auditors' keys elsewhere."
+}, "UNBOUND_STATEMENT": {
+"meaning": "An approval was signed for an earlier version of Aver, whose statement names no ledger, tenant or request.", "advice": "Nothing shows that it was given for this request: it may have been copied. Ask the approver, or approve again."
+}, "GATE_LOOSENED": {
+"meaning": "Rules or settings let harmful actions pass that did not pass before.", "advice": "Find out who changed them, and when: aver doctor names the change. Check the rules: aver policy check."
+}, "INSECURE_MODE": {
+"meaning": "The gateway ran in insecure mode, in which its executor acts without evidence.", "advice": "Treat the act as ungated. Unset EXECUTOR_INSECURE_ALLOW."
+}, "UNCONFIRMED": {
+"meaning": "An act that a person had to confirm was carried out on the word of its caller.", "advice": "Treat it as the agent's own decision. Set gateway.confirm to approval."
+}, "OUTCOME_UNKNOWN": {
+"meaning": "An act was begun, and no record says how it ended.", "advice": "Look whether its effect is there. Aver does not try it again."
+}, "ERASED": {
+"meaning": "Reserved: the content was erased on purpose; hash and signature remain.", "advice": "See the record that explains the erasure."
+}, "PRUNED": {
+"meaning": "Reserved: older records were pruned on purpose.", "advice": "Verify from the head at which the chain was pruned."
+}, "WITNESS_MISSING": {
+"meaning": "Reserved: a required witness did not sign.", "advice": "Ask the witness."
+}
+};
+var _0n$2 = BigInt(0);
+var _1n$2 = BigInt(1);
+var _4n$2 = BigInt(4);
+var BLIND_BYTES = 16;
+var BLIND_BITS = 128;
+var FW_WINDOW = 5;
+var TABLE_BYTES_MAX = (() => 2 ** 31)();
+function validatePointCons(Point) {
+const pc = Point;
+if (typeof pc !== "function") throw new TypeError("\"Point\" expected constructor, got type=" + typeof Point);
+afunction(pc.fromAffine, "Point.fromAffine");
+afunction(pc.fromBytes, "Point.fromBytes");
+afunction(pc.fromHex, "Point.fromHex");
+aobject$1(pc.BASE, "Point.BASE");
+aobject$1(pc.ZERO, "Point.ZERO");
+validateField(pc.Fp);
+validateField(pc.Fn);
+}
+function normalizeZ(c, points) {
+validatePointCons(c);
+validateMSMPoints(points, c);
+const invertedZs = FpInvertBatch(c.Fp, points.map((p) => p.Z));
+return points.map((p, i) => c.fromAffine(p.toAffine(invertedZs[i])));
+}
+function validateW(W, bits, min = 1) {
+if (!Number.isSafeInteger(W) || W < min || W > bits) throw new Error("invalid window size, expected [" + min + ".." + bits + "], got W=" + W);
+}
+function validateTableBytes(numPoints, fpBytes) {
+const bytes = numPoints * (4 * fpBytes + 128);
+if (bytes > TABLE_BYTES_MAX) throw new Error("invalid window size: table would need ~" + Math.ceil(bytes / 2 ** 20) + " MiB, max " + TABLE_BYTES_MAX / 2 ** 20 + " MiB");
+}
+function probeRandomBytes(randomBytes, length) {
+if (randomBytes === void 0) return void 0;
+afunction(randomBytes, "randomBytes");
+try {
+const probe = randomBytes(length);
+if (!isBytes(probe) || probe.length !== length) return void 0;
+} catch {
+return;
+}
+return randomBytes;
+}
+function validateMSMPoints(points, c) {
+aarray$1(points, "points");
+points.forEach((p, i) => {
+if (!(p instanceof c)) throw new Error("invalid point at index " + i);
+});
+}
+function validateMSMScalars(scalars, field, maxScalar) {
+if (!Array.isArray(scalars)) throw new Error("array of scalars expected");
+scalars.forEach((s, i) => {
+if (!(maxScalar === void 0 ? field.isValid(s) : isPosBig(s) && s < maxScalar)) throw new Error("invalid scalar at index " + i);
+});
+}
+var pointWindowSizes = new WeakMap();
+function getWindowSize(P) {
+return pointWindowSizes.get(P) || 1;
+}
+function oddMultiples(p, size) {
+const dbl = p.double();
+const t = [p];
+for (let j = 1; j < size; j++) t.push(t[j - 1].add(dbl));
+return t;
+}
+function wnafDigits(n, W) {
+const size = 2 ** W;
+const half = size / 2;
+const mask = BigInt(size - 1);
+const d = [];
+while (n > _0n$2) {
+let w = 0;
+if (n & _1n$2) {
+w = Number(n & mask);
+if (w >= half) w -= size;
+n -= BigInt(w);
+}
+d.push(w);
+n >>= _1n$2;
+}
+return d;
+}
+function signedWindowDigits(n, W, windows) {
+const size = 2 ** W;
+const half = size / 2;
+const mask = BigInt(size - 1);
+const shiftBy = BigInt(W);
+const d = [];
+for (let w = 0; w < windows; w++) {
+let v = Number(n & mask);
+n >>= shiftBy;
+if (v > half) {
+v -= size;
+n += _1n$2;
+}
+d.push(v);
+}
+if (n !== _0n$2) throw new Error("invalid wnaf");
+return d;
+}
+function wnafWalk(zero, tables, digits) {
+let max = 0;
+for (const d of digits) max = Math.max(max, d.length);
+let acc = zero;
+for (let bit = max - 1; bit >= 0; bit--) {
+if (bit !== max - 1) acc = acc.double();
+for (let i = 0; i < digits.length; i++) {
+const w = digits[i][bit];
+if (w) {
+const item = tables[i][Math.abs(w) - 1 >> 1];
+acc = acc.add(w < 0 ? item.negate() : item);
+}
+}
+}
+return acc;
+}
+var ScalarMultiplier = class {
+Point;
+BASE;
+ZERO;
+randomBytes;
+wnafPrecomputes = new WeakMap();
+baseCanBeBlinded;
+bits;
+constructor(Point, randomBytes) {
+validatePointCons(Point);
+this.randomBytes = probeRandomBytes(randomBytes, BLIND_BYTES);
+this.Point = Point;
+this.BASE = Point.BASE;
+this.ZERO = Point.ZERO;
+this.bits = Point.Fn.BITS;
+}
+buildWnafTable(point, W, bits) {
+const windows = Math.ceil(bits / W) + 1;
+const half = 2 ** (W - 1);
+const comp = [];
+let base = point;
+for (let w = 0; w < windows; w++) {
+let acc = base;
+for (let i = 0; i < half; i++) {
+comp.push(acc);
+acc = acc.add(base);
+}
+base = comp[comp.length - 1].double();
+}
+return {
+W, bits, windows, comp
+};
+}
+wnafCachedCT(precomputes, n) {
+const { W, windows, comp } = precomputes;
+const half = 2 ** (W - 1);
+const digits = signedWindowDigits(n, W, windows);
+let p = this.ZERO;
+let f = this.BASE;
+for (let w = 0; w < windows; w++) {
+const digit = digits[w];
+const start = w * half;
+const idx = Math.abs(digit) - 1;
+let sel = comp[start];
+for (let i = 1; i < half; i++) sel = i === idx ? comp[start + i] : sel;
+const neg = sel.negate();
+if (digit === 0) f = f.add(comp[start]);
+else p = p.add(digit < 0 ? neg : sel);
+}
+return {
+p, f
+};
+}
+getWnafPrecomputes(W, point, bits, transform) {
+let entries = this.wnafPrecomputes.get(point);
+let comp = entries?.find((entry) => entry.W === W && entry.bits === bits);
+if (!comp) {
+comp = this.buildWnafTable(point, W, bits);
+if (typeof transform === "function") comp = {
+...comp, comp: transform(comp.comp)
+};
+if (!entries) {
+entries = [];
+this.wnafPrecomputes.set(point, entries);
+}
+entries.push(comp);
+}
+return comp;
+}
+assertPoint(point) {
+if (!(point instanceof this.Point)) throw new TypeError("\"point\" expected Point instance, got type=" + typeof point);
+}
+validateMulInput(point, scalar) {
+this.assertPoint(point);
+if (!inRange(scalar, _1n$2, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
+}
+runCT(point, n, bits, transform) {
+const W = getWindowSize(point);
+if (W === 1) return this.fixedWindowCT(point, n, bits);
+return this.wnafCachedCT(this.getWnafPrecomputes(W, point, bits, transform), n);
+}
+mulCT(point, scalar, transform) {
+this.validateMulInput(point, scalar);
+return this.runCT(point, scalar, this.bits, transform);
+}
+mulCTBlinded(point, scalar, transform) {
+this.validateMulInput(point, scalar);
+if (this.randomBytes === void 0) throw new Error("randomBytes is required for scalar blinding");
+const bits = this.Point.Fn.BITS + BLIND_BITS;
+const blind = this.randomBytes(BLIND_BYTES);
+if (!isBytes(blind) || blind.length !== BLIND_BYTES) throw new Error("randomBytes returned invalid byte array");
+blind[0] = blind[0] & 63 | 128;
+const n = scalar + bytesToNumberBE(blind) * this.Point.Fn.ORDER;
+return this.runCT(point, n, bits, transform);
+}
+fixedWindowCT(point, n, bits) {
+const W = FW_WINDOW;
+const size = 32;
+const mask = bitMask(W);
+const table = new Array(size);
+table[0] = this.ZERO;
+for (let i = 1; i < size; i++) table[i] = table[i - 1].add(point);
+const windows = Math.ceil(bits / W);
+let acc = this.ZERO;
+for (let window = windows - 1; window >= 0; window--) {
+if (window !== windows - 1) for (let d = 0; d < W; d++) acc = acc.double();
+const digit = Number(n >> BigInt(window * W) & mask);
+let sel = table[0];
+for (let i = 1; i < size; i++) sel = i === digit ? table[i] : sel;
+acc = acc.add(sel);
+}
+return {
+p: acc, f: acc
+};
+}
+shouldBlind(point, cofactor) {
+if (this.randomBytes === void 0) return false;
+if (cofactor === _1n$2) return true;
+if (point !== this.BASE) return false;
+if (this.baseCanBeBlinded === void 0) this.baseCanBeBlinded = this.mulUnsafe(this.BASE, this.Point.Fn.ORDER).is0();
+return this.baseCanBeBlinded;
+}
+mulSecret(point, scalar, cofactor, transform) {
+return this.shouldBlind(point, cofactor) ? this.mulCTBlinded(point, scalar, transform) : this.mulCT(point, scalar, transform);
+}
+mulUnsafe(point, scalar, transform) {
+this.assertPoint(point);
+if (!isPosBig(scalar)) throw new Error("invalid scalar");
+const W = getWindowSize(point);
+if (W === 1 || scalar >= this.Point.Fn.ORDER) return mulAddUnsafe(this.Point, [point], [scalar], true);
+const precomputes = this.getWnafPrecomputes(W, point, this.bits, transform);
+return this.wnafCachedCT(precomputes, scalar).p;
+}
+setWindowSize(point, W) {
+this.assertPoint(point);
+validateW(W, this.bits);
+validateTableBytes((Math.ceil((this.bits + BLIND_BITS) / W) + 1) * 2 ** (W - 1), this.Point.Fp.BYTES);
+pointWindowSizes.set(point, W);
+this.wnafPrecomputes.delete(point);
+}
+hasWindowSize(point) {
+return getWindowSize(point) !== 1;
+}
+};
+function mulAddUnsafe(c, points, scalars, allowOversized = false) {
+validatePointCons(c);
+validateMSMPoints(points, c);
+abool(allowOversized, "allowOversized");
+validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$2 : void 0);
+if (points.length !== scalars.length) throw new Error("arrays of points and scalars must have equal length");
+const tables = points.map((p) => oddMultiples(p, 4));
+const digits = scalars.map((n) => wnafDigits(n, 4));
+return wnafWalk(c.ZERO, tables, digits);
+}
+function createField(order, field, isLE) {
+if (field) {
+if (field.ORDER !== order) throw new Error("Field.ORDER must match order: Fp == p, Fn == n");
+validateField(field);
+return field;
+} else return Field(order, { isLE });
+}
+function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
+if (type !== "weierstrass" && type !== "edwards") throw new Error("expected curve type \"weierstrass\" or \"edwards\"");
+if (FpFnLE === void 0) FpFnLE = type === "edwards";
+if (!CURVE || typeof CURVE !== "object") throw new Error(`expected valid ${type} CURVE object`);
+validateObject(curveOpts);
+for (const p of ["p", "n", "h"]) {
+const val = CURVE[p];
+if (!(isPosBig(val) && val !== _0n$2)) throw new Error(`CURVE.${p} must be positive bigint`);
+}
+const Fp = createField(CURVE.p, curveOpts.Fp, FpFnLE);
+const Fn = createField(CURVE.n, curveOpts.Fn, FpFnLE);
+const params = ["Gx", "Gy", "a", type === "weierstrass" ? "b" : "d"];
+for (const p of params) if (!Fp.isValid(CURVE[p])) throw new Error(`CURVE.${p} must be valid field element of CURVE.Fp`);
+CURVE = Object.freeze(Object.assign({}, CURVE));
+return {
+CURVE, Fp, Fn
+};
+}
+var _0n$1 = BigInt(0);
+var _1n$1 = BigInt(1);
+var _2n$1 = BigInt(2);
+var _4n$1 = BigInt(4);
+var _8n = BigInt(8);
+function isEdValidXY(Fp, CURVE, x, y) {
+const x2 = Fp.sqr(x);
+const y2 = Fp.sqr(y);
+const left = Fp.add(Fp.mul(CURVE.a, x2), y2);
+const right = Fp.add(Fp.ONE, Fp.mul(CURVE.d, Fp.mul(x2, y2)));
+return Fp.eql(left, right);
+}
+function edwards(params, extraOpts = {}) {
+validateObject(extraOpts, {}, {}, "extraOpts");
+const opts = extraOpts;
+const validated = createCurveFields("edwards", params, opts, opts.FpFnLE);
+const { Fp, Fn } = validated;
+let CURVE = validated.CURVE;
+const { h: cofactor } = CURVE;
+if (FpLegendre(Fp, CURVE.a) !== 1) throw new Error("edwards: CURVE.a must be a square in Fp for complete addition formulas");
+if (FpLegendre(Fp, CURVE.d) !== -1) throw new Error("edwards: CURVE.d must be a non-square in Fp for complete addition formulas");
+validateObject(opts, {}, {
+uvRatio: "function", randomBytes: "function"
+});
+const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
+const MASK = _2n$1 << BigInt(Fp.BYTES * 8) - _1n$1;
+function isOdd(n) {
+if (!Fp.isOdd) throw new Error("Field does not have .isOdd()");
+return Fp.isOdd(n);
+}
+const uvRatio = opts.uvRatio === void 0 ? (u, v) => {
+try {
+return {
+isValid: true, value: Fp.sqrt(Fp.div(u, v))
+};
+} catch (e) {
+return {
+isValid: false, value: _0n$1
+};
+}
+} : opts.uvRatio;
+if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
+const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);
+function acoord(title, n, banZero = false) {
+const min = banZero ? _1n$1 : _0n$1;
+aInRange("coordinate " + title, n, min, MASK);
+return n;
+}
+function aedpoint(other) {
+if (!(other instanceof Point)) throw new Error("EdwardsPoint expected");
+}
+class Point {
+static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE, Fp.mul(CURVE.Gx, CURVE.Gy));
+static ZERO = new Point(Fp.ZERO, Fp.ONE, Fp.ONE, Fp.ZERO);
+static Fp = Fp;
+static Fn = Fn;
+X;
+Y;
+Z;
+T;
+constructor(X, Y, Z, T) {
+this.X = acoord("x", X);
+this.Y = acoord("y", Y);
+this.Z = acoord("z", Z, true);
+this.T = acoord("t", T);
+Object.freeze(this);
+}
+static CURVE() {
+return CURVE;
+}
+static fromAffine(p) {
+if (p instanceof Point) throw new Error("extended point not allowed");
+const { x, y } = p || {};
+acoord("x", x);
+acoord("y", y);
+return new Point(x, y, Fp.ONE, Fp.mul(x, y));
+}
+static fromBytes(bytes, zip215 = false) {
+const len = Fp.BYTES;
+const { a, d } = CURVE;
+bytes = copyBytes(abytes(bytes, len, "point"));
+abool(zip215, "zip215");
+const normed = copyBytes(bytes);
+const lastByte = bytes[len - 1];
+normed[len - 1] = lastByte & -129;
+const y = bytesToNumberLE(normed);
+aInRange("point.y", y, _0n$1, zip215 ? MASK : Fp.ORDER);
+const y2 = Fp.sqr(y);
+const u = Fp.sub(y2, Fp.ONE);
+const v = Fp.sub(Fp.mulN(d, y2), a);
+let { isValid, value: x } = uvRatio(u, v);
+if (!isValid) throw new Error("bad point: invalid y coordinate");
+const isXOdd = isOdd(x);
+const isLastByteOdd = (lastByte & 128) !== 0;
+if (!zip215 && Fp.is0(x) && isLastByteOdd) throw new Error("bad point: x=0 and x_0=1");
+if (isLastByteOdd !== isXOdd) x = Fp.neg(x);
+return Point.fromAffine({
+x, y
+});
+}
+static fromHex(hex, zip215 = false) {
+return Point.fromBytes(hexToBytes(hex), zip215);
+}
+get x() {
+return this.toAffine().x;
+}
+get y() {
+return this.toAffine().y;
+}
+precompute(windowSize = 6, isLazy = true) {
+wnaf.setWindowSize(this, windowSize);
+if (!isLazy) this.multiply(_2n$1);
+return this;
+}
+assertValidity() {
+const p = this;
+const { a, d } = CURVE;
+if (p.is0()) throw new Error("bad point: ZERO");
+const { X, Y, Z, T } = p;
+const X2 = Fp.sqr(X);
+const Y2 = Fp.sqr(Y);
+const Z2 = Fp.sqr(Z);
+const Z4 = Fp.sqr(Z2);
+const aX2 = Fp.mul(X2, a);
+const left = Fp.mul(Fp.add(aX2, Y2), Z2);
+const right = Fp.add(Z4, Fp.mul(d, Fp.mul(X2, Y2)));
+if (!Fp.eql(left, right)) throw new Error("bad point: equation left != right (1)");
+const XY = Fp.mul(X, Y);
+const ZT = Fp.mul(Z, T);
+if (!Fp.eql(XY, ZT)) throw new Error("bad point: equation left != right (2)");
+}
+equals(other) {
+aedpoint(other);
+const { X: X1, Y: Y1, Z: Z1 } = this;
+const { X: X2, Y: Y2, Z: Z2 } = other;
+const X1Z2 = Fp.mul(X1, Z2);
+const X2Z1 = Fp.mul(X2, Z1);
+const Y1Z2 = Fp.mul(Y1, Z2);
+const Y2Z1 = Fp.mul(Y2, Z1);
+return Fp.eql(X1Z2, X2Z1) && Fp.eql(Y1Z2, Y2Z1);
+}
+is0() {
+return this.equals(Point.ZERO);
+}
+negate() {
+return new Point(Fp.neg(this.X), this.Y, this.Z, Fp.neg(this.T));
+}
+double() {
+const { X: X1, Y: Y1, Z: Z1 } = this;
+const A = Fp.sqr(X1);
+const B = Fp.sqr(Y1);
+const C = Fp.mul(Fp.sqr(Z1), _2n$1);
+const D = mulA(A);
+const x1y1 = Fp.addN(X1, Y1);
+const E = Fp.sub(Fp.subN(Fp.sqr(x1y1), A), B);
+const G = Fp.addN(D, B);
+const F = Fp.subN(G, C);
+const H = Fp.subN(D, B);
+const X3 = Fp.mul(E, F);
+const Y3 = Fp.mul(G, H);
+const T3 = Fp.mul(E, H);
+const Z3 = Fp.mul(F, G);
+return new Point(X3, Y3, Z3, T3);
+}
+add(other) {
+aedpoint(other);
+const { d } = CURVE;
+const { X: X1, Y: Y1, Z: Z1, T: T1 } = this;
+const { X: X2, Y: Y2, Z: Z2, T: T2 } = other;
+const A = Fp.mul(X1, X2);
+const B = Fp.mul(Y1, Y2);
+const C = Fp.mul(Fp.mulN(T1, d), T2);
+const D = Fp.mul(Z1, Z2);
+const E = Fp.sub(Fp.subN(Fp.mulN(Fp.addN(X1, Y1), Fp.addN(X2, Y2)), A), B);
+const F = Fp.subN(D, C);
+const G = Fp.addN(D, C);
+const H = Fp.sub(B, mulA(A));
+const X3 = Fp.mul(E, F);
+const Y3 = Fp.mul(G, H);
+const T3 = Fp.mul(E, H);
+const Z3 = Fp.mul(F, G);
+return new Point(X3, Y3, Z3, T3);
+}
+subtract(other) {
+aedpoint(other);
+return this.add(other.negate());
+}
+multiply(scalar) {
+if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: expected 1 <= sc < curve.n");
+const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
+return normalize([p, f])[0];
+}
+multiplyUnsafe(scalar) {
+if (!Fn.isValid(scalar)) throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");
+if (scalar === _0n$1) return Point.ZERO;
+if (this.is0() || scalar === _1n$1) return this;
+return wnaf.mulUnsafe(this, scalar, normalize);
+}
+isSmallOrder() {
+return this.clearCofactor().is0();
+}
+isTorsionFree() {
+return wnaf.mulUnsafe(this, CURVE.n).is0();
+}
+toAffine(invertedZ) {
+const p = this;
+let iz = invertedZ;
+if (iz != null && typeof iz !== "bigint") throw new TypeError("\"invertedZ\" expected bigint, got type=" + typeof iz);
+const { X, Y, Z } = p;
+const is0 = p.is0();
+if (iz == null) iz = is0 ? Fp.create(_8n) : Fp.inv(Z);
+const x = Fp.mul(X, iz);
+const y = Fp.mul(Y, iz);
+const zz = Fp.mul(Z, iz);
+if (is0) return {
+x: Fp.ZERO, y: Fp.ONE
+};
+if (!Fp.eql(zz, Fp.ONE)) throw new Error("invZ was invalid");
+return {
+x, y
+};
+}
+clearCofactor() {
+if (cofactor === _1n$1) return this;
+if (cofactor === _2n$1) return this.double();
+if (cofactor === _4n$1) return this.double().double();
+if (cofactor === _8n) return this.double().double().double();
+return this.multiplyUnsafe(cofactor);
+}
+toBytes() {
+const { x, y } = this.toAffine();
+const bytes = Fp.toBytes(y);
+bytes[bytes.length - 1] |= isOdd(x) ? 128 : 0;
+return bytes;
+}
+toHex() {
+return bytesToHex(this.toBytes());
+}
+toString() {
+return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
+}
+}
+const normalize = (points) => normalizeZ(Point, points);
+const wnaf = new ScalarMultiplier(Point, randomBytes);
+if (wnaf.bits >= 6) Point.BASE.precompute(6);
+Object.freeze(Point.prototype);
+Object.freeze(Point);
+return Point;
+}
+// src/verify/edwards25519.ts
+var P = 2n ** 255n - 19n;
+var L = 2n ** 252n + 27742317777372353535851937790883648493n;
+var Point = edwards({
+p: P, n: L, h: 8n, a: P - 1n, d: 37095705934669439343138083508754565189542113879843219016388785533085940283555n, Gx: 15112221349535400772501151409588531511454012693041857206046113283949847762202n, Gy: 46316835694926478169428394003475163141307993866256225615783033603165251855960n
+});
+// src/verify/ed25519.ts
+var SIGNATURE = /^[0-9a-f]{128}$/;
+var PUBLIC = /^[0-9a-f]{64}$/;
+var SIGNATURE_DIGITS = 128;
+var SMALL_ORDER = new Set(["0000000000000000000000000000000000000000000000000000000000000000", "0100000000000000000000000000000000000000000000000000000000000000", "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05", "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a", "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"]);
+var P_AFTER_FIRST = `${"f".repeat(60)}7f`;
+var ANSWERS_KEPT = 2e4;
+var KEYS_KEPT = 64;
+function isSignatureHex(signature) {
+return SIGNATURE.test(signature);
+}
+function readLittleEndian(bytes) {
+let value = 0n;
+for (let at = bytes.length - 1; at >= 0; at--) value = value << 8n | BigInt(bytes[at]);
+return value;
+}
+function withoutSign(pointHex) {
+const high = Number.parseInt(pointHex[62], 16) & 7;
+return `${pointHex.slice(0, 62)}${high}${pointHex[63]}`;
+}
+function isBelowP(y) {
+return y.slice(2) !== P_AFTER_FIRST || y.slice(0, 2) < "ed";
+}
+function isBelowL(scalarHex) {
+const last = scalarHex.slice(62);
+return last < "10" || last === "10" && readLittleEndian(fromHex(scalarHex)) < L;
+}
+function hasGoodForm(publicHex, signature) {
+if (!PUBLIC.test(publicHex) || !SIGNATURE.test(signature)) return false;
+const key = withoutSign(publicHex);
+if (SMALL_ORDER.has(key) || SMALL_ORDER.has(withoutSign(signature.slice(0, 64)))) return false;
+return isBelowP(key) && isBelowL(signature.slice(64));
+}
+function holdsByPoints(publicHex, message, signature) {
+if (!hasGoodForm(publicHex, signature)) return false;
+try {
+const key = Point.fromHex(publicHex, true);
+const first = fromHex(signature.slice(0, 64));
+const hashed = new Uint8Array(64 + message.length);
+hashed.set(first);
+hashed.set(fromHex(publicHex), 32);
+hashed.set(message, 64);
+const k = readLittleEndian(sha512(hashed)) % L;
+const s = readLittleEndian(fromHex(signature.slice(64)));
+const left = s === 0n ? Point.ZERO : Point.BASE.multiplyUnsafe(s);
+const right = k === 0n ? Point.ZERO : key.multiplyUnsafe(k);
+return toHex$1(left.subtract(right).toBytes()) === signature.slice(0, 64);
+} catch {
+return false;
+}
+}
+function isPrimeOrderPoint(publicHex) {
+try {
+if (!PUBLIC.test(publicHex)) return false;
+const y = withoutSign(publicHex);
+return !SMALL_ORDER.has(y) && isBelowP(y) && Point.fromHex(publicHex, true).isTorsionFree();
+} catch {
+return false;
+}
+}
+var Ed25519 = class {
+isPlatformGood = false;
+answers = new Map();
+keys = new Map();
+async checkPlatform(cases) {
+this.isPlatformGood = false;
+if (typeof globalThis.crypto?.subtle?.importKey !== "function") return false;
+for (const { public: key, message, signature, valid } of cases) if ((hasGoodForm(key, signature) && await this.askPlatform(key, encoder.encode(message), signature)) !== valid) return false;
+this.isPlatformGood = cases.length > 0;
+return this.isPlatformGood;
+}
+get usesPlatform() {
+return this.isPlatformGood;
+}
+async prefetch(questions) {
+if (!this.isPlatformGood) return;
+if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
+const waiting = [];
+for (const { publicHex, message, signature } of questions) {
+const name = publicHex + signature + message;
+if (this.answers.has(name) || !hasGoodForm(publicHex, signature)) continue;
+waiting.push(this.askPlatform(publicHex, encoder.encode(message), signature).then((isValid) => {
+this.answers.set(name, isValid);
+}));
+}
+await Promise.all(waiting);
+}
+adopt(questions, answers) {
+if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
+questions.forEach(({ publicHex, message, signature }, at) => {
+if (signature.length === SIGNATURE_DIGITS) this.answers.set(publicHex + signature + message, answers[at] === true);
+});
+}
+verify(publicHex, message, signature) {
+if (typeof message === "string" && signature.length === SIGNATURE_DIGITS) {
+const known = this.answers.get(publicHex + signature + message);
+if (known !== void 0) return known;
+}
+return holdsByPoints(publicHex, typeof message === "string" ? encoder.encode(message) : message, signature);
+}
+async askPlatform(publicHex, message, signature) {
+try {
+if (this.keys.size > KEYS_KEPT) this.keys.clear();
+let key = this.keys.get(publicHex);
+if (key === void 0) {
+key = crypto.subtle.importKey("raw", fromHex(publicHex), "Ed25519", false, ["verify"]);
+this.keys.set(publicHex, key);
+}
+return await crypto.subtle.verify("Ed25519", await key, fromHex(signature), message);
+} catch {
+return false;
+}
+}
+};
 // src/verify/ring.ts
 var ED25519 = /^[0-9a-f]{64}$/;
 var ML_DSA_65 = /^[0-9a-f]{3904}$/;
@@ -4982,84 +5275,6 @@ if (answer.type === "done") waiting.resolve(answer.result);
 else waiting.reject(answer.isNotJudged ? new NotJudgedHere(answer.words) : new Error(answer.words));
 }
 };
-var TOKEN = "aver-token";
-var KEYS$1 = "aver-keys";
-function recall$1(name) {
-try {
-return sessionStorage.getItem(name) ?? "";
-} catch {
-return "";
-}
-}
-function takeSecrets() {
-if (location.protocol === "file:") return {
-token: "", keys: ""
-};
-const fragment = location.hash.slice(1);
-if (!fragment.startsWith("token=")) return {
-token: recall$1(TOKEN), keys: recall$1(KEYS$1)
-};
-const given = new URLSearchParams(fragment);
-history.replaceState(null, "", `${location.pathname}${location.search}#/`);
-const found = {
-token: given.get("token") ?? "", keys: given.get("keys") ?? ""
-};
-try {
-sessionStorage.setItem(TOKEN, found.token);
-sessionStorage.setItem(KEYS$1, found.keys);
-} catch {}
-return found;
-}
-var secrets = takeSecrets();
-function readRoute() {
-return location.hash.replace(/^#\/?/, "").split("?", 1)[0].split("/").map((part) => {
-try {
-return decodeURIComponent(part);
-} catch {
-return part;
-}
-});
-}
-var route = y$1(readRoute());
-var left = new Map();
-var scrolled = new Map();
-var here = location.hash;
-var beforeRecord = isRecord(here) ? "" : here || "#/";
-var isFollowed = false;
-addEventListener("click", (event) => {
-isFollowed = event.target instanceof Element && event.target.closest("a[href^='#']") !== null;
-}, { capture: true });
-addEventListener("hashchange", () => {
-const active = document.activeElement;
-const target = active instanceof HTMLElement ? active.getAttribute("href") : null;
-if (target !== null) left.set(here, target);
-scrolled.set(here, scrollY);
-here = location.hash;
-if (!isRecord(here)) beforeRecord = here;
-route.value = readRoute();
-});
-function isRecord(address) {
-return address.startsWith("#/c/");
-}
-function wayBack(chain, sequence) {
-const [view = ""] = beforeRecord.replace(/^#\/?/, "").split("/", 1);
-if (beforeRecord === "" || view === "s") return link("s", chain, `at-${sequence}`);
-return view === "chain" ? link("chain", chain, `at-${sequence}`) : beforeRecord;
-}
-function returnFocus(main) {
-scrollTo(0, isFollowed ? 0 : scrolled.get(location.hash) ?? 0);
-isFollowed = false;
-const target = left.get(location.hash);
-const found = [...main.querySelectorAll("a[href]")].find((one) => target !== void 0 && one.getAttribute("href") === target);
-if (main.contains(document.activeElement) && document.activeElement !== main) return;
-(found ?? main).focus({ preventScroll: found === void 0 });
-}
-function link(...parts) {
-return `#/${parts.map((part) => encodeURIComponent(String(part))).join("/")}`;
-}
-function recordLink(chain, row) {
-return link("c", chain, row.sequence === String(row.place) ? row.sequence : `p${row.place}`);
-}
 var connection = new Connection();
 var judges = new Connection(crewSize());
 var thing = y$1(null);
@@ -5515,7 +5730,7 @@ scope: "row", children: [a("span", {
 class: `check ${check.status}`, children: check.status === "passed" ? "✓" : check.status === "failed" ? "✕" : "!"
 }), " ", check.name.replace("_", " ")]
 }), a("td", {
-class: "number", children: check.status === "passed" ? count$1(check.count) : check.status
+class: "number", children: check.status === "passed" ? count(check.count) : check.status
 }), a("td", { children: [meaning, meaning && said ? a("br", {}) : null, said ? a("span", {
 class: meaning ? "soft" : "", children: a(Text, { children: said })
 }) : null] })] });
@@ -5561,7 +5776,7 @@ return a("section", {
 class: "band working", children: [a("h2", { children: [a(Mark, {
 name: "working", share
 }), " Verifying"] }), a("p", {
-class: "figure", children: [of ? `${count$1(records)}${of}` : plural$1(records, "record"), " judged so far, ", share, " % of the bytes."]
+class: "figure", children: [of ? `${count(records)}${of}` : plural$1(records, "record"), " judged so far, ", share, " % of the bytes."]
 }), a("progress", {
 max: 100, value: share, "aria-label": "Verification"
 }), a("p", { children: a("button", {
@@ -5664,7 +5879,7 @@ if (!value.length) return a("span", {
 class: "soft", children: "none"
 });
 const line = oneLine(value);
-if (line) return a(Text, { children: line });
+if (line) return a(Linked, { children: line });
 return a("ol", {
 class: "list", children: [value.slice(0, ITEMS_MAX).map((item, at) => a("li", { children: a(Value, {
 value: item, depth: depth + 1
@@ -5715,12 +5930,12 @@ class: "soft", children: "empty"
 if (DIGEST.test(text)) return a("code", {
 class: "hex", children: text
 });
-if (!text.includes("\n") && text.length <= 160) return a(Text, { children: text });
+if (!text.includes("\n") && text.length <= 160) return a(Linked, { children: text });
 const isDiff = /^(?:diff --git|--- |@@ )/m.test(text) && /^[+-]/m.test(text);
-const shown = visible(text.slice(0, TEXT_MAX$1));
+const shown = text.slice(0, TEXT_MAX$1);
 return a("div", {
 class: "long", children: [a("pre", {
-class: isDiff ? "diff" : "", children: isDiff ? shown.split("\n").map((line, at) => a(DiffLine, { line }, at)) : shown
+class: isDiff ? "diff" : "", children: isDiff ? visible(shown).split("\n").map((line, at) => a(DiffLine, { line }, at)) : a(Linked, { children: shown })
 }), text.length > TEXT_MAX$1 ? a("p", {
 class: "beside", children: [text.length - TEXT_MAX$1, " more characters, in the exact text of the record"]
 }) : null]
@@ -5870,134 +6085,6 @@ continue;
 for (const member of item.values()) stack.push(member);
 } else if (Array.isArray(item)) for (const member of item) stack.push(member);
 }
-}
-var SECTIONS = ["trigger", "context", "reasoning", "authority", "execution", "outcome"];
-var TYPES = ["agent", "tool", "system", "kill", "workflow", "chat", "vault", "auth"];
-var TRIGGER_TYPES = ["user_request", "scheduled", "system", "agent"];
-var AUTHORITY_TYPES = ["autonomous", "human_approved", "policy", "escalated", "unknown"];
-var STATUSES$1 = ["pending", "success", "failure", "partial", "blocked"];
-var SCORE_MIN = 1e-4;
-var UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-var CPS_TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?\+00:00$/;
-var TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?\+00:00$/;
-var text$3 = (value) => typeof value === "string" ? null : "must be a string";
-var textOrNull = (value) => value === null || typeof value === "string" ? null : "must be a string or null";
-var object = (value) => isObject(value) ? null : "must be an object";
-var flag = (value) => typeof value === "boolean" ? null : "must be a boolean";
-var anything = () => null;
-var textList = (value) => !Array.isArray(value) ? "must be an array" : value.every((item) => typeof item === "string") ? null : "must be an array of strings";
-var objectList = (value) => !Array.isArray(value) ? "must be an array" : value.every(isObject) ? null : "must be an array of objects";
-var count = (value) => !isInteger(value) ? "must be an integer" : value.text.startsWith("-") && value.text !== "-0" ? "may not be negative" : null;
-var score = (value) => {
-if (!(value instanceof JsonNumber)) return "must be a number";
-return value.value >= 0 && value.value <= 1 ? null : "lies outside 0.0 to 1.0";
-};
-var uuid = (value) => text$3(value) ?? (UUID.test(value) ? null : "is not a UUID in lower case with hyphens");
-var uuidOrNull = (value) => value === null ? null : uuid(value);
-var hashOrNull = (value) => textOrNull(value) ?? (value === null || HEX64.test(value) ? null : "is not 64 lower-case hex digits");
-var timestamp = (value) => {
-if (typeof value !== "string") return "must be a string";
-if (!CPS_TIMESTAMP.test(value)) return "is not ISO 8601 in UTC with +00:00";
-return isCalendarTime(value) ? null : "is not a date that exists";
-};
-var oneOf = (allowed) => (value) => text$3(value) ?? (allowed.includes(value) ? null : `is not one of ${allowed.join(", ")}`);
-var TOP_LEVEL = {
-id: uuid, type: oneOf(TYPES), domain: text$3, parent_id: uuidOrNull, sequence: count, previous_hash: hashOrNull, spec_version: oneOf(["1.0"]), ...Object.fromEntries(SECTIONS.map((name) => [name, object]))
-};
-var SECTION_RULES = {
-trigger: {
-type: oneOf(TRIGGER_TYPES), source: text$3, timestamp, request: text$3, correlation_id: textOrNull, user_id: textOrNull
-}, context: {
-agent_id: text$3, session_id: textOrNull, environment: object
-}, reasoning: {
-analysis: text$3, options: objectList, options_considered: textList, selected_option: text$3, reasoning: text$3, confidence: score, model: textOrNull, prompt_hash: hashOrNull
-}, authority: {
-type: oneOf(AUTHORITY_TYPES), approver: textOrNull, policy_reference: textOrNull, chain: objectList, escalation_reason: textOrNull
-}, execution: {
-tool_calls: objectList, duration_ms: count, resources_used: object
-}, outcome: {
-status: oneOf(STATUSES$1), result: anything, summary: text$3, error: textOrNull, side_effects: textList, metrics: object
-}
-};
-var OPTION = {
-id: text$3, description: text$3, pros: textList, cons: textList, estimated_impact: object, feasibility: score, risks: textList, selected: flag, rejection_reason: text$3
-};
-var TOOL_CALL = {
-tool: text$3, arguments: object, result: anything, success: flag, duration_ms: count, error: textOrNull
-};
-var CPS_KEYS = Object.fromEntries(Object.entries(SECTION_RULES).map(([section, rules]) => [section, Object.keys(rules)]));
-function findCpsProblem(content, { complete }) {
-const parts = [["", content, TOP_LEVEL]];
-for (const [name, rules] of Object.entries(SECTION_RULES)) parts.push([`${name}.`, content.get(name), rules]);
-const reasoning = content.get("reasoning");
-if (complete) {
-const lists = [["reasoning.options", reasoning.get("options"), OPTION], ["execution.tool_calls", content.get("execution").get("tool_calls"), TOOL_CALL]];
-for (const [field, items, rules] of lists) if (Array.isArray(items) && items.every(isObject)) items.forEach((item, at) => parts.push([`${field}[${at}].`, item, rules]));
-}
-for (const [prefix, part, rules] of parts) for (const [key, rule] of Object.entries(rules)) {
-const value = part.get(key);
-if (value === void 0) {
-if (complete) return `${prefix}${key} is missing`;
-} else {
-const problem = rule(value);
-if (problem !== null) return `${prefix}${key} ${problem}`;
-}
-}
-return complete ? findSelectionProblem(reasoning) : null;
-}
-function findSelectionProblem(reasoning) {
-const options = reasoning.get("options");
-const chosen = options.filter((option) => option.get("selected"));
-if (chosen.length > 1) return "reasoning.options: more than one option is marked as selected";
-const selected = reasoning.get("selected_option");
-if (options.length && selected) {
-const named = options.filter((option) => selected === option.get("id") || selected === option.get("description"));
-if (!named.length) return "reasoning.selected_option is none of the options";
-if (chosen.length && !named.includes(chosen[0])) return "reasoning.selected_option is not the option marked as selected";
-}
-return null;
-}
-var LISTED$4 = new Map([TOP_LEVEL, OPTION, TOOL_CALL, ...Object.values(SECTION_RULES)].map((rules) => [rules, Object.entries(rules)]));
-function followsRules(part, rules) {
-const listed = LISTED$4.get(rules);
-if (part.size !== listed.length) return false;
-for (const [name, rule] of listed) {
-const value = part.get(name);
-if (value === void 0 || rule(value) !== null) return false;
-}
-return true;
-}
-function isPlainScore(value) {
-return isFloat(value) && (value.value >= SCORE_MIN && value.value <= 1 || value.value === 0);
-}
-function isPlainlyValid(content) {
-if (!isObject(content) || !followsRules(content, TOP_LEVEL)) return false;
-const sections = SECTIONS.map((name) => content.get(name));
-const [trigger, , reasoning, , execution] = sections;
-for (const [at, name] of SECTIONS.entries()) if (!followsRules(sections[at], SECTION_RULES[name])) return false;
-const time = trigger.get("timestamp");
-const sequence = content.get("sequence").value;
-const calls = execution.get("tool_calls");
-return sequence === 0 === (content.get("previous_hash") === null) && TIMESTAMP.test(time) && !time.endsWith(".000000+00:00") && isPlainScore(reasoning.get("confidence")) && calls.every((call) => followsRules(call, TOOL_CALL)) && arePlainOptions(reasoning);
-}
-function arePlainOptions(reasoning) {
-const options = reasoning.get("options");
-const considered = reasoning.get("options_considered");
-const selected = reasoning.get("selected_option");
-if (options.length !== considered.length) return false;
-if (!options.length) return true;
-let chosen = 0;
-let isNamed = selected === "";
-for (const [at, option] of options.entries()) {
-if (!followsRules(option, OPTION) || option.get("description") !== considered[at]) return false;
-const isSelected = option.get("selected") === true;
-if (!isPlainScore(option.get("feasibility"))) return false;
-if (!isSelected && strip(option.get("rejection_reason")) === "") return false;
-if (selected === option.get("id") || selected === option.get("description")) isNamed = true;
-else if (selected !== "" && isSelected) return false;
-if (isSelected) chosen++;
-}
-return chosen <= 1 && isNamed;
 }
 // src/verify/record.ts
 var SCALARS = ["id", "type", "domain", "sequence", "previous_hash", "parent_id"];
@@ -7955,7 +8042,7 @@ left, right
 }, at)) : body.slice(0, shown).map((line, at) => a(UnifiedLine, { line }, at)) })
 })
 }), rows.length > shown ? a("button", {
-type: "button", class: "small more", onClick: () => setShown(shown + 10 * LINES_SHOWN), children: ["Show ", count$1(Math.min(rows.length - shown, 10 * LINES_SHOWN)), " more lines"]
+type: "button", class: "small more", onClick: () => setShown(shown + 10 * LINES_SHOWN), children: ["Show ", count(Math.min(rows.length - shown, 10 * LINES_SHOWN)), " more lines"]
 }) : null, diff.length > DIFF_MAX ? a("p", {
 class: "beside", children: "The change is longer than this page lays out. The exact bytes of the record have all of it."
 }) : null]
@@ -9231,9 +9318,9 @@ function Terminal({ text, label = "Output" }) {
 const shown = text.slice(0, TERMINAL_MAX);
 return a("div", {
 class: "terminal-box", children: [a("pre", {
-class: "terminal", tabIndex: 0, role: "region", "aria-label": label, children: hasEscapes(shown) ? parseTerminal(shown).map((piece, at) => a(Piece, { piece }, at)) : visible(shown.replaceAll("\r\n", "\n"))
+class: "terminal", tabIndex: 0, role: "region", "aria-label": label, children: hasEscapes(shown) ? parseTerminal(shown).map((piece, at) => a(Piece, { piece }, at)) : a(Linked, { children: shown.replaceAll("\r\n", "\n") })
 }), text.length > 1e5 ? a("p", {
-class: "beside", children: [count$1(text.length - TERMINAL_MAX), " more characters are not laid out. The exact bytes of the record have them."]
+class: "beside", children: [count(text.length - TERMINAL_MAX), " more characters are not laid out. The exact bytes of the record have them."]
 }) : null]
 });
 }
@@ -9241,8 +9328,8 @@ function Piece({ piece }) {
 const { text, front, ground, isBold, isFaint, isItalic, isUnderlined, isMark } = piece;
 const name = [front === void 0 ? "" : `front-${front}`, ground === void 0 ? "" : `ground-${ground}`, isBold ? "bold" : "", isFaint ? "faint" : "", isItalic ? "italic" : "", isUnderlined ? "underlined" : "", isMark ? "escape" : ""].filter(Boolean).join(" ");
 return name ? a("span", {
-class: name, children: visible(text)
-}) : visible(text);
+class: name, children: a(Linked, { children: text })
+}) : a(Linked, { children: text });
 }
 var EFFECT = /^(?:edited|wrote|added|deleted) (.+)$/s;
 var SUMMARY = /^[A-Za-z_]+: (.+?)(?: \(\+\d+\/-\d+\))?$/;
@@ -9287,7 +9374,7 @@ return rest.size ? a(Value, { value: rest }) : null;
 }
 function Prose$1({ text }) {
 return a("div", {
-class: "prose", children: a(Text, { children: text })
+class: "prose", children: a(Linked, { children: text })
 });
 }
 function Sections({ record, content }) {
@@ -9455,7 +9542,7 @@ const found = /^(p?)(\d{1,19})$/.exec(text);
 if (found === null) return null;
 return found[1] ? { place: Number(found[2]) } : { sequence: found[2] };
 }
-function CapsuleView({ parts: [chain = "", address = ""] }) {
+function CapsuleView({ parts: [chain = "", address = "", fragment = ""] }) {
 const [detail, setDetail] = d$2(null);
 const [words, setWords] = d$2("");
 const [turn, setTurn] = d$2(0);
@@ -9506,10 +9593,10 @@ class: "beside", role: "status", children: "Reading the record …"
 }), a("div", { class: "band placeholder tall" }), a("div", { class: "band placeholder tall" })]
 });
 return a(Capsule, {
-chain, detail, hasNext, near
+chain, detail, hasNext, near, fragment
 }, detail.hash + place);
 }
-function Capsule({ chain, detail, hasNext, near }) {
+function Capsule({ chain, detail, hasNext, near, fragment }) {
 const { row } = detail;
 const { place } = row;
 const number = row.sequence || String(place);
@@ -9522,7 +9609,7 @@ place, canonical, hash, signature, signaturePq, signedAt, signedBy, problem: ""
 const isAction = detail.receiptKeys !== void 0;
 const content = w$2(() => isAction ? null : readContent(record), [record]);
 const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === number && one.code !== "UNKNOWN_SIGNER");
-const uri = `capsule://${chain}/${number}`;
+const uri = contents.value?.format === "capsules" ? `capsule://sha3_${detail.hash}` : `capsule://${chain}/${number}`;
 return a("article", {
 class: "capsule record", children: [a("nav", {
 class: "beside neighbours", "aria-label": "Neighbours", children: [a("a", {
@@ -9540,7 +9627,9 @@ text: uri, label: "copy"
 })] }), " ", a(Copy, {
 text: location.href, label: "copy link"
 }), a("span", { children: [a(Text, { children: `${row.kind} · ${row.type}` }), " · ", a(Time, { children: row.at })] })]
-}), isAction ? a(ReceiptBand, { detail }) : a(SealBand, { detail }), inChain.map((finding, index) => a(FindingCard, { finding }, index)), a("div", {
+}), isAction ? a(ReceiptBand, { detail }) : a(SealBand, { detail }), inChain.map((finding, index) => a(FindingCard, { finding }, index)), content !== null && fragment ? a(NamedPart, {
+content, fragment
+}) : null, a("div", {
 class: "capsule-body", children: [a("div", { children: isAction ? a(ActionSections, { detail }) : content === null ? a("p", {
 class: "strip", children: "The text of this record is no JSON object, or too large to lay out. Its exact bytes are below."
 }) : a(Sections, {
@@ -9563,6 +9652,14 @@ text: detail.canonical, label: isAction ? "copy the line" : "copy the text that 
 class: "exact", tabIndex: 0, children: visible(detail.canonical.slice(0, EXACT_MAX))
 })]
 })]
+});
+}
+function NamedPart({ content, fragment }) {
+const value = resolveFragment(content, fragment);
+return a("section", {
+class: "section", id: "section-named", children: [a("h2", { children: ["The part that the reference names ", a("span", {
+class: "soft", children: a(Text, { children: fragment })
+})] }), value === void 0 ? a("p", { children: "This record has nothing there." }) : a(Value, { value })]
 });
 }
 function readContent(record) {
@@ -10131,7 +10228,7 @@ chain, finding: found.finding, place: found.isAtRow ? found.before : null
 });
 }
 }), a("p", {
-class: "beside", children: total === null ? "Reading …" : `${count$1(total)} rows; j and k move, Enter opens, b goes to the next break.`
+class: "beside", children: total === null ? "Reading …" : `${count(total)} rows; j and k move, Enter opens, b goes to the next break.`
 })]
 });
 }
@@ -10144,7 +10241,7 @@ class: "state", children: a(ChainMark, { chain: chain.id })
 }), a("span", {
 class: "what", children: [a("strong", { children: a(Text, { children: chain.title }) }), chain.title === chain.id ? null : a("code", { children: a(Text, { children: chain.id }) })]
 }), a("span", {
-class: "number", children: chain.length === null ? "" : count$1(chain.length)
+class: "number", children: chain.length === null ? "" : count(chain.length)
 }), a("span", {
 class: "when", children: a(Time, {
 brief: true, children: chain.endedAt
@@ -10167,7 +10264,7 @@ class: "fills", children: [a("h1", { children: "Chains" }), a("form", {
 class: "filters", onSubmit: (event) => event.preventDefault(), children: [a("label", { children: ["Filter ", a("input", {
 type: "search", value: wanted, onInput: (event) => setWanted(event.currentTarget.value), placeholder: "name, title or tool"
 })] }), a("span", {
-class: "beside", role: "status", children: [count$1(found.length), " of ", count$1(all.length)]
+class: "beside", role: "status", children: [count(found.length), " of ", count(all.length)]
 })]
 }), all.length ? null : isLive ? a(Empty, {
 command: "aver install claude-code", children: "Nothing is recorded in this ledger yet. This records what a coding agent does from now on."
@@ -10487,7 +10584,7 @@ return null;
 }
 function Facts({ step }) {
 const { tokensIn, tokensOut, costUsd } = step.spent;
-const tokens = tokensIn === null && tokensOut === null ? "" : `${tokensIn === null ? "–" : count$1(tokensIn)} → ${tokensOut === null ? "–" : count$1(tokensOut)}`;
+const tokens = tokensIn === null && tokensOut === null ? "" : `${tokensIn === null ? "–" : count(tokensIn)} → ${tokensOut === null ? "–" : count(tokensOut)}`;
 return a($, { children: [a("span", {
 role: "gridcell", class: "authority", title: visible(authorityLabel(step)), children: a(Text, { children: step.status === "blocked" ? step.rule : authorityLabel(step) })
 }), a("span", {
@@ -10815,7 +10912,7 @@ return link("c", chain, step !== null && step.sequence === place ? place : `p${p
 }
 function Prose({ text }) {
 return a("div", {
-class: "prose", children: a(Text, { children: text })
+class: "prose", children: a(Linked, { children: text })
 });
 }
 function StepBody({ step }) {
@@ -10907,11 +11004,11 @@ return {
 function SessionProblem({ now, chain }) {
 if (now.state === "loading") return a("div", {
 "aria-busy": "true", children: [a("h1", { children: a(Text, { children: chain }) }), a("p", {
-class: "beside", role: "status", children: ["Reading ", now.total ? `${count$1(now.records)} of ${plural$1(now.total, "record")}` : "its records", " …"]
+class: "beside", role: "status", children: ["Reading ", now.total ? `${count(now.records)} of ${plural$1(now.total, "record")}` : "its records", " …"]
 }), Array.from({ length: 12 }, (_, at) => a("div", { class: "story-row-loading" }, at))]
 });
 if (now.state === "too large") return a($, { children: [a("h1", { children: a(Text, { children: now.chains.session }) }), a("p", {
-class: "strip", children: ["This session has ", plural$1(now.total, "record"), ". A page lays out at most ", count$1(STORY_MAX), " as a story. Its chains can be read in their stored order, and this command tells all of it:"]
+class: "strip", children: ["This session has ", plural$1(now.total, "record"), ". A page lays out at most ", count(STORY_MAX), " as a story. Its chains can be read in their stored order, and this command tells all of it:"]
 }), a("p", { children: a(Command, { children: `aver show ${now.chains.session} --html session.html` }) }), a("ul", { children: chainNames(now.chains).map((name) => a("li", { children: a("a", {
 href: link("chain", name), children: a(Text, { children: name })
 }) }, name)) })] });
@@ -11423,7 +11520,7 @@ class: "bad", children: wrong
 const now = judgementOf(entry.chain);
 const isSigned = now.state === "done" && now.verdict.checks.some((check) => check.name === "signature" && check.status === "passed");
 const more = (entry.here ?? 0) - entry.count;
-return a($, { children: [a(Mark, { name: now.state !== "done" ? "not judged" : isSigned ? "verified" : "qualified" }), " ", a("span", { children: more > 0 ? `${count$1(more)} more since` : "as recorded" })] });
+return a($, { children: [a(Mark, { name: now.state !== "done" ? "not judged" : isSigned ? "verified" : "qualified" }), " ", a("span", { children: more > 0 ? `${count(more)} more since` : "as recorded" })] });
 }
 function rank(entry) {
 return wrongWords(entry) ? 0 : (entry.here ?? 0) > entry.count ? 1 : 2;
@@ -11471,9 +11568,9 @@ class: "what", children: entry.here === null ? a(Text, { children: entry.chain }
 href: link("chain", entry.chain), children: a(Text, { children: entry.chain })
 })
 }), a("span", {
-class: "number", children: count$1(entry.count)
+class: "number", children: count(entry.count)
 }), a("span", {
-class: "number", children: countHere(entry) === null ? "–" : count$1(countHere(entry) ?? 0)
+class: "number", children: countHere(entry) === null ? "–" : count(countHere(entry) ?? 0)
 }), a("span", {
 class: "hash", children: entry.hash ? a(Hex, { children: entry.hash }) : null
 }), a("span", {
@@ -11539,7 +11636,8 @@ else await collect(entry, `${prefix}${entry.name}/`, files);
 }
 }
 function show(found) {
-location.hash = "#/";
+const [view = ""] = route.value;
+if (contents.value !== null || !["c", "ref", "s", "chain"].includes(view)) location.hash = "#/";
 openThing(found);
 }
 function OpenView(_) {
@@ -14176,7 +14274,7 @@ const end = (session) => ends.get(mainChain(session)) ?? "";
 return [...found].sort((one, other) => end(one) < end(other) ? 1 : -1);
 }
 var SHOWN_MAX = 50;
-var figure = (value) => value === void 0 || value === null ? "–" : count$1(value);
+var figure = (value) => value === void 0 || value === null ? "–" : count(value);
 var COLUMNS = [{
 name: "start", words: "Start", value: (row) => row.figures?.started ?? "", show: (row) => a(Time, {
 brief: true, children: row.figures?.started ?? ""
@@ -14191,7 +14289,7 @@ name: "tokens", words: "Tokens", isNumber: true, value: (row) => row.figures?.to
 name: "cost", words: "Cost", isNumber: true, value: (row) => row.figures?.costUsd ?? -1, show: (row) => row.figures?.costUsd == null ? "–" : formatMoney(row.figures.costUsd)
 }, {
 name: "denials", words: "Denials", isNumber: true, value: (row) => row.figures?.denials ?? -1, show: (row) => row.figures?.denials ? a("strong", {
-class: "bad", children: count$1(row.figures.denials)
+class: "bad", children: count(row.figures.denials)
 }) : figure(row.figures?.denials)
 }, {
 name: "risk", words: "Risk", isNumber: true, value: (row) => row.figures?.risk ?? -1, show: (row) => row.figures?.risk == null ? "–" : row.figures.risk.toFixed(2)
@@ -14285,7 +14383,7 @@ class: "choice", children: [a("input", {
 type: "checkbox", checked: isByWorkspace, onChange: (event) => setByWorkspace(event.currentTarget.checked)
 }), " by workspace"]
 }), a("span", {
-class: "beside", role: "status", children: sessionRows.value === null ? "" : `${count$1(found.length)} of ${count$1(all.length)}`
+class: "beside", role: "status", children: sessionRows.value === null ? "" : `${count(found.length)} of ${count(all.length)}`
 }), wanted.trim() ? a("button", {
 type: "submit", class: "small", children: "Search the records for it"
 }) : null]
@@ -14302,7 +14400,7 @@ rows, sorted, onSort
 })] }, workspace)), found.length > shown ? a("p", { children: a("button", {
 type: "button", onClick: () => setShown(shown + SHOWN_MAX), children: ["Show ", SHOWN_MAX, " more"]
 }) }) : null, all.length ? a("p", {
-class: "beside", children: [indexed.value ? `The figures are from the server's index, which proves nothing; a session's own page counts them anew from its records.${indexed.value.complete ? "" : ` The index has read ${count$1(indexed.value.records)} of ${count$1(indexed.value.of_records)} records.`}` : "The figures are counted from the records, as aver sessions counts them.", " A dash: the records do not say."]
+class: "beside", children: [indexed.value ? `The figures are from the server's index, which proves nothing; a session's own page counts them anew from its records.${indexed.value.complete ? "" : ` The index has read ${count(indexed.value.records)} of ${count(indexed.value.of_records)} records.`}` : "The figures are counted from the records, as aver sessions counts them.", " A dash: the records do not say."]
 }) : null] });
 }
 var HEIGHT$1 = 72;
@@ -14391,7 +14489,7 @@ class: "beside audits", children: [a("strong", {
 class: "bad", children: [plural$1(audits.length, "audit"), " failed"]
 }), ": ", a("a", {
 href: link("protocol", first.chain), children: a(Text, { children: first.chain })
-}), audits.length > 1 ? a($, { children: [", and ", count$1(audits.length - 1), " more"] }) : null, ". That is an auditor's word on the work, apart from whether the records are intact."]
+}), audits.length > 1 ? a($, { children: [", and ", count(audits.length - 1), " more"] }) : null, ". That is an auditor's word on the work, apart from whether the records are intact."]
 });
 }
 function Intact({ audits }) {
@@ -14485,11 +14583,11 @@ return a("section", { children: [a("h2", { children: ["Activity ", a("span", {
 class: "soft", children: ["since ", names[0]]
 })] }), a("div", {
 class: "charts", children: [a(DayChart, {
-title: "Records", days: names, show: count$1, series: [{
+title: "Records", days: names, show: count, series: [{
 name: "records", colour: "ink", values: of("records")
 }]
 }), a(DayChart, {
-title: "Outcomes", days: names, show: count$1, series: [{
+title: "Outcomes", days: names, show: count, series: [{
 name: "success", colour: "good", values: of("success")
 }, {
 name: "failure", colour: "warn", values: of("failure")
@@ -14497,11 +14595,11 @@ name: "failure", colour: "warn", values: of("failure")
 name: "denied", colour: "bad", values: of("blocked")
 }]
 }), a(DayChart, {
-title: "Denials", days: names, show: count$1, series: [{
+title: "Denials", days: names, show: count, series: [{
 name: "denied", colour: "bad", values: of("blocked")
 }]
 }), a(DayChart, {
-title: "Tokens", days: names, show: count$1, series: [{
+title: "Tokens", days: names, show: count, series: [{
 name: "tokens", colour: "ink", values: of("tokens")
 }]
 }), a(DayChart, {
@@ -14576,7 +14674,7 @@ href: link("chains"), children: "Its chains"
 }), " have what was recorded otherwise."] }) : "Nothing is recorded here yet. This records the sessions of coding agents on your machine:"
 }) : null, (sessionRows.value?.length ?? 0) > LATEST ? a("p", {
 class: "all", children: a("a", {
-href: link("sessions"), children: ["All ", count$1(sessionRows.value?.length ?? 0), " sessions"]
+href: link("sessions"), children: ["All ", count(sessionRows.value?.length ?? 0), " sessions"]
 })
 }) : null] }), activity.state === "failed" ? a(Problem, {
 words: activity.words, retry: activity.retry
@@ -14585,7 +14683,7 @@ rows: 6, words: "Counting the activity"
 }) : null, activity.value ? a(Refused, { denials: activity.value.denials }) : null, activity.value ? a(Charts, {
 days: fillDays(activity.value.days), from: activity.value.from
 }) : null, activity.state === "done" && activity.value === null ? a("p", {
-class: "strip", children: ["There are more than ", count$1(COUNTED_MAX), " records: the page does not count their activity. ", a("code", { children: "aver sessions" }), " does."]
+class: "strip", children: ["There are more than ", count(COUNTED_MAX), " records: the page does not count their activity. ", a("code", { children: "aver sessions" }), " does."]
 }) : null] });
 }
 var ROLES = ["operator", "planner", "executor", "critic", "auditor"];
@@ -14958,6 +15056,25 @@ class: "verdict-word", children: [" exit code ", code.text]
 class: "beside", children: a(Text, { children: `${event.before} → ${event.after}` })
 }) : null] });
 }
+function ReferenceView({ parts: [uri = ""] }) {
+const answer = useAnswer(() => connection.ask({
+type: "locate", uri
+}), [uri, contents.value]);
+const found = answer.value?.found;
+const [, fragment] = uri.split("#", 2);
+A$1(() => {
+if (found) location.replace(recordLink(found.chain, found.row) + (fragment ? link(fragment).slice(1) : ""));
+}, [found]);
+return a($, { children: [a("h1", { children: "Reference" }), answer.state === "failed" ? a(Problem, {
+words: answer.words, retry: answer.retry
+}) : null, answer.state === "loading" || found ? a(Loading, {
+rows: 4, words: "Looking for the record"
+}) : null, answer.value && !found ? a($, { children: [a(NotHere, {
+what: "record", name: uri
+}), answer.value.isCut ? a("p", { children: "The page looked through the first 200,000 records only." }) : null, a("p", { children: ["Open the records that have it under ", a("a", {
+href: link("open"), children: "Verify a file"
+}), ", or look for it in your own ledger:"] }), a("p", { children: a(Command, { children: `aver show ${quoteName(uri)}` }) })] }) : null] });
+}
 var WIDTH = typeof window !== "undefined" && window.innerWidth < 720 ? 360 : 720;
 var HEIGHT = 220;
 var LEFT = 44;
@@ -15161,7 +15278,7 @@ const refused = decisions.filter((one) => refuses(one) && !isObserved(one)).leng
 const asked = decisions.filter((one) => one.decision === "human_review").length;
 const observed = decisions.filter(isObserved).length;
 return a($, { children: [a("p", {
-class: "sentence", children: [plural$1(decisions.length, "decision"), ": ", count$1(decisions.length - refused - asked), " allowed, ", count$1(asked), " left to a person, ", count$1(refused), " denied.", observed ? ` ${plural$1(observed, "of them", "of them")} only observed, and held nothing back.` : ""]
+class: "sentence", children: [plural$1(decisions.length, "decision"), ": ", count(decisions.length - refused - asked), " allowed, ", count(asked), " left to a person, ", count(refused), " denied.", observed ? ` ${plural$1(observed, "of them", "of them")} only observed, and held nothing back.` : ""]
 }), unread ? a("p", {
 class: "strip", children: ["Only the gate's own chains were read: ", plural$1(unread, "other record"), " would have to be searched for outcomes. A git history says more: ", a(Command, { children: "aver gate report --git ." })]
 }) : null, a("h2", { children: "Over time" }), a(OverTime, { decisions }), a("h2", { children: "How reliable" }), a(Reliability, { reading }), a("h2", { children: "What was learned" }), a(Learned, { decisions })] });
@@ -15198,7 +15315,7 @@ class: "good", children: "● allowed"
 class: "warn", children: "■ left to a person"
 }), " ", a("span", {
 class: "bad", children: "✕ denied"
-}), " A line is the 90 % interval of the score. ", limits.length ? "Dashes are at the limits named above. " : "", scored.length === DRAWN_MAX ? `The chart has the latest ${count$1(DRAWN_MAX)}.` : ""]
+}), " A line is the 90 % interval of the score. ", limits.length ? "Dashes are at the limits named above. " : "", scored.length === DRAWN_MAX ? `The chart has the latest ${count(DRAWN_MAX)}.` : ""]
 }), a("div", {
 class: "scroll", children: a("table", {
 class: "chains decisions", children: [a("thead", { children: a("tr", { children: [a("th", {
@@ -15232,7 +15349,7 @@ class: "at-class", children: riskClass(decision)
 })] }, decision.hash)) })]
 })
 }), rows.length > listed ? a("p", { children: a("button", {
-type: "button", onClick: () => setListed(listed + 100), children: ["Show ", count$1(Math.min(100, rows.length - listed)), " more"]
+type: "button", onClick: () => setListed(listed + 100), children: ["Show ", count(Math.min(100, rows.length - listed)), " more"]
 }) }) : null] });
 }
 function Reliability({ reading: { decisions, outcomes } }) {
@@ -15368,21 +15485,21 @@ return a($, { children: [a("h1", { children: "Search" }), a("form", {
 class: "filters", onSubmit: (event) => {
 event.preventDefault();
 const given = field.current?.value.trim();
-if (given) location.hash = link("search", given);
+if (given) location.hash = searchLink(given);
 }, children: [a("label", { children: ["Words ", a("input", {
 ref: field, type: "search", defaultValue: words, class: "wide"
 }, words)] }), a("button", {
 type: "submit", children: "Search"
 })]
 }), a("p", {
-class: "beside", children: ["Words, ", a("code", { children: "\"whole phrases\"" }), ", ", a("code", { children: "begin*" }), ", and ", a("code", { children: "tool:" }), " ", a("code", { children: "kind:" }), " ", a("code", { children: "outcome:" }), " ", a("code", { children: "path:" }), " ", a("code", { children: "since:" }), ". All must fit."]
+class: "beside", children: ["Words, ", a("code", { children: "\"whole phrases\"" }), ", ", a("code", { children: "begin*" }), ", and ", a("code", { children: "tool:" }), " ", a("code", { children: "kind:" }), " ", a("code", { children: "outcome:" }), " ", a("code", { children: "path:" }), " ", a("code", { children: "since:" }), ". All must fit. A ", a("code", { children: "capsule://" }), " URI opens its record."]
 }), answer.state === "failed" ? a(Problem, {
 words: answer.words, retry: answer.retry
 }) : null, words && answer.state === "loading" ? a(Loading, {
 rows: 8, words: "Searching"
 }) : null, words ? null : a(Empty, { children: "Nothing was searched for yet. Write a word above." }), found && words ? a("p", {
 role: "status", children: [plural$1(found.hits.length, "hit"), found.isCut ? " so far" : "", " in ", plural$1(found.searched, "record"), ".", " ", a("span", {
-class: "beside", children: found.by === "index" ? `Places from the server's index, texts from its records. Neither is proved until you open a hit.${found.behind ? ` ${count$1(found.behind)} records are not in it yet.` : ""}` : "This page read every record."
+class: "beside", children: found.by === "index" ? `Places from the server's index, texts from its records. Neither is proved until you open a hit.${found.behind ? ` ${count(found.behind)} records are not in it yet.` : ""}` : "This page read every record."
 })]
 }) : null, found && words && !found.hits.length ? a(Empty, { children: ["Nothing has these words. Fewer words, or ", a("code", { children: "begin*" }), " for a beginning, find more."] }) : null, a("ul", {
 class: "hits", ref: box, children: found?.hits.map((hit, at) => a(HitRow, {
@@ -15464,6 +15581,8 @@ route: "try", title: "Try to change it", letter: "t", rail: "more", needs: "reco
 }, {
 route: "search", title: "Search", letter: "", rail: "none", needs: "records", Module: SearchView
 }, {
+route: "ref", title: "Reference", letter: "", rail: "none", needs: "records", Module: ReferenceView
+}, {
 route: "more", title: "More", letter: "", rail: "none", needs: "nothing", Module: MoreView
 }, {
 route: "chain", title: "Chain", letter: "", rail: "none", needs: "records", Module: ChainView, within: "chains"
@@ -15535,7 +15654,7 @@ class: "open-name", children: a(Text, { children: contents.value?.name ?? "" })
 role: "search", class: "search", onSubmit: (event) => {
 event.preventDefault();
 const words = new FormData(event.currentTarget).get("words");
-if (typeof words === "string" && words.trim()) location.hash = link("search", words.trim());
+if (typeof words === "string" && words.trim()) location.hash = searchLink(words.trim());
 }, children: contents.value === null ? null : a($, { children: [a("input", {
 id: "search", name: "words", type: "search", placeholder: "Search", "aria-label": "Search the records", autocomplete: "off", spellcheck: false, defaultValue: view === "search" ? query : ""
 }, view === "search" ? query : ""), a("kbd", {
@@ -19012,6 +19131,9 @@ return {
 ledger: this.contents?.ledger ?? "", tenant: this.contents?.tenant ?? ""
 };
 }
+get api() {
+return this.live?.api ?? null;
+}
 get verifier() {
 return this.ed25519;
 }
@@ -19056,15 +19178,21 @@ return {
 if (!(error instanceof BadInput || error instanceof NotJudged)) throw error;
 }
 const bare = {
-name, ledger: null, tenant: null, keys: [], pqKeys: []
+name, keys: [], pqKeys: []
 };
-if (format === "cap") return {
-...bare, ...await listCap(name, source)
-};
-return {
-...bare, format, chains: format === "report" ? [] : [{
+const listed = format === "cap" ? await listCap(name, source) : {
+format, chains: [{
 ...bareChain(name), tool: format
 }]
+};
+if (format === "report") listed.chains = [];
+const [chain] = listed.chains;
+const first = chain === void 0 ? null : await this.readFirst(chain.id);
+const named = at(first instanceof Sealed ? safeContent(first) : void 0, "context", "environment", "aver", "chain");
+const [id, ledger, tenant] = ["name", "ledger", "tenant"].map((key) => text(at(named, key)));
+if (chain !== void 0 && id) chain.id = id;
+return {
+...bare, ...listed, ledger: ledger || null, tenant: tenant || null
 };
 }
 async recognise(thing) {
@@ -19380,6 +19508,58 @@ verdict.checks.push({
 function makeRing(keys) {
 return new Ring(keys.map((key) => new PublicKey(key.publicKey, key.publicKeyPq)));
 }
+var LOOKED_MAX = 2e5;
+async function locate(library, text) {
+const uri = parseUri(text);
+if (library.api !== null) return {
+found: await askServer(library, text, uri), isCut: false
+};
+let looked = 0;
+for (const { id: chain } of library.chains) {
+if (uri.chain !== null && chain !== uri.chain) continue;
+let place = -1;
+for await (const items of library.readBatches(chain)) {
+for (const item of items) {
+place++;
+if (isNamed(item, uri)) return {
+found: {
+chain, row: describeRow(item, place)
+}, isCut: false
+};
+}
+if ((looked += items.length) >= LOOKED_MAX) return {
+found: null, isCut: true
+};
+}
+}
+return {
+found: null, isCut: false
+};
+}
+async function askServer(library, text, uri) {
+let place;
+try {
+place = await library.api?.json(`locate${query({ ref: text })}`) ?? {
+chain: null, sequence: null
+};
+} catch (error) {
+if (error instanceof ApiError && error.status === 404) return null;
+throw error;
+}
+const { chain, sequence } = place;
+if (typeof chain !== "string" || !Number.isSafeInteger(sequence)) throw new NotJudged("the server's answer names no record");
+const start = sequence;
+for await (const [item] of library.readBatches(chain, start, start + 1)) if (item !== void 0 && (uri.chain === null || uri.chain === chain) && isNamed(item, uri)) return {
+chain, row: describeRow(item, start)
+};
+throw new NotJudged(`the server says that it is record ${start} of ${chain}, and another record is there`);
+}
+function isNamed(item, { hash, sequence, id }) {
+if (item instanceof BadInput) return false;
+if (hash !== null) return item.hash === hash;
+const content = safeContent(item);
+return sequence !== null ? text(at(content, "sequence")) === sequence : text(at(content, "id")) === id;
+}
 var ENTRIES_MAX = 2e4;
 async function listMeta(library) {
 const here = new Map(library.chains.map((chain) => [chain.id, chain.length]));
@@ -19614,6 +19794,7 @@ case "blob": return library.blob(request.digest);
 case "figures": return countSession(library, request.session);
 case "sessions": return listSessions(library);
 case "search": return search(library, request.words, request.limit);
+case "locate": return locate(library, request.uri);
 case "hit": return readHit(library, request.chain, request.place, request.words);
 case "approvals": return listApprovals(library, makeRing(request.keys), request.now);
 case "statements": return checkStatements(request.text, makeRing(request.keys), request.along, library.verifier);
