@@ -2,8 +2,11 @@
 
 import { signal } from "@preact/signals";
 import "./source/secrets.ts"; // First: it takes the token out of the address.
+import { SCHEME } from "./verify/uri.ts";
 
 function readRoute(): string[] {
+  // A reference is an address, too. It has percent signs and slashes of its own.
+  if (location.hash.startsWith(`#${SCHEME}`)) return ["ref", location.hash.slice(1)];
   return location.hash.replace(/^#\/?/, "").split("?", 1)[0]!.split("/").map((part) => {
     try {
       return decodeURIComponent(part);
@@ -63,6 +66,11 @@ export function returnFocus(main: HTMLElement): void {
 /** The address of a view. */
 export function link(...parts: (string | number)[]): string {
   return `#/${parts.map((part) => encodeURIComponent(String(part))).join("/")}`;
+}
+
+/** The address of a search, or of the record that a `capsule://` URI names. */
+export function searchLink(words: string): string {
+  return link(words.startsWith(SCHEME) ? "ref" : "search", words);
 }
 
 /** The address of a record: by its sequence number, or by its place where that is another. */

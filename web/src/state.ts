@@ -4,7 +4,7 @@ import { computed, signal } from "@preact/signals";
 import { Connection, NotJudgedHere, crewSize } from "./source/connection.ts";
 import { FILES_SCOPE, enterScope, pins, recallHeads, rememberHeads } from "./source/pins.ts";
 import type { Progress } from "./verify/options.ts";
-import type { Finding, Verdict } from "./verify/verdict.ts";
+import type { Finding, Place, Verdict } from "./verify/verdict.ts";
 import type { Api } from "./worker/api.ts";
 import type { About } from "./worker/live.ts";
 import type { Change, Contents, OpenedThing, PinnedKey, RememberedHeads } from "./worker/protocol.ts";
@@ -73,9 +73,26 @@ export function judgementOf(chain: string): Judgement {
 export function findingsOf(chain: string): Finding[] {
   const found = judgementOf(chain);
   if (found.state !== "done") return [];
-  // A single file has no chain to name: its findings have the file as their source.
-  const isAlone = !["bundle", "ledger", "report"].includes(contents.value?.format ?? "");
-  return found.verdict.findings.filter((finding) => finding.place.chain === chain || (isAlone && finding.place.chain === null));
+  return found.verdict.findings.filter((finding) => finding.place.chain === chain || (isAlone() && finding.place.chain === null)).map((finding) => ({ ...finding, place: placeInChain(finding.place) }));
+}
+
+/** Whether one file is open that has no chain to name: its findings have the file as their source. */
+export function isAlone(): boolean {
+  return !["bundle", "ledger", "report", "cap"].includes(contents.value?.format ?? "");
+}
+
+/** Whether lines of actions are open: they have receipts, and no signatures. */
+export function isOfActions(): boolean {
+  return ["actions", "capseal"].includes(contents.value?.format ?? "");
+}
+
+/** A place with its number in the chain. Findings about the actions of a run count these: record 0 of a run's chain opens it. */
+export function placeInChain(place: Place): Place {
+  const { name = "", format = "" } = contents.value ?? {};
+  const prefix = place.chain !== null ? "" : `${format === "capseal" ? "actions.jsonl" : name}, `;
+  if (place.sequence !== null || !place.source?.startsWith(`${prefix}action `)) return place;
+  const number = Number.parseInt(place.source.slice(`${prefix}action `.length));
+  return { ...place, sequence: place.chain === null ? number : number + 1 };
 }
 
 export function pinnedKeys(): PinnedKey[] {

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { Text } from "../parts/text.tsx";
 import { VerdictChip } from "../parts/verdict.tsx";
 import { type Theme, theme, usesUtc } from "../preferences.ts";
-import { link, route } from "../route.ts";
+import { link, route, searchLink } from "../route.ts";
 import { contents, liveState, thing } from "../state.ts";
 import { isHelpOpen } from "./help.tsx";
 
@@ -27,7 +27,7 @@ export function Bar(): JSX.Element {
       <form role="search" class="search" onSubmit={(event) => {
         event.preventDefault();
         const words = new FormData(event.currentTarget).get("words");
-        if (typeof words === "string" && words.trim()) location.hash = link("search", words.trim());
+        if (typeof words === "string" && words.trim()) location.hash = searchLink(words.trim());
       }}>
         {contents.value === null ? null : (
           <>

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { type LineCounts, countChangedLines } from "../sessions/changed_lines.ts";
-import { type MarkedLine, markDiff, splitRows } from "./diff_rows.ts";
+import { type MarkedLine, headPath, markDiff, splitRows } from "./diff_rows.ts";
 import { Text, count, plural, visible } from "./text.tsx";
 
 /** Lines that are shown at first. A diff may have thousands. */
@@ -24,12 +24,12 @@ export function Counts({ lines }: { lines: LineCounts | null }): JSX.Element | n
   );
 }
 
-/** `title` says which file it is about, or which edit. */
-export function DiffView({ diff, title = "" }: { diff: string; title?: string }): JSX.Element {
+/** `title` says which file it is about, or which edit; `paths` are those that the record names. */
+export function DiffView({ diff, title = "", paths = [] }: { diff: string; title?: string; paths?: string[] }): JSX.Element {
   const [shown, setShown] = useState(LINES_SHOWN);
   const lines = useMemo(() => markDiff(diff.slice(0, DIFF_MAX)), [diff]);
   const names = lines.filter((line) => line.sort === "file").map((line) => line.pieces[0]?.text ?? "");
-  const path = names.map((name) => /^\+\+\+ (?:b\/)?(.+)/.exec(name)?.[1] ?? "").find((name) => name && name !== "/dev/null");
+  const path = names.map((name) => headPath(name, paths)).find((name) => name && name !== "/dev/null");
   // The caption names the only file. With several, each keeps its own lines, or nobody could tell what belongs to which.
   const isOfOne = names.filter((name) => name.startsWith("+++ ")).length <= 1;
   const body = isOfOne ? lines.filter((line) => line.sort !== "file" || !/^(?:--- |\+\+\+ )/.test(line.pieces[0]?.text ?? "")) : lines;

@@ -103,6 +103,12 @@ export function splitRows(lines: MarkedLine[]): SplitRow[] {
   return rows;
 }
 
+/** The path that a header such as `+++ b/a.py` names. It lacks the first `/` of an absolute path, so that `known` paths come first. */
+export function headPath(header: string, known: string[]): string {
+  const named = /^\+\+\+ (?:b\/)?(.+)/.exec(header)?.[1] ?? "";
+  return known.find((path) => path.replace(/^\/+/, "") === named) ?? named;
+}
+
 export function textOf(line: MarkedLine): string {
   return line.pieces.map((piece) => piece.text).join("");
 }

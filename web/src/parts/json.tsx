@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { type Json, JsonNumber, type JsonObject, isObject } from "../verify/json.ts";
-import { Text, WholeHex, visible } from "./text.tsx";
+import { Linked, Text, WholeHex, visible } from "./text.tsx";
 
 /** Items of a list or object that are shown. The exact text of the record shows all. */
 const ITEMS_MAX = 200;
@@ -20,7 +20,7 @@ export function Value({ value, depth = 0 }: { value: Json; depth?: number }): JS
   if (Array.isArray(value)) {
     if (!value.length) return <span class="soft">none</span>;
     const line = oneLine(value);
-    if (line) return <Text>{line}</Text>;
+    if (line) return <Linked>{line}</Linked>;
     return (
       <ol class="list">
         {value.slice(0, ITEMS_MAX).map((item, at) => <li key={at}><Value value={item} depth={depth + 1} /></li>)}
@@ -73,13 +73,13 @@ function isEmpty(value: Json): boolean {
 function LongText({ text }: { text: string }): JSX.Element {
   if (text === "") return <span class="soft">empty</span>;
   if (DIGEST.test(text)) return <code class="hex">{text}</code>;
-  if (!text.includes("\n") && text.length <= 160) return <Text>{text}</Text>;
+  if (!text.includes("\n") && text.length <= 160) return <Linked>{text}</Linked>;
   const isDiff = /^(?:diff --git|--- |@@ )/m.test(text) && /^[+-]/m.test(text);
-  const shown = visible(text.slice(0, TEXT_MAX));
+  const shown = text.slice(0, TEXT_MAX);
   return (
     <div class="long">
       <pre class={isDiff ? "diff" : ""}>
-        {isDiff ? shown.split("\n").map((line, at) => <DiffLine key={at} line={line} />) : shown}
+        {isDiff ? visible(shown).split("\n").map((line, at) => <DiffLine key={at} line={line} />) : <Linked>{shown}</Linked>}
       </pre>
       {text.length > TEXT_MAX ? <p class="beside">{text.length - TEXT_MAX} more characters, in the exact text of the record</p> : null}
     </div>

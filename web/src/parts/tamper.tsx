@@ -17,7 +17,7 @@ const CHANGES: [Change, string, string, string][] = [
   ["double", "Insert it twice", "it was inserted twice", "It happened twice."],
   ["swap", "Swap it with the next", "it was swapped with the next record", "It happened in another order."],
   ["cut", "Cut the chain here", "the chain was cut before it", "Nothing happened from here on."],
-  ["rollback", "Roll everything back to here", "the chain was cut before it, and index, heads and meta were left out", "The whole copy is an older one."],
+  ["rollback", "Roll everything back to here", "every chain was taken back to the time before it, and the signed heads were left out", "The whole copy is an older one, which fits in itself."],
 ];
 
 /** The strip on every screen of a changed copy. */

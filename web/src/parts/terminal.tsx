@@ -2,14 +2,14 @@
 
 import type { JSX } from "preact";
 import { TERMINAL_MAX, type TerminalPiece, hasEscapes, parseTerminal } from "./terminal_text.ts";
-import { count, visible } from "./text.tsx";
+import { Linked, count } from "./text.tsx";
 
 export function Terminal({ text, label = "Output" }: { text: string; label?: string }): JSX.Element {
   const shown = text.slice(0, TERMINAL_MAX);
   return (
     <div class="terminal-box">
       <pre class="terminal" tabIndex={0} role="region" aria-label={label}>
-        {hasEscapes(shown) ? parseTerminal(shown).map((piece, at) => <Piece key={at} piece={piece} />) : visible(shown.replaceAll("\r\n", "\n"))}
+        {hasEscapes(shown) ? parseTerminal(shown).map((piece, at) => <Piece key={at} piece={piece} />) : <Linked>{shown.replaceAll("\r\n", "\n")}</Linked>}
       </pre>
       {text.length > TERMINAL_MAX ? <p class="beside">{count(text.length - TERMINAL_MAX)} more characters are not laid out. The exact bytes of the record have them.</p> : null}
     </div>
@@ -28,5 +28,5 @@ function Piece({ piece }: { piece: TerminalPiece }): JSX.Element | string {
     isMark ? "escape" : "",
   ];
   const name = names.filter(Boolean).join(" ");
-  return name ? <span class={name}>{visible(text)}</span> : visible(text);
+  return name ? <span class={name}><Linked>{text}</Linked></span> : <Linked>{text}</Linked>;
 }

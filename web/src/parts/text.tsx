@@ -3,12 +3,19 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { usesUtc } from "../preferences.ts";
+import { link } from "../route.ts";
+import { splitReferences } from "../verify/uri.ts";
 import { visible } from "./visible.ts";
 
 export { visible } from "./visible.ts";
 
 export function Text({ children }: { children: string }): JSX.Element {
   return <bdi>{visible(children)}</bdi>;
+}
+
+/** A text of a record in which each `capsule://` URI leads to the record that it names. */
+export function Linked({ children }: { children: string }): JSX.Element {
+  return <bdi>{splitReferences(children).map((piece, at) => (at % 2 ? <a key={at} href={link("ref", piece)}>{visible(piece)}</a> : visible(piece)))}</bdi>;
 }
 
 /** The first 16 digits of a hash, and the whole while it has the focus. For places where a hash is read, not for lists. */

@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import codes from "../../../src/aver/verdict/codes.json" with { type: "json" };
 import { pins } from "../source/pins.ts";
-import { type Judgement, VERIFIED_AT_ONCE, changed, contents, judgement, link, stopVerifying, thing, totalRecords, unjudged, verifyThing } from "../state.ts";
+import { type Judgement, VERIFIED_AT_ONCE, changed, contents, isAlone, isOfActions, judgement, link, placeInChain, stopVerifying, thing, totalRecords, unjudged, verifyThing } from "../state.ts";
 import { CHECKS, type Check, DOES_NOT_APPLY, type Finding, type Place, type Verdict, verdictDocument } from "../verify/verdict.ts";
 import { describeCheck } from "./check_words.ts";
 import { Command, Copy, Text, Time, count, plural } from "./text.tsx";
@@ -43,6 +43,7 @@ function isOnlyOfCommand({ name }: Check): boolean {
 
 /** What would make a check that was not made. */
 function remedy(check: Check): JSX.Element | string {
+  if (isOfActions()) return "";
   if (check.code === "UNKNOWN_SIGNER" || check.name === "signature" || check.name === "signature_pq") {
     return <>Pin the signer's key on <a href={link("keys")}>Keys</a>, after you compared it with its owner.</>;
   }
@@ -83,9 +84,9 @@ export function describePlace({ chain, sequence, source }: Place): string {
 }
 
 /** The address of a place; null for one that no view shows. */
-export function placeLink({ chain, sequence }: Place): string | null {
-  const only = contents.value?.chains[0]?.id;
-  const name = chain ?? (["bundle", "ledger", "report"].includes(contents.value?.format ?? "") ? null : only);
+export function placeLink(place: Place): string | null {
+  const { chain, sequence } = placeInChain(place);
+  const name = chain ?? (isAlone() ? contents.value?.chains[0]?.id : null);
   return name ? (sequence === null ? link("chain", name) : link("chain", name, `at-${sequence}`)) : null;
 }
 
@@ -197,7 +198,7 @@ export function verifyCommand(): string {
 }
 
 /** A name as a shell takes it. */
-function quoteName(name: string): string {
+export function quoteName(name: string): string {
   return /^[A-Za-z0-9_@%+=:,./][A-Za-z0-9_@%+=:,./-]*$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }
 

@@ -59,6 +59,8 @@ const TOP_LEVEL: Rules = {
   spec_version: oneOf([SPEC_VERSION]),
   ...Object.fromEntries(SECTIONS.map((name) => [name, object])),
 };
+/** The keys of a capsule. */
+export const CAPSULE_KEYS = Object.keys(TOP_LEVEL);
 const SECTION_RULES: Record<string, Rules> = {
   trigger: {
     type: oneOf(TRIGGER_TYPES),

@@ -18,6 +18,7 @@ import { MetaView } from "./meta/meta.tsx";
 import { MoreView } from "./more/more.tsx";
 import { OpenView } from "./open/open.tsx";
 import { OverviewView } from "./overview/overview.tsx";
+import { ReferenceView } from "./reference/reference.tsx";
 import { RiskView } from "./risk/risk.tsx";
 import { SearchView } from "./search/search.tsx";
 import { SessionView } from "./session/session.tsx";
@@ -59,6 +60,7 @@ export const VIEWS: View[] = [
   { route: "meta", title: "Meta", letter: "m", rail: "more", needs: "records", Module: MetaView },
   { route: "try", title: "Try to change it", letter: "t", rail: "more", needs: "records", Module: TamperView },
   { route: "search", title: "Search", letter: "", rail: "none", needs: "records", Module: SearchView },
+  { route: "ref", title: "Reference", letter: "", rail: "none", needs: "records", Module: ReferenceView },
   { route: "more", title: "More", letter: "", rail: "none", needs: "nothing", Module: MoreView },
   { route: "chain", title: "Chain", letter: "", rail: "none", needs: "records", Module: ChainView, within: "chains" },
   { route: "s", title: "Session", letter: "", rail: "none", needs: "records", Module: SessionView, within: "sessions" },

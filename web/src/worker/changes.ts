@@ -51,7 +51,7 @@ export async function changeChain(source: string, place: number, change: Change)
     case "rollback":
       if (place === 0) throw new NotJudged("this is the first record: nothing would be left");
       records.length = place;
-      shorten(document, place, records.at(-1)?.["hash"] ?? null);
+      shorten(document, records);
       break;
   }
   return JSON.stringify(document);
@@ -71,21 +71,75 @@ function toHex(bytes: ArrayBuffer): string {
   return [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-function shorten(claim: Record<string, unknown>, length: number, head: string | null): void {
-  claim["length"] = length;
-  claim["head_hash"] = head;
+type Claim = Record<string, unknown>;
+type Index = Claim & { chains?: Claim[]; meta?: Claim | null };
+
+/** Files of a site that show the records. An older copy has older ones, which nobody has here. */
+const PAGE_FILES = /^(?:index\.html$|explorer\/)/;
+const BLOB_FILE = /^blobs\/(.+)$/;
+
+/** Give a claim about a chain its new length and head, and leave out what the shorter chain may not have. */
+function shorten(claim: Claim, records: StoredRecord[]): void {
+  claim["length"] = records.length;
+  claim["head_hash"] = records.at(-1)?.["hash"] ?? null;
   for (const name of CLAIMS) delete claim[name];
+  // The title is the first request.
+  if (!records.some(({ canonical = "" }) => /"request":"(?!")/.test(canonical))) delete claim["title"];
 }
 
-/** The text of an index that fits a bundle in which one chain was rolled back, and which has no meta chain. */
-export function rollIndexBack(source: string, chain: string, changed: string): string {
-  const index = JSON.parse(source) as Record<string, unknown> & { chains?: Record<string, unknown>[] };
-  const records = (JSON.parse(changed) as ChainDocument).capsules ?? [];
-  const claim = index.chains?.find((one) => one["id"] === chain);
-  if (claim === undefined) throw new NotJudged(`the index does not list ${chain}`);
-  const before = Number(claim["length"]);
-  shorten(claim, records.length, records.at(-1)?.["hash"] ?? null);
-  if (typeof index["capsule_count"] === "number") index["capsule_count"] -= before - records.length;
-  index["meta"] = null;
-  return JSON.stringify(index);
+/**
+ * The whole bundle as it was before a record was sealed: shorter chains, and an index, keys and blobs that fit them.
+ *
+ * `read` gives the text of a file. Returns the files that are others then; null for one that was not there. The signed
+ * heads are left out: those of that time are not here. Only a reader who saw the newer bundle can tell.
+ */
+export async function rollBack(names: string[], read: (name: string) => Promise<string>, chain: string, place: number): Promise<[string, string | null][]> {
+  const index = JSON.parse(await read("index.json")) as Index;
+  const claims: Claim[] = [...(index.meta ? [{ ...index.meta, id: "meta" }] : []), ...(index.chains ?? [])];
+  const documents = new Map<string, ChainDocument>();
+  for (const { id } of claims) documents.set(String(id), JSON.parse(await read(`${id}.json`)) as ChainDocument);
+  const signedAt = (record: StoredRecord) => record["signed_at"] ?? "";
+  const target = documents.get(chain)?.capsules?.[place];
+  if (target === undefined) throw new NotJudged("only a record of a bundle's chain can be changed here");
+  if (place === 0) throw new NotJudged("this is the first record: nothing would be left");
+  const moment = signedAt(target);
+  let meta = "";
+  const kept: Claim[] = [];
+  const files: [string, string | null][] = [["head.json", null]];
+  const texts: string[] = [];
+  const signers = new Set([index["fingerprint"]]);
+  let total = 0;
+  for (const claim of claims) {
+    const id = String(claim["id"]);
+    const document = documents.get(id) as ChainDocument;
+    const all = document.capsules ?? [];
+    // The meta chain notes heads after their records. Records of an import have the times of another ledger.
+    const isLater = (record: StoredRecord) => (id === "meta" ? signedAt(record) >= moment : signedAt(record) > moment);
+    const end = id === chain ? place : claim["origin"] ? (meta.includes(`"${id}"`) ? -1 : 0) : all.findIndex(isLater);
+    const records = end < 0 ? all : all.slice(0, end);
+    if (id === "meta") meta = records.map((record) => record["canonical"]).join("\n");
+    else total += records.length;
+    for (const record of records) {
+      texts.push(record["canonical"] ?? "");
+      signers.add(record["signed_by"]);
+    }
+    if (records.length || !all.length) kept.push(claim);
+    if (records.length === all.length) continue;
+    document.capsules = records;
+    for (const one of [document, claim]) shorten(one, records);
+    files.push([`${id}.json`, records.length ? JSON.stringify(document) : null]);
+  }
+  const known = texts.join("\n");
+  const blobs = names.filter((name) => BLOB_FILE.test(name));
+  const lost = blobs.filter((name) => !known.includes(BLOB_FILE.exec(name)?.[1] ?? ""));
+  for (const name of [...lost, ...names.filter((name) => PAGE_FILES.test(name))]) files.push([name, null]);
+  if (typeof index["blobs"] === "number") index["blobs"] = blobs.length - lost.length;
+  if (typeof index["capsule_count"] === "number") index["capsule_count"] = total;
+  index.meta = kept.find((claim) => claim["id"] === "meta") ?? null;
+  index.chains = kept.filter((claim) => claim["id"] !== "meta");
+  if (typeof index["chain_count"] === "number") index["chain_count"] = index.chains.length;
+  for (const name of ["keys", "pq_keys"]) {
+    if (index[name]) index[name] = Object.fromEntries(Object.entries(index[name] as object).filter(([signer]) => signers.has(signer)));
+  }
+  return [...files, ["index.json", JSON.stringify(index)]];
 }

@@ -8,20 +8,18 @@ import { ChainJudge, plainRules } from "../verify/chain.ts";
 import type { Crew } from "../verify/crew.ts";
 import { sha256Hex } from "../verify/digest.ts";
 import type { Ed25519 } from "../verify/ed25519.ts";
-import { BadInput, NotFound, readJson } from "../verify/json.ts";
+import { BadInput, NotFound } from "../verify/json.ts";
 import { NotJudged, type Progress } from "../verify/options.ts";
 import { PublicKey, Ring } from "../verify/ring.ts";
 import { splitReport } from "../verify/report.ts";
-import { ACTION_LINE_MAX, readActionLine, readOwnLines, readRawLines, sealForm } from "../verify/run/action.ts";
-import { readArchive } from "../verify/run/archive.ts";
-import { CAPSEAL_MEMBERS } from "../verify/run/capseal.ts";
-import { CAPSULE_LINE_MAX, readCapsuleLine } from "../verify/run/evidence.ts";
-import { MEMBER_ORDER } from "../verify/run/files.ts";
+import { readWhole } from "../verify/run/verify.ts";
 import { Sealed } from "../verify/sealed.ts";
 import { BEGINNING_BYTES, type Format, firstKeys, jsonOpening, recogniseFile } from "../verify/subject.ts";
 import type { Verdict } from "../verify/verdict.ts";
 import { verifyDirectory, verifyFile } from "../verify/verify.ts";
-import { changeChain, rollIndexBack } from "./changes.ts";
+import type { Api } from "./api.ts";
+import { ActionItem, readActions, readCap, readProof } from "./actions.ts";
+import { changeChain, rollBack } from "./changes.ts";
 import { LiveChainSource, LiveDirectory } from "./live.ts";
 import type {
   Change,
@@ -101,6 +99,11 @@ export class Library {
     return { ledger: this.contents?.ledger ?? "", tenant: this.contents?.tenant ?? "" };
   }
 
+  /** The server of the ledger; null for files. */
+  get api(): Api | null {
+    return this.live?.api ?? null;
+  }
+
   get verifier(): Ed25519 {
     return this.ed25519;
   }
@@ -148,10 +151,17 @@ export class Library {
         if (!(error instanceof BadInput || error instanceof NotJudged)) throw error; // The verdict says why it cannot be read.
       }
     }
-    const chain: ListedChain = { ...bareChain(name), tool: format };
-    // A report is a page that shows its records itself; here it is judged.
-    const chains = format === "proof" || format === "report" ? [] : [chain];
-    return { name, format, ledger: null, tenant: null, chains, keys: [], pqKeys: [] };
+    const bare = { name, keys: [], pqKeys: [] };
+    const listed = format === "cap" ? await listCap(name, source) : { format, chains: [{ ...bareChain(name), tool: format }] };
+    // A report that cannot be read has no records.
+    if (format === "report") listed.chains = [];
+    const [chain] = listed.chains;
+    const first = chain === undefined ? null : await this.readFirst(chain.id);
+    const named = at(first instanceof Sealed ? safeContent(first) : undefined, "context", "environment", "aver", "chain");
+    const [id, ledger, tenant] = ["name", "ledger", "tenant"].map((key) => text(at(named, key)));
+    // The first record of a chain names it, and its ledger. So a record has the same address behind every door.
+    if (chain !== undefined && id && format !== "cap") chain.id = id;
+    return { ...bare, ...listed, ledger: ledger || null, tenant: tenant || null };
   }
 
   private async recognise(thing: OpenedThing): Promise<{ name: string; source: ByteSource; format: Format; opening: string }> {
@@ -202,14 +212,19 @@ export class Library {
     const file = thing.files.find(([path]) => path === name)?.[1];
     if (file === undefined) throw new NotJudged(`there is no ${name} that could be copied`);
     if (file.size > CHANGED_MAX) throw new NotJudged("this chain is too large to be copied into a page's memory");
-    const changed = await changeChain(await file.text(), place, change);
-    const files: Results["change"]["files"] = [[name, new Blob([changed])]];
-    const index = thing.files.find(([path]) => path === "index.json")?.[1];
-    if (change === "rollback" && index !== undefined) {
-      // An older copy that fits in itself: only a reader who saw the newer one can tell.
-      files.push(["index.json", new Blob([rollIndexBack(await index.text(), chain, changed)])], ["head.json", null], ["meta.json", null]);
+    if (change === "rollback" && thing.isFolder) {
+      const inside = new Map(thing.files);
+      let size = 0;
+      const read = async (path: string): Promise<string> => {
+        const found = inside.get(path);
+        if (found === undefined) throw new NotJudged(`there is no ${path} that could be copied`);
+        if ((size += found.size) > CHANGED_MAX) throw new NotJudged("this bundle is too large to be copied into a page's memory");
+        return found.text();
+      };
+      const older = await rollBack([...inside.keys()], read, chain, place);
+      return { files: older.map(([path, text]) => [path, text === null ? null : new Blob([text])]) };
     }
-    return { files };
+    return { files: [[name, new Blob([await changeChain(await file.text(), place, change)])]] };
   }
 
   /** Records of a chain as rows. */
@@ -279,7 +294,8 @@ export class Library {
       return null;
     }
     const isWanted = (item: Item, place: number) =>
-      "place" in address ? place === address.place : item instanceof Sealed && text(at(safeContent(item), "sequence")) === address.sequence;
+      // An action has no number of its own.
+      "place" in address ? place === address.place : item instanceof Sealed && (item instanceof ActionItem ? String(place) : text(at(safeContent(item), "sequence"))) === address.sequence;
     let place = 0;
     const known = this.keptItems(chain);
     for await (const batch of known ? [known] : this.readBatches(chain)) {
@@ -300,6 +316,7 @@ export class Library {
     if (found === null) throw new NotJudged(`there is no such record in ${chain}`);
     const { item, place } = found;
     if (item instanceof BadInput) throw new NotJudged(`this record cannot be read: ${item.message}`);
+    if (item instanceof ActionItem) return describeAction(item, place);
     const ring = makeRing(keys);
     const judge = new ChainJudge(plainRules(ring, this.ed25519), { chain, start: null });
     judge.judge(item);
@@ -344,9 +361,18 @@ export class Library {
     if (format === "chain") yield* keepRecords(readChainFile(source));
     else if (format === "capsules") {
       for await (const items of readCapsuleItems(source, opening)) yield items.map(({ item }) => item);
-    } else if (format === "cap") yield readCap(await source.read(0, source.size));
-    else yield [];
+    } else if (format === "cap") {
+      for (const part of readCap(await readWhole(thing.name, source), thing.name)) if (part.chain === chain) yield part.items;
+    } else if (format === "actions") yield* readActions(await readWhole(thing.name, source));
+    else if (format === "proof") yield readProof(await readWhole(thing.name, source));
   }
+}
+
+function describeAction(item: ActionItem, place: number): RecordDetail {
+  const { canonical, hash, computedHash, findings, keys } = item;
+  const unsigned = { signature: "", signaturePq: "", signedAt: "", signedBy: "", matchesOwnKey: null };
+  const previousHash = text(at(item.content, "outcome", "result", "parent_receipt_hash"));
+  return { ...unsigned, row: describeRow(item, place), canonical, hash, computedHash, previousHash, findings, receiptKeys: keys };
 }
 
 /** What a file of Aver is that holds no record, and what to do with it; null for every other file. */
@@ -384,37 +410,29 @@ async function* keepRecords(batches: ReturnType<typeof readChainFile>): AsyncGen
   for await (const items of batches) yield items.flatMap((item) => (item instanceof Sealed || item instanceof BadInput ? [item] : []));
 }
 
+/** The chains of a `.cap` file: those of its records, or one with the actions of CapSeal. */
+async function listCap(name: string, source: ByteSource): Promise<Pick<Contents, "format" | "chains">> {
+  const lengths = new Map<string, number>();
+  let isPublic = false;
+  try {
+    for (const { chain, items } of readCap(await readWhole(name, source), name)) {
+      lengths.set(chain, (lengths.get(chain) ?? 0) + items.length);
+      isPublic ||= items[0] instanceof ActionItem;
+    }
+  } catch (error) {
+    if (!(error instanceof BadInput)) throw error; // The verdict says why it cannot be read.
+  }
+  const chains = [...(lengths.size ? lengths : [[name, 0] as const])].map(([chain, length]) => ({ ...bareChain(chain), length }));
+  return { format: isPublic ? "capseal" : "cap", chains };
+}
+
 function describeText(item: Item, place: number): RecordText {
   const bare = { place, canonical: "", hash: "", signature: "", signaturePq: "", signedAt: "", signedBy: "", problem: "" };
   if (item instanceof BadInput) return { ...bare, problem: item.message };
-  const { canonical, hash, signature } = item;
+  const { canonical, hash } = item;
+  if (item instanceof ActionItem) return { ...bare, canonical, hash };
+  const { signature } = item;
   return { ...bare, canonical, hash, signature, signaturePq: item.signature_pq, signedAt: item.signed_at, signedBy: item.signed_by };
-}
-
-/** The capsules of a sealed run, each with its action put back. */
-function readCap(packed: Uint8Array): Item[] {
-  const archive = readArchive(packed, new Set(MEMBER_ORDER), CAPSEAL_MEMBERS);
-  const lines = readRawLines(archive.members.get("actions.jsonl") ?? new Uint8Array(), ACTION_LINE_MAX);
-  const items: Item[] = [];
-  for (const raw of readOwnLines(archive.members.get("capsules.jsonl") ?? new Uint8Array(), CAPSULE_LINE_MAX)) {
-    try {
-      if (raw instanceof BadInput) throw raw;
-      const capsule = readCapsuleLine(readJson(raw));
-      let action: string | null = null;
-      if (capsule.hasAction) {
-        const line = lines.next().value;
-        if (line instanceof Uint8Array) {
-          const read = readActionLine(line);
-          action = sealForm(read.action, read.texts);
-        }
-      }
-      items.push(capsule.rebuild(action));
-    } catch (error) {
-      if (!(error instanceof BadInput)) throw error;
-      items.push(error);
-    }
-  }
-  return items;
 }
 
 /**

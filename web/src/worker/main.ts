@@ -8,6 +8,7 @@ import { ApiError } from "./api.ts";
 import { listApprovals } from "./approval_cases.ts";
 import { WorkerCrew, assist } from "./crew.ts";
 import { Library, makeRing } from "./library.ts";
+import { locate } from "./locate.ts";
 import { listMeta } from "./meta_entries.ts";
 import type { Answer, Request } from "./protocol.ts";
 import { readHit, search } from "./search.ts";
@@ -56,6 +57,8 @@ async function carryOut(library: Library, request: Request): Promise<unknown> {
       return listSessions(library);
     case "search":
       return search(library, request.words, request.limit);
+    case "locate":
+      return locate(library, request.uri);
     case "hit":
       return readHit(library, request.chain, request.place, request.words);
     case "approvals":

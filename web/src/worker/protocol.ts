@@ -105,6 +105,8 @@ export interface RecordDetail {
   findings: { check: string; status: string; code: string; words: string }[];
   /** Whether the signature fits a key that came along and is not pinned. */
   matchesOwnKey: boolean | null;
+  /** Of an action that is no capsule: how many fields its receipt covers. Its hashes are receipts. */
+  receiptKeys?: number;
 }
 
 /** Which record of a chain: by its place in the file, or by the sequence number that it says. */
@@ -201,6 +203,8 @@ export type Request =
   | { id: number; type: "records"; chain: string; start: number; stop: number }
   | { id: number; type: "blob"; digest: string }
   | { id: number; type: "search"; words: string; limit: number }
+  /** The record that a `capsule://` URI names. */
+  | { id: number; type: "locate"; uri: string }
   | { id: number; type: "hit"; chain: string; place: number; words: string }
   | { id: number; type: "approvals"; keys: PinnedKey[]; now: string }
   | { id: number; type: "meta" }
@@ -249,6 +253,8 @@ export interface Results {
   search: { hits: Hit[]; searched: number; isCut: boolean };
   /** The record at the place of a hit, and whether its text has its hash; null where there is none. */
   hit: (Hit & { hasHash: boolean }) | null;
+  /** `isCut` says that not all records were read. */
+  locate: { found: { chain: string; row: RecordRow } | null; isCut: boolean };
   approvals: { cases: ApprovalCase[]; isCut: boolean };
   statements: StatementCheck[];
   /** `unrecorded` counts the chains that are here and have no entry, as the verdict counts them. */

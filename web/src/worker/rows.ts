@@ -3,6 +3,7 @@
 import { at, readKind } from "../verify/block.ts";
 import { BadInput, type Json, JsonNumber, readJson } from "../verify/json.ts";
 import type { Sealed } from "../verify/sealed.ts";
+import { ActionItem } from "./actions.ts";
 import type { RecordRow } from "./protocol.ts";
 
 /** Characters of a summary in a row. */
@@ -20,6 +21,7 @@ export function text(value: Json | undefined): string {
 /** The content of a record, for showing. It is not kept with the record: it takes many times the memory of its text. */
 export function safeContent(record: Sealed): Json | undefined {
   try {
+    if (record instanceof ActionItem) return record.content;
     return record.canonical.isWellFormed() ? readJson(record.canonical) : undefined;
   } catch (error) {
     if (error instanceof BadInput) return undefined;

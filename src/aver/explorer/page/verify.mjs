@@ -4487,6 +4487,7 @@ var TOP_LEVEL = {
 	spec_version: oneOf(["1.0"]),
 	...Object.fromEntries(SECTIONS.map((name) => [name, object]))
 };
+Object.keys(TOP_LEVEL);
 var SECTION_RULES = {
 	trigger: {
 		type: oneOf(TRIGGER_TYPES),
@@ -11378,6 +11379,7 @@ function get(data, key) {
 /** Verify runs: `.cap` files, lines of actions, proofs of inclusion, and chains of runs in bundles. */
 /** Bytes of a file that a page reads whole. `aver verify` streams such files. */
 var WHOLE_MAX = 256 * 1024 ** 2;
+/** The bytes of a file. Raises `NotJudged` if it is too large for a page. */
 async function readWhole(name, source) {
 	if (source.size > WHOLE_MAX) throw new NotJudged(`${name} is larger than a page can hold; run: aver verify ${name}`);
 	return source.read(0, source.size);

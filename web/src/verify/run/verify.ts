@@ -31,7 +31,8 @@ import { inclusionProblem, readRunStatement } from "./trace.ts";
 const WHOLE_MAX = 256 * 1024 ** 2;
 const PROOF_MAX = 16 * 1024 * 1024;
 
-async function readWhole(name: string, source: ByteSource): Promise<Uint8Array> {
+/** The bytes of a file. Raises `NotJudged` if it is too large for a page. */
+export async function readWhole(name: string, source: ByteSource): Promise<Uint8Array> {
   if (source.size > WHOLE_MAX) throw new NotJudged(`${name} is larger than a page can hold; run: aver verify ${name}`);
   return source.read(0, source.size);
 }

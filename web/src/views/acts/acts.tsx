@@ -129,7 +129,7 @@ function ActDetail({ act, chain }: { act: Act; chain: string }): JSX.Element {
 function Stage({ title, record, chain, missing, children }: { title: string; record: ActRecord | null; chain: string; missing: string; children: JSX.Element | JSX.Element[] | (JSX.Element | null)[] | null }): JSX.Element {
   return (
     <li class={`stage${record === null ? " missing" : ""}${record?.status === "blocked" ? " refused" : ""}`}>
-      <h2>{title} {record ? <span class="beside"><Time>{record.at}</Time> · <a href={link("c", chain, record.place)}>record {record.place}</a></span> : null}</h2>
+      <h2>{title} {record ? <span class="beside"><Time>{record.at}</Time> · <a href={link("c", chain, `p${record.place}`)}>record {record.place}</a></span> : null}</h2>
       {record === null ? <p class="soft">{missing}</p> : children}
     </li>
   );

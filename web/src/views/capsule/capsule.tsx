@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useKeys } from "../../parts/keyboard.ts";
+import { Value } from "../../parts/json.tsx";
 import { Problem, useAnswer } from "../../parts/states.tsx";
 import { Copy, Hex, Text, Time, plural, visible } from "../../parts/text.tsx";
 import { TryToChange } from "../../parts/tamper.tsx";
@@ -15,7 +16,9 @@ import { asText } from "../../sessions/values.ts";
 import { at } from "../../verify/block.ts";
 import { BadInput, type JsonObject } from "../../verify/json.ts";
 import { Sealed } from "../../verify/sealed.ts";
+import { resolveFragment } from "../../verify/uri.ts";
 import type { RecordDetail } from "../../worker/protocol.ts";
+import { ActionSections, ReceiptBand, ReceiptSection } from "./action.tsx";
 import { findRelated, relatedChains } from "./related.ts";
 import { Sections } from "./sections.tsx";
 
@@ -35,7 +38,7 @@ function readAddress(text: string): Address | null {
   return found[1] ? { place: Number(found[2]) } : { sequence: found[2] as string };
 }
 
-export function CapsuleView({ parts: [chain = "", address = ""] }: { parts: string[] }): JSX.Element {
+export function CapsuleView({ parts: [chain = "", address = "", fragment = ""] }: { parts: string[] }): JSX.Element {
   const [detail, setDetail] = useState<RecordDetail | null>(null);
   const [words, setWords] = useState("");
   const [turn, setTurn] = useState(0);
@@ -73,53 +76,68 @@ export function CapsuleView({ parts: [chain = "", address = ""] }: { parts: stri
     );
   }
   if (detail === null) return <div aria-busy="true"><h1>Record</h1><p class="beside" role="status">Reading the record …</p><div class="band placeholder tall" /><div class="band placeholder tall" /></div>;
-  return <Capsule key={detail.hash + place} chain={chain} detail={detail} hasNext={hasNext} near={near} />;
+  return <Capsule key={detail.hash + place} chain={chain} detail={detail} hasNext={hasNext} near={near} fragment={fragment} />;
 }
 
-function Capsule({ chain, detail, hasNext, near }: { chain: string; detail: RecordDetail; hasNext: boolean; near: (to: number) => string }): JSX.Element {
+function Capsule({ chain, detail, hasNext, near, fragment }: { chain: string; detail: RecordDetail; hasNext: boolean; near: (to: number) => string; fragment: string }): JSX.Element {
   const { row } = detail;
   const { place } = row;
+  const number = row.sequence || String(place);
   const record = useMemo(() => {
     const { canonical, hash, signature, signaturePq, signedAt, signedBy } = detail;
     return toSealed(chain, { place, canonical, hash, signature, signaturePq, signedAt, signedBy, problem: "" }) as Sealed;
   }, [detail]);
-  const content = useMemo(() => readContent(record), [record]);
-  const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === row.sequence && one.code !== "UNKNOWN_SIGNER");
-  const uri = `capsule://${chain}/${row.sequence || place}`;
+  const isAction = detail.receiptKeys !== undefined;
+  const content = useMemo(() => (isAction ? null : readContent(record)), [record]);
+  const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === number && one.code !== "UNKNOWN_SIGNER");
+  // Capsules of a file may be of several chains.
+  const uri = contents.value?.format === "capsules" ? `capsule://sha3_${detail.hash}` : `capsule://${chain}/${number}`;
   return (
     <article class="capsule record">
       <nav class="beside neighbours" aria-label="Neighbours">
-        <a href={wayBack(chain, row.sequence)}>Back (Esc)</a>
-        <a href={link("s", chain, `at-${row.sequence}`)}>Its session or chain</a>
+        <a href={wayBack(chain, number)}>Back (Esc)</a>
+        <a href={link(isAction ? "chain" : "s", chain, `at-${number}`)}>{isAction ? "All actions" : "Its session or chain"}</a>
         {place > 0 ? <a href={near(place - 1)} rel="prev">Record before (k)</a> : <span>The first of its chain</span>}
         {hasNext ? <a href={near(place + 1)} rel="next">Record after (j)</a> : <span>The last of its chain</span>}
       </nav>
       <h1><Text>{row.summary || row.kind}</Text></h1>
       <p class="beside address">
-        <code><Text>{uri}</Text></code> <Copy text={uri} label="copy" /> <Copy text={location.href} label="copy link" />
+        {isAction ? null : <><code><Text>{uri}</Text></code> <Copy text={uri} label="copy" /></>} <Copy text={location.href} label="copy link" />
         <span><Text>{`${row.kind} · ${row.type}`}</Text> · <Time>{row.at}</Time></span>
       </p>
-      <SealBand detail={detail} />
+      {isAction ? <ReceiptBand detail={detail} /> : <SealBand detail={detail} />}
       {inChain.map((finding, index) => <FindingCard key={index} finding={finding} />)}
+      {content !== null && fragment ? <NamedPart content={content} fragment={fragment} /> : null}
       <div class="capsule-body">
         <div>
-          {content === null
+          {isAction ? <ActionSections detail={detail} /> : content === null
             ? <p class="strip">The text of this record is no JSON object, or too large to lay out. Its exact bytes are below.</p>
             : <Sections record={record} content={content} />}
         </div>
         <aside aria-label="Seal and related records">
-          <SealSection detail={detail} />
+          {isAction ? <ReceiptSection detail={detail} before={place > 0 ? near(place - 1) : ""} /> : <SealSection detail={detail} />}
           {content === null ? null : <Related chain={chain} place={place} content={content} />}
         </aside>
       </div>
       <TryToChange chain={chain} place={place} sequence={row.sequence} />
       <section class="section">
         <h2>Exact bytes</h2>
-        <p class="beside">This text was hashed, as it is. {detail.canonical.length > EXACT_MAX ? `The first ${EXACT_MAX} of ${detail.canonical.length} characters are shown; the copy has all.` : ""}</p>
-        <p><Copy text={detail.canonical} label="copy the text that was hashed" /></p>
+        <p class="beside">{isAction ? "The line as it is stored. " : "This text was hashed, as it is. "}{detail.canonical.length > EXACT_MAX ? `The first ${EXACT_MAX} of ${detail.canonical.length} characters are shown; the copy has all.` : ""}</p>
+        <p><Copy text={detail.canonical} label={isAction ? "copy the line" : "copy the text that was hashed"} /></p>
         <pre class="exact" tabIndex={0}>{visible(detail.canonical.slice(0, EXACT_MAX))}</pre>
       </section>
     </article>
+  );
+}
+
+/** The part of a record that the fragment of a reference names. */
+function NamedPart({ content, fragment }: { content: JsonObject; fragment: string }): JSX.Element {
+  const value = resolveFragment(content, fragment);
+  return (
+    <section class="section" id="section-named">
+      <h2>The part that the reference names <span class="soft"><Text>{fragment}</Text></span></h2>
+      {value === undefined ? <p>This record has nothing there.</p> : <Value value={value} />}
+    </section>
   );
 }
 

@@ -4,10 +4,12 @@ import type { ComponentChildren, JSX } from "preact";
 import { DiffView } from "../../parts/diff.tsx";
 import { Value } from "../../parts/json.tsx";
 import { Terminal } from "../../parts/terminal.tsx";
-import { Text, Time } from "../../parts/text.tsx";
+import { Linked, Text, Time } from "../../parts/text.tsx";
 import { isDiff } from "../../sessions/changed_lines.ts";
 import { commandLine, readDecision } from "../../sessions/decisions.ts";
+import { changedPaths } from "../../sessions/files.ts";
 import { labelledTexts } from "../../sessions/labels.ts";
+import { readStep } from "../../sessions/step.ts";
 import { asList, asObject, asText } from "../../sessions/values.ts";
 import { type Json, JsonNumber, type JsonObject, isObject } from "../../verify/json.ts";
 import type { Sealed } from "../../verify/sealed.ts";
@@ -25,19 +27,20 @@ function Rest({ section, shown }: { section: JsonObject; shown: string[] }): JSX
 }
 
 function Prose({ text }: { text: string }): JSX.Element {
-  return <div class="prose"><Text>{text}</Text></div>;
+  return <div class="prose"><Linked>{text}</Linked></div>;
 }
 
 export function Sections({ record, content }: { record: Sealed; content: JsonObject }): JSX.Element {
   const section = (name: string) => asObject(content.get(name));
+  const paths = changedPaths(readStep(record));
   return (
     <>
       <Trigger section={section("trigger")} />
       <Context section={section("context")} />
       <Reasoning section={section("reasoning")} />
       <Authority section={section("authority")} />
-      <Execution section={section("execution")} />
-      <Outcome section={section("outcome")} record={record} />
+      <Execution section={section("execution")} paths={paths} />
+      <Outcome section={section("outcome")} record={record} paths={paths} />
     </>
   );
 }
@@ -132,17 +135,17 @@ function Authority({ section }: { section: JsonObject }): JSX.Element {
   );
 }
 
-function Execution({ section }: { section: JsonObject }): JSX.Element {
+function Execution({ section, paths }: { section: JsonObject; paths: string[] }): JSX.Element {
   const calls = asList(section.get("tool_calls")).filter(isObject);
   return (
     <Section name="execution" title="What was done">
-      {calls.map((call, place) => <Call key={place} call={call} />)}
+      {calls.map((call, place) => <Call key={place} call={call} paths={paths} />)}
       <Rest section={section} shown={["tool_calls"]} />
     </Section>
   );
 }
 
-function Call({ call }: { call: JsonObject }): JSX.Element {
+function Call({ call, paths }: { call: JsonObject; paths: string[] }): JSX.Element {
   const given = asObject(call.get("arguments"));
   const command = commandLine(given);
   return (
@@ -152,22 +155,22 @@ function Call({ call }: { call: JsonObject }): JSX.Element {
       {!command && given.size ? <Value value={given} /> : null}
       {command && given.size > 1 ? <Value value={new Map([...given].filter(([name]) => name !== "command" && name !== "cmd"))} /> : null}
       {asText(call.get("error")) ? <Terminal text={asText(call.get("error"))} label="Error" /> : null}
-      <Output value={call.get("result") ?? null} />
+      <Output value={call.get("result") ?? null} paths={paths} />
       <Rest section={call} shown={["tool", "arguments", "result", "success", "error"]} />
     </div>
   );
 }
 
 /** A result: a diff, the output of a command, or a table. */
-export function Output({ value }: { value: Json }): JSX.Element | null {
-  if (typeof value === "string") return value ? (isDiff(value) ? <DiffView diff={value} /> : <Terminal text={value} />) : null;
+export function Output({ value, paths = [] }: { value: Json; paths?: string[] }): JSX.Element | null {
+  if (typeof value === "string") return value ? (isDiff(value) ? <DiffView diff={value} paths={paths} /> : <Terminal text={value} />) : null;
   if (isObject(value) && [...value.values()].some((item) => typeof item === "string" && (item.includes("\n") || item.includes("\x1b[")))) {
     return (
       <>
         {labelledTexts(value).map((part, place) => (
           <section key={place} class="output">
             {part.name ? <h4><Text>{part.name}</Text></h4> : null}
-            {part.isAside ? <p class="beside"><Text>{part.text}</Text></p> : isDiff(part.text) ? <DiffView diff={part.text} /> : <Terminal text={part.text} />}
+            {part.isAside ? <p class="beside"><Text>{part.text}</Text></p> : isDiff(part.text) ? <DiffView diff={part.text} paths={paths} /> : <Terminal text={part.text} />}
           </section>
         ))}
       </>
@@ -184,7 +187,7 @@ const STATUSES: Record<string, [string, string]> = {
   partial: ["warn", "It ended in part."],
 };
 
-function Outcome({ section, record }: { section: JsonObject; record: Sealed }): JSX.Element {
+function Outcome({ section, record, paths }: { section: JsonObject; record: Sealed; paths: string[] }): JSX.Element {
   const status = asText(section.get("status"));
   const decision = readDecision(record);
   const result = section.get("result") ?? null;
@@ -196,8 +199,8 @@ function Outcome({ section, record }: { section: JsonObject; record: Sealed }): 
       {asText(section.get("summary")) ? <Prose text={asText(section.get("summary"))} /> : null}
       {asText(section.get("error")) ? <Terminal text={asText(section.get("error"))} label="Error" /> : null}
       {decision === null ? null : <DecisionCard decision={decision} isLinked={false} />}
-      {diff ? <DiffView diff={diff} /> : null}
-      {diff ? <Rest section={new Map([...(result as JsonObject)].filter(([name]) => name !== "diff"))} shown={[]} /> : decision === null ? <Output value={result} /> : <details class="all-fields"><summary>All that the decision rests on</summary><Output value={result} /></details>}
+      {diff ? <DiffView diff={diff} paths={paths} /> : null}
+      {diff ? <Rest section={new Map([...(result as JsonObject)].filter(([name]) => name !== "diff"))} shown={[]} /> : decision === null ? <Output value={result} paths={paths} /> : <details class="all-fields"><summary>All that the decision rests on</summary><Output value={result} /></details>}
       <Rest section={section} shown={["status", "summary", "error", "result"]} />
     </Section>
   );

@@ -14,7 +14,7 @@ import { Text, Time, count, plural, visible } from "../../parts/text.tsx";
 import { Band, FindingCard } from "../../parts/verdict.tsx";
 import { type VirtualHandle, VirtualRows, isPhone } from "../../parts/virtual.tsx";
 import { link, recordLink } from "../../route.ts";
-import { connection, contents, findingsOf, judgement, judgementOf, verifyChain } from "../../state.ts";
+import { connection, contents, findingsOf, isOfActions, judgement, judgementOf, verifyChain } from "../../state.ts";
 import type { Finding } from "../../verify/verdict.ts";
 import type { RecordRow } from "../../worker/protocol.ts";
 import { ChainMark } from "./mark.tsx";
@@ -191,7 +191,7 @@ function ListedChain({ parts: [chain = "", wanted = ""] }: { parts: string[] }):
           {isCut ? " listed; the chain is longer, and was verified whole" : ""}{" "}
           {now.state === "done" && listed ? <span class="judged"><ChainMark chain={chain} isCounted /></span> : null}{" "}
           {extras.some((extra) => extra.sort !== "end") ? <button type="button" class="small" onClick={goToBreak}>Next break (b)</button> : null}{" "}
-          <a href={link("s", chain)}>as a session</a>
+          {isOfActions() || contents.value?.format === "proof" ? null : <a href={link("s", chain)}>as a session</a>}
         </p>
         {now.state === "working" || now.state === "not judged" ? <Band now={now} again={() => verifyChain(chain)} {...(judgement.value.state === "working" ? {} : { total: total ?? 0 })} /> : null}
         {extras.some((extra) => extra.sort !== "end") ? <p class="beside tight">Records after a break have a dashed line: no longer tied to what came before. Each keeps its own mark.</p> : null}

@@ -4,12 +4,14 @@ import { useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { Text } from "../../parts/text.tsx";
 import { fromDrop, fromFileList } from "../../source/files.ts";
-import { openThing, opening, problem, retryOpening } from "../../state.ts";
+import { contents, openThing, opening, problem, retryOpening, route } from "../../state.ts";
 import type { OpenedThing } from "../../worker/protocol.ts";
 
 /** Open a thing, and go to its first screen. If it cannot be opened, that screen says why. */
 function show(found: OpenedThing): void {
-  location.hash = "#/";
+  // An address of a record waits for the records.
+  const [view = ""] = route.value;
+  if (contents.value !== null || !["c", "ref", "s", "chain"].includes(view)) location.hash = "#/";
   void openThing(found);
 }
 

@@ -100,7 +100,7 @@ function Audit({ trace, report, chain }: { trace: Trace; report: JsonObject | nu
   return (
     <section class={`band ${mark}`}>
       <h2><Mark name={mark} /> Audit: <Text>{status}</Text></h2>
-      <p>{words} By <Text>{audit.agent}</Text>, <Time>{audit.at}</Time>, in <a href={link("c", chain, audit.place)}>record {audit.place}</a>.</p>
+      <p>{words} By <Text>{audit.agent}</Text>, <Time>{audit.at}</Time>, in <a href={link("c", chain, `p${audit.place}`)}>record {audit.place}</a>.</p>
       <p class="beside">These are the auditor's words. The page checks the seals; whether the evidence holds is judged anew by <Command>{verifyCommand()}</Command></p>
       {report === null ? <p class="beside">The report itself is not here: its blob is missing, damaged or too large.</p> : (
         <div class="columns">
@@ -164,13 +164,13 @@ function Claim({ claim, chain, report, trace }: { claim: TraceClaim; chain: stri
       <h3><Text>{claim.text}</Text></h3>
       <p class="beside">
         {failing ? <><strong class="bad">does not hold</strong>: by the audit, {failing === 1 ? "a piece" : `${failing} pieces`} of its evidence {failing === 1 ? "does" : "do"} not hold · </> : null}
-        <strong class={failing ? "" : tone}><Text>{claim.standing}</Text></strong>: {STANDINGS[claim.standing] ?? ""}{judged === undefined ? ", and no audit has judged it" : ""} · about {claim.about || "an outcome"} · confidence <span class="figure">{claim.confidence || "–"}</span> · <Text>{claim.agent}</Text> · <a href={link("c", chain, claim.place)}>record {claim.place}</a>
+        <strong class={failing ? "" : tone}><Text>{claim.standing}</Text></strong>: {STANDINGS[claim.standing] ?? ""}{judged === undefined ? ", and no audit has judged it" : ""} · about {claim.about || "an outcome"} · confidence <span class="figure">{claim.confidence || "–"}</span> · <Text>{claim.agent}</Text> · <a href={link("c", chain, `p${claim.place}`)}>record {claim.place}</a>
       </p>
       {claim.earlier.map((earlier, place) => <p key={place} class="beside earlier">before: <del><Text>{earlier.text}</Text></del></p>)}
       <Evidence items={claim.evidence} judged={asList(judged?.get("evidence") ?? null)} chain={chain} trace={trace} />
       {claim.challenges.map((challenge) => (
         <div key={challenge.id} class="challenge">
-          <p><strong>Challenge</strong> by <Text>{challenge.agent}</Text>, <strong class={challenge.standing === "open" ? "warn" : ""}><Text>{challenge.standing}</Text></strong> · <a href={link("c", chain, challenge.place)}>record {challenge.place}</a></p>
+          <p><strong>Challenge</strong> by <Text>{challenge.agent}</Text>, <strong class={challenge.standing === "open" ? "warn" : ""}><Text>{challenge.standing}</Text></strong> · <a href={link("c", chain, `p${challenge.place}`)}>record {challenge.place}</a></p>
           <p><Text>{challenge.reason}</Text></p>
           {challenge.rationale ? <p class="beside"><Text>{challenge.rationale}</Text></p> : null}
           <Evidence items={challenge.evidence} judged={[]} chain={chain} trace={trace} />
@@ -194,7 +194,7 @@ function Evidence({ items, judged, chain, trace }: { items: Json[]; judged: Json
           return (
             <tr key={place}>
               <td><Text>{describeCheck(at(item, "check"))}</Text></td>
-              <td>{start ? <a href={link("c", chain, start.place)}>execution {start.place}</a> : null} {asText(at(item, "artifact")) ? <Hex>{asText(at(item, "artifact"))}</Hex> : null}</td>
+              <td>{start ? <a href={link("c", chain, `p${start.place}`)}>execution {start.place}</a> : null} {asText(at(item, "artifact")) ? <Hex>{asText(at(item, "artifact"))}</Hex> : null}</td>
               <td>{word === undefined ? "–" : holds === true ? <span class="good">✓ holds</span> : <><span class="bad">✕ does not hold</span> <Text>{asText(at(word, "reason"))}</Text></>}{word !== undefined && at(word, "found") !== undefined ? <span class="beside"> found <Text>{foundText(at(word, "found") as Json)}</Text></span> : null}</td>
             </tr>
           );
@@ -220,7 +220,7 @@ function Lanes({ trace, chain }: { trace: Trace; chain: string }): JSX.Element {
         <tbody>
           {trace.events.slice(0, shown).map((event) => (
             <tr key={event.place} class={event.before !== event.after ? "turn" : ""}>
-              <th scope="row"><a href={link("c", chain, event.place)}>{event.place}</a> <span class="beside"><Time short>{event.at}</Time></span></th>
+              <th scope="row"><a href={link("c", chain, `p${event.place}`)}>{event.place}</a> <span class="beside"><Time short>{event.at}</Time></span></th>
               {roles.map((role) => <td key={role} data-role={role} class={role === event.role ? "said" : ""}>{role === event.role ? <EventCell event={event} /> : null}</td>)}
             </tr>
           ))}

@@ -6,7 +6,7 @@ import { useKeys } from "../../parts/keyboard.ts";
 import { useRowKeys } from "../../parts/rows.ts";
 import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
 import { Text, Time, count, plural, visible } from "../../parts/text.tsx";
-import { link, recordLink } from "../../route.ts";
+import { recordLink, searchLink } from "../../route.ts";
 import { contents, news } from "../../state.ts";
 import { type Found, findRecords, readHit } from "./find.ts";
 
@@ -45,11 +45,11 @@ export function SearchView({ parts: [words = ""] }: { parts: string[] }): JSX.El
   return (
     <>
       <h1>Search</h1>
-      <form class="filters" onSubmit={(event) => { event.preventDefault(); const given = field.current?.value.trim(); if (given) location.hash = link("search", given); }}>
+      <form class="filters" onSubmit={(event) => { event.preventDefault(); const given = field.current?.value.trim(); if (given) location.hash = searchLink(given); }}>
         <label>Words <input ref={field} type="search" key={words} defaultValue={words} class="wide" /></label>
         <button type="submit">Search</button>
       </form>
-      <p class="beside">Words, <code>"whole phrases"</code>, <code>begin*</code>, and <code>tool:</code> <code>kind:</code> <code>outcome:</code> <code>path:</code> <code>since:</code>. All must fit.</p>
+      <p class="beside">Words, <code>"whole phrases"</code>, <code>begin*</code>, and <code>tool:</code> <code>kind:</code> <code>outcome:</code> <code>path:</code> <code>since:</code>. All must fit. A <code>capsule://</code> URI opens its record.</p>
       {answer.state === "failed" ? <Problem words={answer.words} retry={answer.retry} /> : null}
       {words && answer.state === "loading" ? <Loading rows={8} words="Searching" /> : null}
       {words ? null : <Empty>Nothing was searched for yet. Write a word above.</Empty>}

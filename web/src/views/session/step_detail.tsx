@@ -6,13 +6,14 @@ import { DiffView } from "../../parts/diff.tsx";
 import { Value } from "../../parts/json.tsx";
 import { Problem, useAnswer } from "../../parts/states.tsx";
 import { Terminal } from "../../parts/terminal.tsx";
-import { Copy, Text, Time } from "../../parts/text.tsx";
+import { Copy, Linked, Text, Time } from "../../parts/text.tsx";
 import { SortIcon } from "../../parts/timeline_icon.tsx";
 import type { TimelineRow } from "../../parts/timeline_rows.ts";
 import { readBlob, readRecordAt } from "../../records.ts";
 import { fetchStep } from "../../sessions/blobs.ts";
 import { commandLine } from "../../sessions/decisions.ts";
 import { authorityLabel, consumptionLabel, formatDuration, resultTexts, stepError, stepSummary } from "../../sessions/labels.ts";
+import { changedPaths } from "../../sessions/files.ts";
 import { type Step, readStep } from "../../sessions/step.ts";
 import { applyAdditions, type StoryEntry } from "../../sessions/story.ts";
 import { isObject } from "../../verify/json.ts";
@@ -99,7 +100,7 @@ export function recordAddress({ chain, place, step }: StoryEntry): string {
 }
 
 function Prose({ text }: { text: string }): JSX.Element {
-  return <div class="prose"><Text>{text}</Text></div>;
+  return <div class="prose"><Linked>{text}</Linked></div>;
 }
 
 /** The content of a step. */
@@ -114,7 +115,7 @@ export function StepBody({ step }: { step: Step }): JSX.Element {
       {step.text && step.what !== "prompt" ? <Prose text={step.text} /> : null}
       {step.thinking ? <details class="thinking" open={!step.text && step.what !== "call"}><summary>What the model thought</summary><Prose text={step.thinking} /></details> : null}
       {step.redacted ? <p class="beside">The model thought here, and its tool redacted the text. The record keeps the proof of it.</p> : null}
-      {typeof step.diff === "string" && step.diff ? <DiffView diff={step.diff} /> : null}
+      {typeof step.diff === "string" && step.diff ? <DiffView diff={step.diff} paths={changedPaths(step)} /> : null}
       {command ? <><h3>Command</h3><pre class="command-line" tabIndex={0}><Text>{command}</Text></pre></> : null}
       {step.what === "call" && !command && given?.size && typeof step.diff !== "string" ? <><h3>Arguments</h3><Value value={given} /></> : null}
       {error ? <><h3>Error</h3><Terminal text={error} label="Error" /></> : null}
