@@ -22,6 +22,7 @@ import { BEGINNING_BYTES, type Format, firstKeys, jsonOpening, recogniseFile } f
 import type { Verdict } from "../verify/verdict.ts";
 import { verifyDirectory, verifyFile } from "../verify/verify.ts";
 import { changeChain, rollIndexBack } from "./changes.ts";
+import { DigestNotes, HeldRecords } from "./held.ts";
 import { LiveChainSource, LiveDirectory } from "./live.ts";
 import type {
   Change,
@@ -60,6 +61,8 @@ export class Library {
 
   /** Other workers that compute beside this one. */
   crew: Crew | null = null;
+  /** What the views of a ledger are held to. */
+  held = new HeldRecords();
 
   constructor(ed25519: Ed25519) {
     this.ed25519 = ed25519;
@@ -67,6 +70,7 @@ export class Library {
 
   /** Look at a thing and say what it holds. Raises `NotJudged` if a page cannot read it. */
   async open(thing: OpenedThing): Promise<Contents> {
+    if (thing !== this.thing) this.held = new HeldRecords(thing.held);
     this.thing = thing;
     this.kept = null;
     this.inner = null;
@@ -182,7 +186,8 @@ export class Library {
       : await verifyFile(name, new BlobSource(blob), options);
     seen.addTo(verdict, chains);
     if (thing.areCopies) noteCopies(verdict);
-    return { verdict, usesPlatform: this.ed25519.usesPlatform, heads: verdict.status === "failed" ? [] : seen.heads };
+    const [heads, held] = verdict.status === "failed" ? [[], []] : [seen.heads, this.live === null ? [] : seen.notes.digests];
+    return { verdict, usesPlatform: this.ed25519.usesPlatform, heads, held };
   }
 
   /** The first record of a chain; null where there is none. */
@@ -273,7 +278,7 @@ export class Library {
   /** The record at an address, and its place in the file. */
   private async findRecord(chain: string, address: RecordAddress): Promise<{ item: Item; place: number } | null> {
     if (this.live !== null) {
-      // A ledger numbers its records without a gap, so that a number is a place. The judge holds the record to it.
+      // A ledger numbers its records without a gap, so that a number is a place. `record` holds it to that.
       const place = "place" in address ? address.place : Number(address.sequence);
       for await (const batch of this.readBatches(chain, place, place + 1)) if (batch[0]) return { item: batch[0], place };
       return null;
@@ -301,7 +306,7 @@ export class Library {
     const { item, place } = found;
     if (item instanceof BadInput) throw new NotJudged(`this record cannot be read: ${item.message}`);
     const ring = makeRing(keys);
-    const judge = new ChainJudge(plainRules(ring, this.ed25519), { chain, start: null });
+    const judge = new ChainJudge(plainRules(ring, this.ed25519), { chain, start: this.live === null ? null : place });
     judge.judge(item);
     return {
       row: describeRow(item, place),
@@ -332,7 +337,7 @@ export class Library {
       const count = this.live.chains.get(chain)?.count ?? 0;
       const end = Math.min(stop ?? count, count);
       const part = new LiveChainSource(this.live.api, chain, end, start);
-      if (start < end) yield* keepRecords(readChainFile(part));
+      if (start < end) yield* this.held.check(chain, start, end, keepRecords(readChainFile(part)));
       return;
     }
     if (thing.isFolder || this.inner !== null) {
@@ -433,6 +438,7 @@ class HeadWitness {
   /** The hash at the place of the remembered head, by chain. */
   private readonly found = new Map<string, string>();
   private readonly last = new Map<string, RememberedHead>();
+  readonly notes = new DigestNotes();
 
   constructor(remembered: RememberedHeads) {
     this.remembered = new Map(remembered);
@@ -440,6 +446,7 @@ class HeadWitness {
 
   take = (chain: string, place: number, hash: string): void => {
     this.last.set(chain, { count: place + 1, hash });
+    this.notes.add(chain, hash);
     if (this.remembered.get(chain)?.count === place + 1) this.found.set(chain, hash);
   };
 

@@ -5177,13 +5177,20 @@ const remembered = changed.value ? copyHeads : scope === "files" ? [] : await re
 await judges.ask({
 type: "open", thing: found
 });
-const { heads, ...result } = await judges.ask({
+const { heads, held, ...result } = await judges.ask({
 type: "verify", keys: pinnedKeys(), remembered, chains
 }, (progress) => {
 if (thing.value === found) report({
 state: "working", progress
 });
 });
+if (found.live && thing.value === found) {
+found.held = [...chains === null ? [] : (found.held ?? []).filter(([name]) => !chains.includes(name)), ...held];
+const other = await connection.ask({
+type: "hold", held: found.held
+});
+if (other) throw new NotJudgedHere(`the server gave this page another ${other} than it gave to be verified`);
+}
 if (scope !== "files" && !changed.value && isSignedByPins(result.verdict)) await rememberHeads(scope, heads);
 if (!changed.value) copyHeads = heads;
 return {
@@ -18526,7 +18533,7 @@ break;
 case "rollback":
 if (place === 0) throw new NotJudged("this is the first record: nothing would be left");
 records.length = place;
-shorten(document, place, records.at(-1)?.["hash"] ?? null);
+shorten$1(document, place, records.at(-1)?.["hash"] ?? null);
 }
 return JSON.stringify(document);
 }
@@ -18543,7 +18550,7 @@ canonical, hash, signature, signature_pq: "", signed_by: signer
 function toHex(bytes) {
 return [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
-function shorten(claim, length, head) {
+function shorten$1(claim, length, head) {
 claim["length"] = length;
 claim["head_hash"] = head;
 for (const name of CLAIMS) delete claim[name];
@@ -18554,11 +18561,65 @@ const records = JSON.parse(changed).capsules ?? [];
 const claim = index.chains?.find((one) => one["id"] === chain);
 if (claim === void 0) throw new NotJudged(`the index does not list ${chain}`);
 const before = Number(claim["length"]);
-shorten(claim, records.length, records.at(-1)?.["hash"] ?? null);
+shorten$1(claim, records.length, records.at(-1)?.["hash"] ?? null);
 if (typeof index["capsule_count"] === "number") index["capsule_count"] -= before - records.length;
 index["meta"] = null;
 return JSON.stringify(index);
 }
+var HELD_MAX = 5e5;
+var GIVEN_MAX = 5e4;
+var DIGITS = 13;
+function shorten(hash) {
+return [parseInt(hash.slice(0, DIGITS), 16), parseInt(hash.slice(DIGITS, 26), 16)];
+}
+var DigestNotes = class {
+noted = new Map();
+count = 0;
+add(chain, hash) {
+if (this.count++ >= HELD_MAX) return;
+const known = this.noted.get(chain);
+if (known === void 0) this.noted.set(chain, shorten(hash));
+else known.push(...shorten(hash));
+}
+get digests() {
+return [...this.noted].map(([chain, numbers]) => [chain, new Float64Array(numbers)]);
+}
+};
+var HeldRecords = class {
+held;
+given = new Map();
+constructor(digests = []) {
+this.held = new Map(digests);
+}
+hold(digests) {
+this.held = new Map(digests);
+for (const [where, hash] of this.given) {
+const [place = "", chain = ""] = where.split(/ (.*)/s);
+if (!this.isSame(chain, Number(place), hash)) return `record ${place} of ${chain}`;
+}
+return "";
+}
+async *check(chain, start, stop, batches) {
+let place = start;
+for await (const items of batches) yield items.map((item) => this.take(chain, place++, item));
+const judged = Math.min(stop, (this.held.get(chain)?.length ?? 0) / 2);
+if (place < judged) yield Array.from({ length: judged - place }, () => new NotFound("the server withholds this record, which it gave to be verified (v verifies again)"));
+}
+take(chain, place, item) {
+if (!(item instanceof Sealed) || !item.canonical.isWellFormed()) return item;
+const where = `${place} ${chain}`;
+const before = this.given.get(where) ?? item.computedHash;
+this.given.set(where, before === item.computedHash ? before : "");
+if (this.given.size > GIVEN_MAX) this.given.delete(this.given.keys().next().value);
+return this.isSame(chain, place, item.computedHash) ? item : new Unreadable("the server gives another record here than it gave to be verified (v verifies again)");
+}
+isSame(chain, place, hash) {
+const held = this.held.get(chain);
+if (held === void 0 || held.length <= 2 * place) return true;
+const [first, second] = shorten(hash);
+return held[2 * place] === first && held[2 * place + 1] === second;
+}
+};
 var PAGE = 500;
 var CHAINS_PAGE = 500;
 var CHAINS_MAX = 2e5;
@@ -18757,10 +18818,12 @@ live = null;
 inner = null;
 kept = null;
 crew = null;
+held = new HeldRecords();
 constructor(ed25519) {
 this.ed25519 = ed25519;
 }
 async open(thing) {
+if (thing !== this.thing) this.held = new HeldRecords(thing.held);
 this.thing = thing;
 this.kept = null;
 this.inner = null;
@@ -18863,8 +18926,9 @@ const [name, blob] = thing.files[0] ?? ["", new Blob()];
 const verdict = thing.isFolder ? await verifyDirectory(this.live !== null && chains !== null ? this.live.limitTo(chains) : this.directory, options) : await verifyFile(name, new BlobSource(blob), options);
 seen.addTo(verdict, chains);
 if (thing.areCopies) noteCopies(verdict);
+const [heads, held] = verdict.status === "failed" ? [[], []] : [seen.heads, this.live === null ? [] : seen.notes.digests];
 return {
-verdict, usesPlatform: this.ed25519.usesPlatform, heads: verdict.status === "failed" ? [] : seen.heads
+verdict, usesPlatform: this.ed25519.usesPlatform, heads, held
 };
 }
 async readFirst(chain) {
@@ -18970,7 +19034,7 @@ const { item, place } = found;
 if (item instanceof BadInput) throw new NotJudged(`this record cannot be read: ${item.message}`);
 const ring = makeRing(keys);
 const judge = new ChainJudge(plainRules(ring, this.ed25519), {
-chain, start: null
+chain, start: this.live === null ? null : place
 });
 judge.judge(item);
 return {
@@ -18990,7 +19054,7 @@ if (this.live !== null) {
 const count = this.live.chains.get(chain)?.count ?? 0;
 const end = Math.min(stop ?? count, count);
 const part = new LiveChainSource(this.live.api, chain, end, start);
-if (start < end) yield* keepRecords(readChainFile(part));
+if (start < end) yield* this.held.check(chain, start, end, keepRecords(readChainFile(part)));
 return;
 }
 if (thing.isFolder || this.inner !== null) {
@@ -19076,6 +19140,7 @@ var HeadWitness = class {
 remembered;
 found = new Map();
 last = new Map();
+notes = new DigestNotes();
 constructor(remembered) {
 this.remembered = new Map(remembered);
 }
@@ -19083,6 +19148,7 @@ take = (chain, place, hash) => {
 this.last.set(chain, {
 count: place + 1, hash
 });
+this.notes.add(chain, hash);
 if (this.remembered.get(chain)?.count === place + 1) this.found.set(chain, hash);
 };
 get heads() {
@@ -19359,6 +19425,7 @@ return null;
 case "crew":
 library.crew = request.ports.length ? new WorkerCrew(request.ports) : null;
 return null;
+case "hold": return library.held.hold(request.held);
 case "open": return library.open(request.thing);
 case "refresh": return library.refresh();
 case "rows": return library.rows(request.chain, request.start, request.stop);
@@ -19396,6 +19463,7 @@ id: 0, type: "alive"
 }), ALIVE_EVERY);
 self.addEventListener("message", (event) => {
 if (event.data.type === "rest") opening.then((library) => library.crew?.rest());
+else if (event.data.type === "hold") answer(opening, event.data);
 else queue = queue.then(() => answer(opening, event.data));
 });
 }
