@@ -172,9 +172,14 @@ async function judge(found: OpenedThing, listed: Contents, chains: string[] | nu
   try {
     const remembered = changed.value ? copyHeads : scope === FILES_SCOPE ? [] : await recallHeads(scope);
     await judges.ask({ type: "open", thing: found });
-    const { heads, ...result } = await judges.ask({ type: "verify", keys: pinnedKeys(), remembered, chains }, (progress) => {
+    const { heads, held, ...result } = await judges.ask({ type: "verify", keys: pinnedKeys(), remembered, chains }, (progress) => {
       if (thing.value === found) report({ state: "working", progress });
     });
+    if (found.live && thing.value === found) {
+      found.held = [...(chains === null ? [] : (found.held ?? []).filter(([name]) => !chains.includes(name))), ...held];
+      const other = await connection.ask({ type: "hold", held: found.held });
+      if (other) throw new NotJudgedHere(`the server gave this page another ${other} than it gave to be verified`);
+    }
     if (scope !== FILES_SCOPE && !changed.value && isSignedByPins(result.verdict)) await rememberHeads(scope, heads);
     if (!changed.value) copyHeads = heads;
     return { state: "done", ...result, at: new Date() };

@@ -20,6 +20,7 @@ import { verifyDirectory, verifyFile } from "../verify/verify.ts";
 import type { Api } from "./api.ts";
 import { ActionItem, readActions, readCap, readProof } from "./actions.ts";
 import { changeChain, rollBack } from "./changes.ts";
+import { DigestNotes, HeldRecords } from "./held.ts";
 import { LiveChainSource, LiveDirectory } from "./live.ts";
 import type {
   Change,
@@ -58,6 +59,8 @@ export class Library {
 
   /** Other workers that compute beside this one. */
   crew: Crew | null = null;
+  /** What the views of a ledger are held to. */
+  held = new HeldRecords();
 
   constructor(ed25519: Ed25519) {
     this.ed25519 = ed25519;
@@ -65,6 +68,7 @@ export class Library {
 
   /** Look at a thing and say what it holds. Raises `NotJudged` if a page cannot read it. */
   async open(thing: OpenedThing): Promise<Contents> {
+    if (thing !== this.thing) this.held = new HeldRecords(thing.held);
     this.thing = thing;
     this.kept = null;
     this.inner = null;
@@ -192,7 +196,8 @@ export class Library {
       : await verifyFile(name, new BlobSource(blob), options);
     seen.addTo(verdict, chains);
     if (thing.areCopies) noteCopies(verdict);
-    return { verdict, usesPlatform: this.ed25519.usesPlatform, heads: verdict.status === "failed" ? [] : seen.heads };
+    const [heads, held] = verdict.status === "failed" ? [[], []] : [seen.heads, this.live === null ? [] : seen.notes.digests];
+    return { verdict, usesPlatform: this.ed25519.usesPlatform, heads, held };
   }
 
   /** The first record of a chain; null where there is none. */
@@ -288,7 +293,7 @@ export class Library {
   /** The record at an address, and its place in the file. */
   private async findRecord(chain: string, address: RecordAddress): Promise<{ item: Item; place: number } | null> {
     if (this.live !== null) {
-      // A ledger numbers its records without a gap, so that a number is a place. The judge holds the record to it.
+      // A ledger numbers its records without a gap, so that a number is a place. `record` holds it to that.
       const place = "place" in address ? address.place : Number(address.sequence);
       for await (const batch of this.readBatches(chain, place, place + 1)) if (batch[0]) return { item: batch[0], place };
       return null;
@@ -318,7 +323,7 @@ export class Library {
     if (item instanceof BadInput) throw new NotJudged(`this record cannot be read: ${item.message}`);
     if (item instanceof ActionItem) return describeAction(item, place);
     const ring = makeRing(keys);
-    const judge = new ChainJudge(plainRules(ring, this.ed25519), { chain, start: null });
+    const judge = new ChainJudge(plainRules(ring, this.ed25519), { chain, start: this.live === null ? null : place });
     judge.judge(item);
     return {
       row: describeRow(item, place),
@@ -349,7 +354,7 @@ export class Library {
       const count = this.live.chains.get(chain)?.count ?? 0;
       const end = Math.min(stop ?? count, count);
       const part = new LiveChainSource(this.live.api, chain, end, start);
-      if (start < end) yield* keepRecords(readChainFile(part));
+      if (start < end) yield* this.held.check(chain, start, end, keepRecords(readChainFile(part)));
       return;
     }
     if (thing.isFolder || this.inner !== null) {
@@ -451,6 +456,7 @@ class HeadWitness {
   /** The hash at the place of the remembered head, by chain. */
   private readonly found = new Map<string, string>();
   private readonly last = new Map<string, RememberedHead>();
+  readonly notes = new DigestNotes();
 
   constructor(remembered: RememberedHeads) {
     this.remembered = new Map(remembered);
@@ -458,6 +464,7 @@ class HeadWitness {
 
   take = (chain: string, place: number, hash: string): void => {
     this.last.set(chain, { count: place + 1, hash });
+    this.notes.add(chain, hash);
     if (this.remembered.get(chain)?.count === place + 1) this.found.set(chain, hash);
   };
 

@@ -41,6 +41,8 @@ async function carryOut(library: Library, request: Request): Promise<unknown> {
     case "crew":
       library.crew = request.ports.length ? new WorkerCrew(request.ports) : null;
       return null;
+    case "hold":
+      return library.held.hold(request.held);
     case "open":
       return library.open(request.thing);
     case "refresh":
@@ -95,6 +97,7 @@ export function startWorker(): void {
   setInterval(() => send({ id: 0, type: "alive" }), ALIVE_EVERY);
   self.addEventListener("message", (event: MessageEvent<Request>) => {
     if (event.data.type === "rest") void opening.then((library) => library.crew?.rest());
+    else if (event.data.type === "hold") void answer(opening, event.data);
     else queue = queue.then(() => answer(opening, event.data));
   });
 }

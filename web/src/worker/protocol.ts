@@ -20,7 +20,12 @@ export interface OpenedThing {
   /** Whether the files are the copies in a site's `explorer/data/`. A page on file:// cannot read the bundle's own files. */
   areCopies?: boolean;
   live?: LiveAccess;
+  /** The records of a ledger that were judged. The views are held to them. */
+  held?: HeldDigests;
 }
+
+/** Parts of the hashes of a chain's records, two numbers for each, by chain. */
+export type HeldDigests = [string, Float64Array][];
 
 /** How to ask the server of a ledger. */
 export interface LiveAccess {
@@ -193,6 +198,8 @@ export type Request =
   | { id: number; type: "crew"; ports: MessagePort[] }
   /** Begin no work of the crew for a moment: the reader scrolls. Taken at once, and not answered. */
   | { id: number; type: "rest" }
+  /** Hold the views to the records that were judged. Taken at once. */
+  | { id: number; type: "hold"; held: HeldDigests }
   | { id: number; type: "refresh" }
   /** `chains` are those to judge; null judges everything. */
   | { id: number; type: "verify"; keys: PinnedKey[]; remembered: RememberedHeads; chains: string[] | null }
@@ -239,9 +246,11 @@ export interface Results {
   assist: null;
   crew: null;
   rest: null;
+  /** Which record the views were given otherwise; empty if none. */
+  hold: string;
   /** The chains of a ledger as they are now. */
   refresh: Contents;
-  verify: { verdict: Verdict; usesPlatform: boolean; heads: RememberedHeads };
+  verify: { verdict: Verdict; usesPlatform: boolean; heads: RememberedHeads; held: HeldDigests };
   sessions: SessionChains[];
   figures: SessionFigures;
   /** The files that are others in the copy, by their names; null for one that it lacks. */

@@ -1072,35 +1072,174 @@ if (theme.value === "auto") delete document.documentElement.dataset["theme"];
 else document.documentElement.dataset["theme"] = theme.value;
 });
 }
-var TOKEN = "aver-token";
-var KEYS$1 = "aver-keys";
-function recall$1(name) {
-try {
-return sessionStorage.getItem(name) ?? "";
-} catch {
-return "";
+var PLAIN = /^[\t\n\x20-\x7e]*$/;
+var HIDDEN$1 = new RegExp(["(?![\\t\\n\\ufe0e\\ufe0f])[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}\\u2800]", "(?<!\\p{Extended_Pictographic})[\\ufe0e\\ufe0f]", "(?<=\\p{M}{2})\\p{M}"].join("|"), "gu");
+function visible(text) {
+if (PLAIN.test(text)) return text;
+return text.replace(HIDDEN$1, (one) => `⟨U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 }
+var f = Symbol.for("pv");
+var o = 0;
+Array.isArray;
+function a(t, e, n, u, a, i) {
+e || (e = {});
+var c, l, p = e;
+if ("ref" in p && "function" != typeof t) for (l in p = {}, e) "ref" == l ? c = e[l] : p[l] = e[l];
+var s = {
+type: t, props: p, key: n, ref: c, __k: null, __: null, __b: 0, __e: null, __c: null, constructor: f, __v: --o, __i: -1, __u: 0
+};
+return (a || i) && (s.__source = a, s.__self = i), n$1.vnode && n$1.vnode(s), s;
 }
-function takeSecrets() {
-if (location.protocol === "file:") return {
-token: "", keys: ""
-};
-const fragment = location.hash.slice(1);
-if (!fragment.startsWith("token=")) return {
-token: recall$1(TOKEN), keys: recall$1(KEYS$1)
-};
-const given = new URLSearchParams(fragment);
-history.replaceState(null, "", `${location.pathname}${location.search}#/`);
-const found = {
-token: given.get("token") ?? "", keys: given.get("keys") ?? ""
-};
-try {
-sessionStorage.setItem(TOKEN, found.token);
-sessionStorage.setItem(KEYS$1, found.keys);
-} catch {}
-return found;
+function Text({ children }) {
+return a("bdi", { children: visible(children) });
 }
-var secrets = takeSecrets();
+function WholeHex({ children }) {
+const [isFocused, setFocused] = d$2(false);
+return a("code", {
+class: "hex", tabIndex: 0, title: visible(children), onFocus: () => setFocused(true), onBlur: () => setFocused(false), children: [visible(isFocused ? children : children.slice(0, 16)), !isFocused && children.length > 16 ? "…" : ""]
+});
+}
+function Hex({ children, length = 16 }) {
+return a("code", {
+class: "hex", title: visible(children), children: [visible(children.slice(0, length)), children.length > length ? "…" : ""]
+});
+}
+function Time({ children, short = false, brief = false }) {
+const date = /^\d{4}-\d\d-\d\dT/.test(children) ? new Date(children) : null;
+if (date === null || Number.isNaN(date.getTime())) return a(Text, { children });
+const words = formatTime(date);
+const zone = usesUtc.value ? " UTC" : "";
+const shown = short ? words.slice(11, 19) : brief ? words.slice(0, 16).replace("T", " ") : `${words.slice(0, 19).replace("T", " ")}${zone}`;
+return a("time", {
+dateTime: children, title: visible(children), children: shown
+});
+}
+function formatTime(date) {
+return (usesUtc.value ? date : new Date(date.getTime() - date.getTimezoneOffset() * 6e4)).toISOString();
+}
+function count$1(value) {
+return value.toLocaleString("en-GB");
+}
+function plural$1(value, one, many = `${one}s`) {
+return `${count$1(value)} ${value === 1 ? one : many}`;
+}
+function Copy({ text, label }) {
+return a("button", {
+type: "button", class: "small", onClick: (event) => {
+const button = event.currentTarget;
+navigator.clipboard?.writeText(text).then(() => {
+button.textContent = "copied";
+setTimeout(() => {
+button.textContent = label;
+}, 1500);
+});
+}, children: label
+});
+}
+function Command({ children }) {
+return a("span", {
+class: "command", children: [a("code", { children: visible(children).split(" ").map((word, at) => a($, { children: [at ? " " : "", a("span", { children: word })] })) }), " ", a(Copy, {
+text: children, label: "copy"
+})]
+});
+}
+var codes_default$1 = {
+"HASH_MISMATCH": {
+"meaning": "The content does not have the stored hash: it was changed after sealing, or the hash was.", "advice": "Restore this record from a copy you trust; treat its content as unproven."
+}, "SIG_INVALID": {
+"meaning": "The signature was not made over this hash by the key it names.", "advice": "Check that you verify with the signer's key; if you do, the seal was forged or damaged."
+}, "SIG_MISSING": {
+"meaning": "The record carries no signature where one is required.", "advice": "Ask the sender for the signed record."
+}, "UNKNOWN_SIGNER": {
+"meaning": "The signer's key is not known here, so the signature was not checked.", "advice": "Get the public key from a source you trust, then: aver keys import FILE --trust KEY (all 64 digits), or verify with --key."
+}, "KEY_RETIRED": {
+"meaning": "The record was signed by a key after that key was retired.", "advice": "Treat it as forged by someone who holds the old key, unless its maker can explain it."
+}, "KEY_MISMATCH": {
+"meaning": "A key was used for something else than its purpose, or a private key file does not hold the key that the ring says.", "advice": "Treat a record that such a key sealed as forged by the key's holder. Of a private file, restore the key files and the ring from the same backup."
+}, "KEY_UNRECORDED": {
+"meaning": "A signer's key is not in an intact keys chain, or was recorded only after it had sealed. A ledger records every key before that key seals.", "advice": "The keys chain may have been cut or left out to hide that a key was retired. Ask for the whole ledger or bundle, and verify it with the keys that its owner exports."
+}, "SEAL_MISMATCH": {
+"meaning": "signed_at or signed_by differ from what was sealed inside the record.", "advice": "Trust the values inside the record; find out who rewrote the seal."
+}, "CHAIN_BREAK": {
+"meaning": "The record does not point at the hash of the one before it.", "advice": "Records were replaced, reordered or removed here; compare with a copy or a checkpoint."
+}, "CHAIN_IDENTITY": {
+"meaning": "The chain's first record names another chain, ledger or tenant.", "advice": "It was renamed or copied from elsewhere; look for the original."
+}, "SEQUENCE_GAP": {
+"meaning": "A sequence number is missing, repeated or out of order.", "advice": "Records were removed or inserted here; compare with a copy or a checkpoint."
+}, "GENESIS_INVALID": {
+"meaning": "The first record points at a predecessor, or a later one claims to be the first.", "advice": "The beginning of the chain was cut off; look for the records before it."
+}, "NOT_CANONICAL": {
+"meaning": "The signed bytes are not in canonical form, though they are intact.", "advice": "You need not do anything: the record is intact. The software that made it does not follow the specification exactly."
+}, "NOT_VALID_CPS": {
+"meaning": "The record is intact, but a key or a value is not one that the Capsule Protocol allows.", "advice": "The software that made the record does not follow the specification. Read the named field with care."
+}, "SCHEMA_INVALID": {
+"meaning": "The bytes are not a capsule: not JSON, or required keys are missing or of the wrong type.", "advice": "Restore this record from a copy you trust."
+}, "NOT_READ": {
+"meaning": "So much cannot be read, or a limit is exceeded so far, that the verifier stopped; the rest was not read.", "advice": "The verdict says nothing about the rest. Restore the whole from a copy you trust."
+}, "UNLISTED_FILE": {
+"meaning": "A file lies in the bundle or in the directory of the run that is no part of it, or a blob to which no record refers.", "advice": "It was not verified: do not take it for evidence. Move it elsewhere."
+}, "DUPLICATE_RECORD": {
+"meaning": "The same record id or idempotency key occurs twice.", "advice": "One of the two was inserted; compare with a copy."
+}, "DUPLICATE_KEY": {
+"meaning": "One JSON object has the same key twice, so that the record reads differently in different programs.", "advice": "Treat the record as forged: no honest writer makes such bytes."
+}, "COLUMN_MISMATCH": {
+"meaning": "A column that the store searches by differs from the signed content.", "advice": "Searches may hide or invent this record; the signed content is what counts. Rebuild the ledger from an export."
+}, "STORE_DAMAGED": {
+"meaning": "The tables or indexes of the ledger's file are not as Aver makes them, or contradict each other.", "advice": "A reader of the file may see other records than were verified. Restore it from a copy, or export and import its chains."
+}, "TRUNCATED": {
+"meaning": "The chain is shorter than it once was.", "advice": "Records were removed, at its end or further up; restore them from a copy."
+}, "ROLLBACK": {
+"meaning": "This is an older or another copy of a ledger that this machine has seen before.", "advice": "Both heads are given as proof; find out who put the old copy back."
+}, "CHAIN_MISSING": {
+"meaning": "A chain that was recorded as sealed is not here.", "advice": "It was deleted; restore it from a copy."
+}, "HEAD_MISMATCH": {
+"meaning": "A chain, or records at its end, are in the bundle and not in its signed head.json.", "advice": "They were added after the export; ask the exporter for a new bundle, and treat what was added as unproven."
+}, "INDEX_MISMATCH": {
+"meaning": "The index of a bundle claims something about its records or keys that they do not bear out.", "advice": "Trust the records and not the index; find out who rewrote it."
+}, "RECEIPT_MISMATCH": {
+"meaning": "An action's receipt does not match the action.", "advice": "The action or its receipt was changed; treat it as unproven."
+}, "PROOF_INVALID": {
+"meaning": "A proof does not prove what it states.", "advice": "Ask for the proof again, or verify the whole run."
+}, "NOT_SEALED": {
+"meaning": "A transcript or git contains something that no sealed record contains.", "advice": "If it is new, seal it: aver ingest. Otherwise a record was suppressed, or something was added to the transcript."
+}, "ARTIFACT_MISSING": {
+"meaning": "The record refers to a large value that is not here.", "advice": "Ask the sender of the data for its blobs."
+}, "ARTIFACT_HASH_MISMATCH": {
+"meaning": "A large value does not have the digest by which the record refers to it.", "advice": "It was changed; restore it from a copy."
+}, "CLAIM_UNPROVEN": {
+"meaning": "The evidence of a claim does not hold, or there is none.", "advice": "Do not rely on the claim."
+}, "ROLE_POLICY_VIOLATION": {
+"meaning": "A participant did something that its role does not allow.", "advice": "Treat what follows from it as unproven."
+}, "STATE_VIOLATION": {
+"meaning": "An event came in a state that does not admit it.", "advice": "Treat what follows from it as unproven."
+}, "REPLAY": {
+"meaning": "Something that may be used only once was used again.", "advice": "Only the first use counts."
+}, "EVIDENCE_INVALID": {
+"meaning": "Signed evidence does not hold: that of a policy server, of a participant, or of an auditor.", "advice": "Treat what rests on it as not decided and not proven."
+}, "CLAIM_DISPUTED": {
+"meaning": "A critic disputes a claim, and nobody has settled that; or a person has upheld the challenge.", "advice": "Do not rely on the claim while the challenge is open, and not at all if it was upheld."
+}, "NOT_REPRODUCED": {
+"meaning": "An execution that was said to be repeatable gave another result when the auditor repeated it.", "advice": "Find out on what else its result depends; rely on it only for the recorded run."
+}, "NOT_INDEPENDENT": {
+"meaning": "A key that approves or judges lies within reach of what it approved or judged: in a plain file, in the same home, or as a passkey that no other key vouched for.", "advice": "Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase, and critics' and auditors' keys elsewhere."
+}, "UNBOUND_STATEMENT": {
+"meaning": "An approval was signed for an earlier version of Aver, whose statement names no ledger, tenant or request.", "advice": "Nothing shows that it was given for this request: it may have been copied. Ask the approver, or approve again."
+}, "GATE_LOOSENED": {
+"meaning": "Rules or settings let harmful actions pass that did not pass before.", "advice": "Find out who changed them, and when: aver doctor names the change. Check the rules: aver policy check."
+}, "INSECURE_MODE": {
+"meaning": "The gateway ran in insecure mode, in which its executor acts without evidence.", "advice": "Treat the act as ungated. Unset EXECUTOR_INSECURE_ALLOW."
+}, "UNCONFIRMED": {
+"meaning": "An act that a person had to confirm was carried out on the word of its caller.", "advice": "Treat it as the agent's own decision. Set gateway.confirm to approval."
+}, "OUTCOME_UNKNOWN": {
+"meaning": "An act was begun, and no record says how it ended.", "advice": "Look whether its effect is there. Aver does not try it again."
+}, "ERASED": {
+"meaning": "Reserved: the content was erased on purpose; hash and signature remain.", "advice": "See the record that explains the erasure."
+}, "PRUNED": {
+"meaning": "Reserved: older records were pruned on purpose.", "advice": "Verify from the head at which the chain was pruned."
+}, "WITNESS_MISSING": {
+"meaning": "Reserved: a required witness did not sign.", "advice": "Ask the witness."
+}
+};
 var U32_MASK64 = (() => BigInt(2 ** 32 - 1))();
 var _32n = BigInt(32);
 function fromBig(n, le = false) {
@@ -2202,182 +2341,6 @@ for (let at = 0; at < bytes.length; at++) bytes[at] = units.charCodeAt(at);
 return bytes;
 }
 var HEX64 = /^[0-9a-f]{64}$/;
-// src/verify/canonical.ts
-function canonicalJson(value) {
-return write(value, WELL_FORMED, canonicalNumber, true, 0);
-}
-function canonicalContent(value) {
-if (!isObject(value) || !value.has("reasoning")) return canonicalJson(value);
-const coerced = coerceFloatFields(value, (number) => {
-return Number.isFinite(number.value) ? new JsonNumber(pythonRepr(number.value)) : null;
-});
-if (coerced === null) throw new NotCanonical("is too large for a float");
-return canonicalJson(coerced);
-}
-function asciiJson(value) {
-return write(value, asciiString, canonicalNumber, true, 0);
-}
-function canonicalNumber(number) {
-if (number.isInteger) return number.text === "-0" ? "0" : number.text;
-return pythonRepr(number.value);
-}
-function pythonRepr(value) {
-if (Object.is(value, -0)) return "-0.0";
-if (value === 0) return "0.0";
-const [mantissa = "", exponentText = "0"] = Math.abs(value).toExponential().split("e");
-const exponent = Number(exponentText);
-const digits = mantissa.replace(".", "");
-const sign = value < 0 ? "-" : "";
-if (exponent < -4 || exponent >= 16) {
-const tail = digits.length > 1 ? `.${digits.slice(1)}` : "";
-const power = String(Math.abs(exponent)).padStart(2, "0");
-return `${sign}${digits[0]}${tail}e${exponent < 0 ? "-" : "+"}${power}`;
-}
-if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
-if (digits.length <= exponent + 1) return `${sign}${digits.padEnd(exponent + 1, "0")}.0`;
-return `${sign}${digits.slice(0, exponent + 1)}.${digits.slice(exponent + 1)}`;
-}
-function write(value, string, number, sorted, depth) {
-if (typeof value === "string") return string(value);
-if (value === null) return "null";
-if (typeof value === "boolean") return value ? "true" : "false";
-if (value instanceof JsonNumber) return number(value);
-if (depth >= 200) throw new NotCanonical(`nested deeper than 200 levels`);
-if (Array.isArray(value)) {
-let out = "[";
-for (let at = 0; at < value.length; at++) out += (at ? "," : "") + write(value[at], string, number, sorted, depth + 1);
-return `${out}]`;
-}
-let out = "{";
-for (const key of sorted ? sortedKeys(value) : value.keys()) out += `${out.length > 1 ? "," : ""}${string(key)}:${write(value.get(key), string, number, sorted, depth + 1)}`;
-return `${out}}`;
-}
-var WELL_FORMED = (text) => {
-if (!text.isWellFormed()) throw new NotCanonical("holds a lone surrogate, which UTF-8 cannot carry");
-return JSON.stringify(text);
-};
-function asciiString(text) {
-return JSON.stringify(text).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
-}
-function sortedKeys(value) {
-const keys = [...value.keys()].sort();
-return keys.some((key) => /[\ud800-\uffff]/.test(key)) ? keys.sort(compareCodePoints) : keys;
-}
-function sortTexts(texts) {
-return [...texts].sort(compareCodePoints);
-}
-function splitOffKeys(data, keys) {
-const document = parseDocument(data);
-if (!isObject(document)) throw new Unreadable("a capsule must be a JSON object");
-const numbers = new NumberSurvey();
-numbers.look(document);
-const parted = new Map();
-for (const key of keys) {
-const value = document.get(key);
-if (value !== void 0) parted.set(key, value);
-document.delete(key);
-}
-return {
-parted, forms: () => iterateForms(document, numbers)
-};
-}
-function parseDocument(data) {
-if (typeof data !== "string") {
-if ([data[0], data[data.length - 1]].some((byte) => byte === 11 || byte === 12 || isSpace(byte)) && (data.includes(11) || data.includes(12))) {
-let start = 0;
-let end = data.length;
-while (start < end && isStripped$1(data[start])) start++;
-while (end > start && isStripped$1(data[end - 1])) end--;
-try {
-const text = decodeUtf8(data.subarray(start, end));
-const document = parseBounded(decodeBounded(text));
-if (isObject(document) && write(document, WELL_FORMED, canonicalNumber, false, 0) === text) return document;
-} catch {}
-}
-}
-return parseBounded(decodeBounded(data));
-}
-function isSpace(byte) {
-return byte === 32 || byte === 9 || byte === 10 || byte === 13;
-}
-function isStripped$1(byte) {
-return isSpace(byte) || byte === 11 || byte === 12;
-}
-var NumberSurvey = class {
-isCanonical = true;
-isExact = true;
-look(value) {
-if (value instanceof JsonNumber) {
-if (canonicalNumber(value) === value.text) return;
-this.isCanonical = false;
-if (!value.isInteger) this.isExact = this.isExact && isSameDecimal(value.text, pythonRepr(value.value));
-} else if (Array.isArray(value)) for (const item of value) this.look(item);
-else if (isObject(value)) for (const item of value.values()) this.look(item);
-}
-};
-function isSameDecimal(one, other) {
-const left = readDecimal(one);
-const right = readDecimal(other);
-return left !== null && right !== null && left === right;
-}
-function readDecimal(text) {
-const match = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([-+]?[0-9]+))?$/.exec(text);
-if (match === null) return null;
-const [, sign = "", whole = "", fraction = "", power = "0"] = match;
-const digits = (whole + fraction).replace(/^0+/, "");
-const trimmed = digits.replace(/0+$/, "");
-if (trimmed === "") return "0";
-if (power.length > 18) return null;
-return `${sign}${trimmed}e${BigInt(power) - BigInt(fraction.length) + BigInt(digits.length - trimmed.length)}`;
-}
-function* iterateForms(document, numbers) {
-if (numbers.isExact) {
-yield canonicalJson(document);
-const coerced = coerceFloatFields(document, (number) => {
-return Number.isFinite(number.value) && BigInt(number.text) === BigInt(number.value) ? new JsonNumber(pythonRepr(number.value)) : null;
-});
-if (coerced !== null && coerced !== document) yield canonicalJson(coerced);
-}
-if (numbers.isCanonical) return;
-const asWritten = (value) => {
-try {
-return write(value, WELL_FORMED, (number) => number.text, true, 0);
-} catch {
-throw new Unreadable("a string holds a lone surrogate");
-}
-};
-yield asWritten(document);
-const coerced = coerceFloatFields(document, (number) => new JsonNumber(`${number.text}.0`));
-if (coerced !== null && coerced !== document) yield asWritten(coerced);
-}
-function coerceFloatFields(content, toFloat) {
-const reasoning = content.get("reasoning");
-if (!isObject(reasoning)) return content;
-const changed = new Map(reasoning);
-let isChanged = false;
-const confidence = reasoning.get("confidence");
-if (isInteger(confidence)) {
-const float = toFloat(confidence);
-if (float === null) return null;
-changed.set("confidence", float);
-isChanged = true;
-}
-const options = reasoning.get("options");
-if (Array.isArray(options)) {
-const copies = [];
-for (const option of options) {
-const score = isObject(option) ? option.get("feasibility") : void 0;
-if (isObject(option) && isInteger(score)) {
-const float = toFloat(score);
-if (float === null) return null;
-copies.push(new Map(option).set("feasibility", float));
-isChanged = true;
-} else copies.push(option);
-}
-changed.set("options", copies);
-}
-return isChanged ? new Map(content).set("reasoning", changed) : content;
-}
 function aarray$1(item, title, inner = () => {}) {
 if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
 for (let i = 0; i < item.length; i++) inner(item[i], `${title}[${i}]`);
@@ -2819,6 +2782,845 @@ return condition ? b : a;
 function Field(ORDER, opts = {}) {
 Object.freeze(_Field.prototype);
 return new _Field(ORDER, opts);
+}
+var _0n$2 = BigInt(0);
+var _1n$2 = BigInt(1);
+var _4n$2 = BigInt(4);
+var BLIND_BYTES = 16;
+var BLIND_BITS = 128;
+var FW_WINDOW = 5;
+var TABLE_BYTES_MAX = (() => 2 ** 31)();
+function validatePointCons(Point) {
+const pc = Point;
+if (typeof pc !== "function") throw new TypeError("\"Point\" expected constructor, got type=" + typeof Point);
+afunction(pc.fromAffine, "Point.fromAffine");
+afunction(pc.fromBytes, "Point.fromBytes");
+afunction(pc.fromHex, "Point.fromHex");
+aobject$1(pc.BASE, "Point.BASE");
+aobject$1(pc.ZERO, "Point.ZERO");
+validateField(pc.Fp);
+validateField(pc.Fn);
+}
+function normalizeZ(c, points) {
+validatePointCons(c);
+validateMSMPoints(points, c);
+const invertedZs = FpInvertBatch(c.Fp, points.map((p) => p.Z));
+return points.map((p, i) => c.fromAffine(p.toAffine(invertedZs[i])));
+}
+function validateW(W, bits, min = 1) {
+if (!Number.isSafeInteger(W) || W < min || W > bits) throw new Error("invalid window size, expected [" + min + ".." + bits + "], got W=" + W);
+}
+function validateTableBytes(numPoints, fpBytes) {
+const bytes = numPoints * (4 * fpBytes + 128);
+if (bytes > TABLE_BYTES_MAX) throw new Error("invalid window size: table would need ~" + Math.ceil(bytes / 2 ** 20) + " MiB, max " + TABLE_BYTES_MAX / 2 ** 20 + " MiB");
+}
+function probeRandomBytes(randomBytes, length) {
+if (randomBytes === void 0) return void 0;
+afunction(randomBytes, "randomBytes");
+try {
+const probe = randomBytes(length);
+if (!isBytes(probe) || probe.length !== length) return void 0;
+} catch {
+return;
+}
+return randomBytes;
+}
+function validateMSMPoints(points, c) {
+aarray$1(points, "points");
+points.forEach((p, i) => {
+if (!(p instanceof c)) throw new Error("invalid point at index " + i);
+});
+}
+function validateMSMScalars(scalars, field, maxScalar) {
+if (!Array.isArray(scalars)) throw new Error("array of scalars expected");
+scalars.forEach((s, i) => {
+if (!(maxScalar === void 0 ? field.isValid(s) : isPosBig(s) && s < maxScalar)) throw new Error("invalid scalar at index " + i);
+});
+}
+var pointWindowSizes = new WeakMap();
+function getWindowSize(P) {
+return pointWindowSizes.get(P) || 1;
+}
+function oddMultiples(p, size) {
+const dbl = p.double();
+const t = [p];
+for (let j = 1; j < size; j++) t.push(t[j - 1].add(dbl));
+return t;
+}
+function wnafDigits(n, W) {
+const size = 2 ** W;
+const half = size / 2;
+const mask = BigInt(size - 1);
+const d = [];
+while (n > _0n$2) {
+let w = 0;
+if (n & _1n$2) {
+w = Number(n & mask);
+if (w >= half) w -= size;
+n -= BigInt(w);
+}
+d.push(w);
+n >>= _1n$2;
+}
+return d;
+}
+function signedWindowDigits(n, W, windows) {
+const size = 2 ** W;
+const half = size / 2;
+const mask = BigInt(size - 1);
+const shiftBy = BigInt(W);
+const d = [];
+for (let w = 0; w < windows; w++) {
+let v = Number(n & mask);
+n >>= shiftBy;
+if (v > half) {
+v -= size;
+n += _1n$2;
+}
+d.push(v);
+}
+if (n !== _0n$2) throw new Error("invalid wnaf");
+return d;
+}
+function wnafWalk(zero, tables, digits) {
+let max = 0;
+for (const d of digits) max = Math.max(max, d.length);
+let acc = zero;
+for (let bit = max - 1; bit >= 0; bit--) {
+if (bit !== max - 1) acc = acc.double();
+for (let i = 0; i < digits.length; i++) {
+const w = digits[i][bit];
+if (w) {
+const item = tables[i][Math.abs(w) - 1 >> 1];
+acc = acc.add(w < 0 ? item.negate() : item);
+}
+}
+}
+return acc;
+}
+var ScalarMultiplier = class {
+Point;
+BASE;
+ZERO;
+randomBytes;
+wnafPrecomputes = new WeakMap();
+baseCanBeBlinded;
+bits;
+constructor(Point, randomBytes) {
+validatePointCons(Point);
+this.randomBytes = probeRandomBytes(randomBytes, BLIND_BYTES);
+this.Point = Point;
+this.BASE = Point.BASE;
+this.ZERO = Point.ZERO;
+this.bits = Point.Fn.BITS;
+}
+buildWnafTable(point, W, bits) {
+const windows = Math.ceil(bits / W) + 1;
+const half = 2 ** (W - 1);
+const comp = [];
+let base = point;
+for (let w = 0; w < windows; w++) {
+let acc = base;
+for (let i = 0; i < half; i++) {
+comp.push(acc);
+acc = acc.add(base);
+}
+base = comp[comp.length - 1].double();
+}
+return {
+W, bits, windows, comp
+};
+}
+wnafCachedCT(precomputes, n) {
+const { W, windows, comp } = precomputes;
+const half = 2 ** (W - 1);
+const digits = signedWindowDigits(n, W, windows);
+let p = this.ZERO;
+let f = this.BASE;
+for (let w = 0; w < windows; w++) {
+const digit = digits[w];
+const start = w * half;
+const idx = Math.abs(digit) - 1;
+let sel = comp[start];
+for (let i = 1; i < half; i++) sel = i === idx ? comp[start + i] : sel;
+const neg = sel.negate();
+if (digit === 0) f = f.add(comp[start]);
+else p = p.add(digit < 0 ? neg : sel);
+}
+return {
+p, f
+};
+}
+getWnafPrecomputes(W, point, bits, transform) {
+let entries = this.wnafPrecomputes.get(point);
+let comp = entries?.find((entry) => entry.W === W && entry.bits === bits);
+if (!comp) {
+comp = this.buildWnafTable(point, W, bits);
+if (typeof transform === "function") comp = {
+...comp, comp: transform(comp.comp)
+};
+if (!entries) {
+entries = [];
+this.wnafPrecomputes.set(point, entries);
+}
+entries.push(comp);
+}
+return comp;
+}
+assertPoint(point) {
+if (!(point instanceof this.Point)) throw new TypeError("\"point\" expected Point instance, got type=" + typeof point);
+}
+validateMulInput(point, scalar) {
+this.assertPoint(point);
+if (!inRange(scalar, _1n$2, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
+}
+runCT(point, n, bits, transform) {
+const W = getWindowSize(point);
+if (W === 1) return this.fixedWindowCT(point, n, bits);
+return this.wnafCachedCT(this.getWnafPrecomputes(W, point, bits, transform), n);
+}
+mulCT(point, scalar, transform) {
+this.validateMulInput(point, scalar);
+return this.runCT(point, scalar, this.bits, transform);
+}
+mulCTBlinded(point, scalar, transform) {
+this.validateMulInput(point, scalar);
+if (this.randomBytes === void 0) throw new Error("randomBytes is required for scalar blinding");
+const bits = this.Point.Fn.BITS + BLIND_BITS;
+const blind = this.randomBytes(BLIND_BYTES);
+if (!isBytes(blind) || blind.length !== BLIND_BYTES) throw new Error("randomBytes returned invalid byte array");
+blind[0] = blind[0] & 63 | 128;
+const n = scalar + bytesToNumberBE(blind) * this.Point.Fn.ORDER;
+return this.runCT(point, n, bits, transform);
+}
+fixedWindowCT(point, n, bits) {
+const W = FW_WINDOW;
+const size = 32;
+const mask = bitMask(W);
+const table = new Array(size);
+table[0] = this.ZERO;
+for (let i = 1; i < size; i++) table[i] = table[i - 1].add(point);
+const windows = Math.ceil(bits / W);
+let acc = this.ZERO;
+for (let window = windows - 1; window >= 0; window--) {
+if (window !== windows - 1) for (let d = 0; d < W; d++) acc = acc.double();
+const digit = Number(n >> BigInt(window * W) & mask);
+let sel = table[0];
+for (let i = 1; i < size; i++) sel = i === digit ? table[i] : sel;
+acc = acc.add(sel);
+}
+return {
+p: acc, f: acc
+};
+}
+shouldBlind(point, cofactor) {
+if (this.randomBytes === void 0) return false;
+if (cofactor === _1n$2) return true;
+if (point !== this.BASE) return false;
+if (this.baseCanBeBlinded === void 0) this.baseCanBeBlinded = this.mulUnsafe(this.BASE, this.Point.Fn.ORDER).is0();
+return this.baseCanBeBlinded;
+}
+mulSecret(point, scalar, cofactor, transform) {
+return this.shouldBlind(point, cofactor) ? this.mulCTBlinded(point, scalar, transform) : this.mulCT(point, scalar, transform);
+}
+mulUnsafe(point, scalar, transform) {
+this.assertPoint(point);
+if (!isPosBig(scalar)) throw new Error("invalid scalar");
+const W = getWindowSize(point);
+if (W === 1 || scalar >= this.Point.Fn.ORDER) return mulAddUnsafe(this.Point, [point], [scalar], true);
+const precomputes = this.getWnafPrecomputes(W, point, this.bits, transform);
+return this.wnafCachedCT(precomputes, scalar).p;
+}
+setWindowSize(point, W) {
+this.assertPoint(point);
+validateW(W, this.bits);
+validateTableBytes((Math.ceil((this.bits + BLIND_BITS) / W) + 1) * 2 ** (W - 1), this.Point.Fp.BYTES);
+pointWindowSizes.set(point, W);
+this.wnafPrecomputes.delete(point);
+}
+hasWindowSize(point) {
+return getWindowSize(point) !== 1;
+}
+};
+function mulAddUnsafe(c, points, scalars, allowOversized = false) {
+validatePointCons(c);
+validateMSMPoints(points, c);
+abool(allowOversized, "allowOversized");
+validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$2 : void 0);
+if (points.length !== scalars.length) throw new Error("arrays of points and scalars must have equal length");
+const tables = points.map((p) => oddMultiples(p, 4));
+const digits = scalars.map((n) => wnafDigits(n, 4));
+return wnafWalk(c.ZERO, tables, digits);
+}
+function createField(order, field, isLE) {
+if (field) {
+if (field.ORDER !== order) throw new Error("Field.ORDER must match order: Fp == p, Fn == n");
+validateField(field);
+return field;
+} else return Field(order, { isLE });
+}
+function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
+if (type !== "weierstrass" && type !== "edwards") throw new Error("expected curve type \"weierstrass\" or \"edwards\"");
+if (FpFnLE === void 0) FpFnLE = type === "edwards";
+if (!CURVE || typeof CURVE !== "object") throw new Error(`expected valid ${type} CURVE object`);
+validateObject(curveOpts);
+for (const p of ["p", "n", "h"]) {
+const val = CURVE[p];
+if (!(isPosBig(val) && val !== _0n$2)) throw new Error(`CURVE.${p} must be positive bigint`);
+}
+const Fp = createField(CURVE.p, curveOpts.Fp, FpFnLE);
+const Fn = createField(CURVE.n, curveOpts.Fn, FpFnLE);
+const params = ["Gx", "Gy", "a", type === "weierstrass" ? "b" : "d"];
+for (const p of params) if (!Fp.isValid(CURVE[p])) throw new Error(`CURVE.${p} must be valid field element of CURVE.Fp`);
+CURVE = Object.freeze(Object.assign({}, CURVE));
+return {
+CURVE, Fp, Fn
+};
+}
+var _0n$1 = BigInt(0);
+var _1n$1 = BigInt(1);
+var _2n$1 = BigInt(2);
+var _4n$1 = BigInt(4);
+var _8n = BigInt(8);
+function isEdValidXY(Fp, CURVE, x, y) {
+const x2 = Fp.sqr(x);
+const y2 = Fp.sqr(y);
+const left = Fp.add(Fp.mul(CURVE.a, x2), y2);
+const right = Fp.add(Fp.ONE, Fp.mul(CURVE.d, Fp.mul(x2, y2)));
+return Fp.eql(left, right);
+}
+function edwards(params, extraOpts = {}) {
+validateObject(extraOpts, {}, {}, "extraOpts");
+const opts = extraOpts;
+const validated = createCurveFields("edwards", params, opts, opts.FpFnLE);
+const { Fp, Fn } = validated;
+let CURVE = validated.CURVE;
+const { h: cofactor } = CURVE;
+if (FpLegendre(Fp, CURVE.a) !== 1) throw new Error("edwards: CURVE.a must be a square in Fp for complete addition formulas");
+if (FpLegendre(Fp, CURVE.d) !== -1) throw new Error("edwards: CURVE.d must be a non-square in Fp for complete addition formulas");
+validateObject(opts, {}, {
+uvRatio: "function", randomBytes: "function"
+});
+const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
+const MASK = _2n$1 << BigInt(Fp.BYTES * 8) - _1n$1;
+function isOdd(n) {
+if (!Fp.isOdd) throw new Error("Field does not have .isOdd()");
+return Fp.isOdd(n);
+}
+const uvRatio = opts.uvRatio === void 0 ? (u, v) => {
+try {
+return {
+isValid: true, value: Fp.sqrt(Fp.div(u, v))
+};
+} catch (e) {
+return {
+isValid: false, value: _0n$1
+};
+}
+} : opts.uvRatio;
+if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
+const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);
+function acoord(title, n, banZero = false) {
+const min = banZero ? _1n$1 : _0n$1;
+aInRange("coordinate " + title, n, min, MASK);
+return n;
+}
+function aedpoint(other) {
+if (!(other instanceof Point)) throw new Error("EdwardsPoint expected");
+}
+class Point {
+static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE, Fp.mul(CURVE.Gx, CURVE.Gy));
+static ZERO = new Point(Fp.ZERO, Fp.ONE, Fp.ONE, Fp.ZERO);
+static Fp = Fp;
+static Fn = Fn;
+X;
+Y;
+Z;
+T;
+constructor(X, Y, Z, T) {
+this.X = acoord("x", X);
+this.Y = acoord("y", Y);
+this.Z = acoord("z", Z, true);
+this.T = acoord("t", T);
+Object.freeze(this);
+}
+static CURVE() {
+return CURVE;
+}
+static fromAffine(p) {
+if (p instanceof Point) throw new Error("extended point not allowed");
+const { x, y } = p || {};
+acoord("x", x);
+acoord("y", y);
+return new Point(x, y, Fp.ONE, Fp.mul(x, y));
+}
+static fromBytes(bytes, zip215 = false) {
+const len = Fp.BYTES;
+const { a, d } = CURVE;
+bytes = copyBytes(abytes(bytes, len, "point"));
+abool(zip215, "zip215");
+const normed = copyBytes(bytes);
+const lastByte = bytes[len - 1];
+normed[len - 1] = lastByte & -129;
+const y = bytesToNumberLE(normed);
+aInRange("point.y", y, _0n$1, zip215 ? MASK : Fp.ORDER);
+const y2 = Fp.sqr(y);
+const u = Fp.sub(y2, Fp.ONE);
+const v = Fp.sub(Fp.mulN(d, y2), a);
+let { isValid, value: x } = uvRatio(u, v);
+if (!isValid) throw new Error("bad point: invalid y coordinate");
+const isXOdd = isOdd(x);
+const isLastByteOdd = (lastByte & 128) !== 0;
+if (!zip215 && Fp.is0(x) && isLastByteOdd) throw new Error("bad point: x=0 and x_0=1");
+if (isLastByteOdd !== isXOdd) x = Fp.neg(x);
+return Point.fromAffine({
+x, y
+});
+}
+static fromHex(hex, zip215 = false) {
+return Point.fromBytes(hexToBytes(hex), zip215);
+}
+get x() {
+return this.toAffine().x;
+}
+get y() {
+return this.toAffine().y;
+}
+precompute(windowSize = 6, isLazy = true) {
+wnaf.setWindowSize(this, windowSize);
+if (!isLazy) this.multiply(_2n$1);
+return this;
+}
+assertValidity() {
+const p = this;
+const { a, d } = CURVE;
+if (p.is0()) throw new Error("bad point: ZERO");
+const { X, Y, Z, T } = p;
+const X2 = Fp.sqr(X);
+const Y2 = Fp.sqr(Y);
+const Z2 = Fp.sqr(Z);
+const Z4 = Fp.sqr(Z2);
+const aX2 = Fp.mul(X2, a);
+const left = Fp.mul(Fp.add(aX2, Y2), Z2);
+const right = Fp.add(Z4, Fp.mul(d, Fp.mul(X2, Y2)));
+if (!Fp.eql(left, right)) throw new Error("bad point: equation left != right (1)");
+const XY = Fp.mul(X, Y);
+const ZT = Fp.mul(Z, T);
+if (!Fp.eql(XY, ZT)) throw new Error("bad point: equation left != right (2)");
+}
+equals(other) {
+aedpoint(other);
+const { X: X1, Y: Y1, Z: Z1 } = this;
+const { X: X2, Y: Y2, Z: Z2 } = other;
+const X1Z2 = Fp.mul(X1, Z2);
+const X2Z1 = Fp.mul(X2, Z1);
+const Y1Z2 = Fp.mul(Y1, Z2);
+const Y2Z1 = Fp.mul(Y2, Z1);
+return Fp.eql(X1Z2, X2Z1) && Fp.eql(Y1Z2, Y2Z1);
+}
+is0() {
+return this.equals(Point.ZERO);
+}
+negate() {
+return new Point(Fp.neg(this.X), this.Y, this.Z, Fp.neg(this.T));
+}
+double() {
+const { X: X1, Y: Y1, Z: Z1 } = this;
+const A = Fp.sqr(X1);
+const B = Fp.sqr(Y1);
+const C = Fp.mul(Fp.sqr(Z1), _2n$1);
+const D = mulA(A);
+const x1y1 = Fp.addN(X1, Y1);
+const E = Fp.sub(Fp.subN(Fp.sqr(x1y1), A), B);
+const G = Fp.addN(D, B);
+const F = Fp.subN(G, C);
+const H = Fp.subN(D, B);
+const X3 = Fp.mul(E, F);
+const Y3 = Fp.mul(G, H);
+const T3 = Fp.mul(E, H);
+const Z3 = Fp.mul(F, G);
+return new Point(X3, Y3, Z3, T3);
+}
+add(other) {
+aedpoint(other);
+const { d } = CURVE;
+const { X: X1, Y: Y1, Z: Z1, T: T1 } = this;
+const { X: X2, Y: Y2, Z: Z2, T: T2 } = other;
+const A = Fp.mul(X1, X2);
+const B = Fp.mul(Y1, Y2);
+const C = Fp.mul(Fp.mulN(T1, d), T2);
+const D = Fp.mul(Z1, Z2);
+const E = Fp.sub(Fp.subN(Fp.mulN(Fp.addN(X1, Y1), Fp.addN(X2, Y2)), A), B);
+const F = Fp.subN(D, C);
+const G = Fp.addN(D, C);
+const H = Fp.sub(B, mulA(A));
+const X3 = Fp.mul(E, F);
+const Y3 = Fp.mul(G, H);
+const T3 = Fp.mul(E, H);
+const Z3 = Fp.mul(F, G);
+return new Point(X3, Y3, Z3, T3);
+}
+subtract(other) {
+aedpoint(other);
+return this.add(other.negate());
+}
+multiply(scalar) {
+if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: expected 1 <= sc < curve.n");
+const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
+return normalize([p, f])[0];
+}
+multiplyUnsafe(scalar) {
+if (!Fn.isValid(scalar)) throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");
+if (scalar === _0n$1) return Point.ZERO;
+if (this.is0() || scalar === _1n$1) return this;
+return wnaf.mulUnsafe(this, scalar, normalize);
+}
+isSmallOrder() {
+return this.clearCofactor().is0();
+}
+isTorsionFree() {
+return wnaf.mulUnsafe(this, CURVE.n).is0();
+}
+toAffine(invertedZ) {
+const p = this;
+let iz = invertedZ;
+if (iz != null && typeof iz !== "bigint") throw new TypeError("\"invertedZ\" expected bigint, got type=" + typeof iz);
+const { X, Y, Z } = p;
+const is0 = p.is0();
+if (iz == null) iz = is0 ? Fp.create(_8n) : Fp.inv(Z);
+const x = Fp.mul(X, iz);
+const y = Fp.mul(Y, iz);
+const zz = Fp.mul(Z, iz);
+if (is0) return {
+x: Fp.ZERO, y: Fp.ONE
+};
+if (!Fp.eql(zz, Fp.ONE)) throw new Error("invZ was invalid");
+return {
+x, y
+};
+}
+clearCofactor() {
+if (cofactor === _1n$1) return this;
+if (cofactor === _2n$1) return this.double();
+if (cofactor === _4n$1) return this.double().double();
+if (cofactor === _8n) return this.double().double().double();
+return this.multiplyUnsafe(cofactor);
+}
+toBytes() {
+const { x, y } = this.toAffine();
+const bytes = Fp.toBytes(y);
+bytes[bytes.length - 1] |= isOdd(x) ? 128 : 0;
+return bytes;
+}
+toHex() {
+return bytesToHex(this.toBytes());
+}
+toString() {
+return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
+}
+}
+const normalize = (points) => normalizeZ(Point, points);
+const wnaf = new ScalarMultiplier(Point, randomBytes);
+if (wnaf.bits >= 6) Point.BASE.precompute(6);
+Object.freeze(Point.prototype);
+Object.freeze(Point);
+return Point;
+}
+// src/verify/edwards25519.ts
+var P = 2n ** 255n - 19n;
+var L = 2n ** 252n + 27742317777372353535851937790883648493n;
+var Point = edwards({
+p: P, n: L, h: 8n, a: P - 1n, d: 37095705934669439343138083508754565189542113879843219016388785533085940283555n, Gx: 15112221349535400772501151409588531511454012693041857206046113283949847762202n, Gy: 46316835694926478169428394003475163141307993866256225615783033603165251855960n
+});
+// src/verify/ed25519.ts
+var SIGNATURE$1 = /^[0-9a-f]{128}$/;
+var PUBLIC$1 = /^[0-9a-f]{64}$/;
+var SIGNATURE_DIGITS = 128;
+var SMALL_ORDER = new Set(["0000000000000000000000000000000000000000000000000000000000000000", "0100000000000000000000000000000000000000000000000000000000000000", "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05", "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a", "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"]);
+var P_AFTER_FIRST = `${"f".repeat(60)}7f`;
+var ANSWERS_KEPT = 2e4;
+var KEYS_KEPT = 64;
+function isSignatureHex(signature) {
+return SIGNATURE$1.test(signature);
+}
+function readLittleEndian(bytes) {
+let value = 0n;
+for (let at = bytes.length - 1; at >= 0; at--) value = value << 8n | BigInt(bytes[at]);
+return value;
+}
+function withoutSign(pointHex) {
+const high = Number.parseInt(pointHex[62], 16) & 7;
+return `${pointHex.slice(0, 62)}${high}${pointHex[63]}`;
+}
+function isBelowP(y) {
+return y.slice(2) !== P_AFTER_FIRST || y.slice(0, 2) < "ed";
+}
+function isBelowL(scalarHex) {
+const last = scalarHex.slice(62);
+return last < "10" || last === "10" && readLittleEndian(fromHex(scalarHex)) < L;
+}
+function hasGoodForm(publicHex, signature) {
+if (!PUBLIC$1.test(publicHex) || !SIGNATURE$1.test(signature)) return false;
+const key = withoutSign(publicHex);
+if (SMALL_ORDER.has(key) || SMALL_ORDER.has(withoutSign(signature.slice(0, 64)))) return false;
+return isBelowP(key) && isBelowL(signature.slice(64));
+}
+function holdsByPoints(publicHex, message, signature) {
+if (!hasGoodForm(publicHex, signature)) return false;
+try {
+const key = Point.fromHex(publicHex, true);
+const first = fromHex(signature.slice(0, 64));
+const hashed = new Uint8Array(64 + message.length);
+hashed.set(first);
+hashed.set(fromHex(publicHex), 32);
+hashed.set(message, 64);
+const k = readLittleEndian(sha512(hashed)) % L;
+const s = readLittleEndian(fromHex(signature.slice(64)));
+const left = s === 0n ? Point.ZERO : Point.BASE.multiplyUnsafe(s);
+const right = k === 0n ? Point.ZERO : key.multiplyUnsafe(k);
+return toHex$1(left.subtract(right).toBytes()) === signature.slice(0, 64);
+} catch {
+return false;
+}
+}
+function isPrimeOrderPoint(publicHex) {
+try {
+if (!PUBLIC$1.test(publicHex)) return false;
+const y = withoutSign(publicHex);
+return !SMALL_ORDER.has(y) && isBelowP(y) && Point.fromHex(publicHex, true).isTorsionFree();
+} catch {
+return false;
+}
+}
+var Ed25519 = class {
+isPlatformGood = false;
+answers = new Map();
+keys = new Map();
+async checkPlatform(cases) {
+this.isPlatformGood = false;
+if (typeof globalThis.crypto?.subtle?.importKey !== "function") return false;
+for (const { public: key, message, signature, valid } of cases) if ((hasGoodForm(key, signature) && await this.askPlatform(key, encoder.encode(message), signature)) !== valid) return false;
+this.isPlatformGood = cases.length > 0;
+return this.isPlatformGood;
+}
+get usesPlatform() {
+return this.isPlatformGood;
+}
+async prefetch(questions) {
+if (!this.isPlatformGood) return;
+if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
+const waiting = [];
+for (const { publicHex, message, signature } of questions) {
+const name = publicHex + signature + message;
+if (this.answers.has(name) || !hasGoodForm(publicHex, signature)) continue;
+waiting.push(this.askPlatform(publicHex, encoder.encode(message), signature).then((isValid) => {
+this.answers.set(name, isValid);
+}));
+}
+await Promise.all(waiting);
+}
+adopt(questions, answers) {
+if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
+questions.forEach(({ publicHex, message, signature }, at) => {
+if (signature.length === SIGNATURE_DIGITS) this.answers.set(publicHex + signature + message, answers[at] === true);
+});
+}
+verify(publicHex, message, signature) {
+if (typeof message === "string" && signature.length === SIGNATURE_DIGITS) {
+const known = this.answers.get(publicHex + signature + message);
+if (known !== void 0) return known;
+}
+return holdsByPoints(publicHex, typeof message === "string" ? encoder.encode(message) : message, signature);
+}
+async askPlatform(publicHex, message, signature) {
+try {
+if (this.keys.size > KEYS_KEPT) this.keys.clear();
+let key = this.keys.get(publicHex);
+if (key === void 0) {
+key = crypto.subtle.importKey("raw", fromHex(publicHex), "Ed25519", false, ["verify"]);
+this.keys.set(publicHex, key);
+}
+return await crypto.subtle.verify("Ed25519", await key, fromHex(signature), message);
+} catch {
+return false;
+}
+}
+};
+// src/verify/canonical.ts
+function canonicalJson(value) {
+return write(value, WELL_FORMED, canonicalNumber, true, 0);
+}
+function canonicalContent(value) {
+if (!isObject(value) || !value.has("reasoning")) return canonicalJson(value);
+const coerced = coerceFloatFields(value, (number) => {
+return Number.isFinite(number.value) ? new JsonNumber(pythonRepr(number.value)) : null;
+});
+if (coerced === null) throw new NotCanonical("is too large for a float");
+return canonicalJson(coerced);
+}
+function asciiJson(value) {
+return write(value, asciiString, canonicalNumber, true, 0);
+}
+function canonicalNumber(number) {
+if (number.isInteger) return number.text === "-0" ? "0" : number.text;
+return pythonRepr(number.value);
+}
+function pythonRepr(value) {
+if (Object.is(value, -0)) return "-0.0";
+if (value === 0) return "0.0";
+const [mantissa = "", exponentText = "0"] = Math.abs(value).toExponential().split("e");
+const exponent = Number(exponentText);
+const digits = mantissa.replace(".", "");
+const sign = value < 0 ? "-" : "";
+if (exponent < -4 || exponent >= 16) {
+const tail = digits.length > 1 ? `.${digits.slice(1)}` : "";
+const power = String(Math.abs(exponent)).padStart(2, "0");
+return `${sign}${digits[0]}${tail}e${exponent < 0 ? "-" : "+"}${power}`;
+}
+if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
+if (digits.length <= exponent + 1) return `${sign}${digits.padEnd(exponent + 1, "0")}.0`;
+return `${sign}${digits.slice(0, exponent + 1)}.${digits.slice(exponent + 1)}`;
+}
+function write(value, string, number, sorted, depth) {
+if (typeof value === "string") return string(value);
+if (value === null) return "null";
+if (typeof value === "boolean") return value ? "true" : "false";
+if (value instanceof JsonNumber) return number(value);
+if (depth >= 200) throw new NotCanonical(`nested deeper than 200 levels`);
+if (Array.isArray(value)) {
+let out = "[";
+for (let at = 0; at < value.length; at++) out += (at ? "," : "") + write(value[at], string, number, sorted, depth + 1);
+return `${out}]`;
+}
+let out = "{";
+for (const key of sorted ? sortedKeys(value) : value.keys()) out += `${out.length > 1 ? "," : ""}${string(key)}:${write(value.get(key), string, number, sorted, depth + 1)}`;
+return `${out}}`;
+}
+var WELL_FORMED = (text) => {
+if (!text.isWellFormed()) throw new NotCanonical("holds a lone surrogate, which UTF-8 cannot carry");
+return JSON.stringify(text);
+};
+function asciiString(text) {
+return JSON.stringify(text).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+function sortedKeys(value) {
+const keys = [...value.keys()].sort();
+return keys.some((key) => /[\ud800-\uffff]/.test(key)) ? keys.sort(compareCodePoints) : keys;
+}
+function sortTexts(texts) {
+return [...texts].sort(compareCodePoints);
+}
+function splitOffKeys(data, keys) {
+const document = parseDocument(data);
+if (!isObject(document)) throw new Unreadable("a capsule must be a JSON object");
+const numbers = new NumberSurvey();
+numbers.look(document);
+const parted = new Map();
+for (const key of keys) {
+const value = document.get(key);
+if (value !== void 0) parted.set(key, value);
+document.delete(key);
+}
+return {
+parted, forms: () => iterateForms(document, numbers)
+};
+}
+function parseDocument(data) {
+if (typeof data !== "string") {
+if ([data[0], data[data.length - 1]].some((byte) => byte === 11 || byte === 12 || isSpace(byte)) && (data.includes(11) || data.includes(12))) {
+let start = 0;
+let end = data.length;
+while (start < end && isStripped$1(data[start])) start++;
+while (end > start && isStripped$1(data[end - 1])) end--;
+try {
+const text = decodeUtf8(data.subarray(start, end));
+const document = parseBounded(decodeBounded(text));
+if (isObject(document) && write(document, WELL_FORMED, canonicalNumber, false, 0) === text) return document;
+} catch {}
+}
+}
+return parseBounded(decodeBounded(data));
+}
+function isSpace(byte) {
+return byte === 32 || byte === 9 || byte === 10 || byte === 13;
+}
+function isStripped$1(byte) {
+return isSpace(byte) || byte === 11 || byte === 12;
+}
+var NumberSurvey = class {
+isCanonical = true;
+isExact = true;
+look(value) {
+if (value instanceof JsonNumber) {
+if (canonicalNumber(value) === value.text) return;
+this.isCanonical = false;
+if (!value.isInteger) this.isExact = this.isExact && isSameDecimal(value.text, pythonRepr(value.value));
+} else if (Array.isArray(value)) for (const item of value) this.look(item);
+else if (isObject(value)) for (const item of value.values()) this.look(item);
+}
+};
+function isSameDecimal(one, other) {
+const left = readDecimal(one);
+const right = readDecimal(other);
+return left !== null && right !== null && left === right;
+}
+function readDecimal(text) {
+const match = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([-+]?[0-9]+))?$/.exec(text);
+if (match === null) return null;
+const [, sign = "", whole = "", fraction = "", power = "0"] = match;
+const digits = (whole + fraction).replace(/^0+/, "");
+const trimmed = digits.replace(/0+$/, "");
+if (trimmed === "") return "0";
+if (power.length > 18) return null;
+return `${sign}${trimmed}e${BigInt(power) - BigInt(fraction.length) + BigInt(digits.length - trimmed.length)}`;
+}
+function* iterateForms(document, numbers) {
+if (numbers.isExact) {
+yield canonicalJson(document);
+const coerced = coerceFloatFields(document, (number) => {
+return Number.isFinite(number.value) && BigInt(number.text) === BigInt(number.value) ? new JsonNumber(pythonRepr(number.value)) : null;
+});
+if (coerced !== null && coerced !== document) yield canonicalJson(coerced);
+}
+if (numbers.isCanonical) return;
+const asWritten = (value) => {
+try {
+return write(value, WELL_FORMED, (number) => number.text, true, 0);
+} catch {
+throw new Unreadable("a string holds a lone surrogate");
+}
+};
+yield asWritten(document);
+const coerced = coerceFloatFields(document, (number) => new JsonNumber(`${number.text}.0`));
+if (coerced !== null && coerced !== document) yield asWritten(coerced);
+}
+function coerceFloatFields(content, toFloat) {
+const reasoning = content.get("reasoning");
+if (!isObject(reasoning)) return content;
+const changed = new Map(reasoning);
+let isChanged = false;
+const confidence = reasoning.get("confidence");
+if (isInteger(confidence)) {
+const float = toFloat(confidence);
+if (float === null) return null;
+changed.set("confidence", float);
+isChanged = true;
+}
+const options = reasoning.get("options");
+if (Array.isArray(options)) {
+const copies = [];
+for (const option of options) {
+const score = isObject(option) ? option.get("feasibility") : void 0;
+if (isObject(option) && isInteger(score)) {
+const float = toFloat(score);
+if (float === null) return null;
+copies.push(new Map(option).set("feasibility", float));
+isChanged = true;
+} else copies.push(option);
+}
+changed.set("options", copies);
+}
+return isChanged ? new Map(content).set("reasoning", changed) : content;
 }
 function checkU32(n, title = "n") {
 if (typeof n !== "number") throw new TypeError(`wrong u32 integer "${title}": expected number, got type=${typeof n}`);
@@ -3590,13 +4392,13 @@ var ml_dsa65 = (() => getDilithium({
 ...PARAMS[3], CRH_BYTES: 64, TR_BYTES: 64, C_TILDE_BYTES: 48, XOF128, XOF256, securityLevel: 192
 }))();
 // src/verify/ml_dsa.ts
-var SIGNATURE$1 = /^[0-9a-f]{6618}$/;
-var PUBLIC$1 = /^[0-9a-f]{3904}$/;
+var SIGNATURE = /^[0-9a-f]{6618}$/;
+var PUBLIC = /^[0-9a-f]{3904}$/;
 function isMlDsaSignatureHex(signature) {
-return SIGNATURE$1.test(signature);
+return SIGNATURE.test(signature);
 }
 function verifyMlDsa(publicHex, message, signature) {
-if (!PUBLIC$1.test(publicHex) || !SIGNATURE$1.test(signature)) return false;
+if (!PUBLIC.test(publicHex) || !SIGNATURE.test(signature)) return false;
 try {
 return ml_dsa65.verify(fromHex(signature), message, fromHex(publicHex));
 } catch {
@@ -3834,1101 +4636,6 @@ by: signature.by, outcome: "invalid", key: null
 };
 });
 }
-var SECTIONS = ["trigger", "context", "reasoning", "authority", "execution", "outcome"];
-var TYPES = ["agent", "tool", "system", "kill", "workflow", "chat", "vault", "auth"];
-var TRIGGER_TYPES = ["user_request", "scheduled", "system", "agent"];
-var AUTHORITY_TYPES = ["autonomous", "human_approved", "policy", "escalated", "unknown"];
-var STATUSES$1 = ["pending", "success", "failure", "partial", "blocked"];
-var SCORE_MIN = 1e-4;
-var UUID$1 = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-var CPS_TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?\+00:00$/;
-var TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?\+00:00$/;
-var text$3 = (value) => typeof value === "string" ? null : "must be a string";
-var textOrNull = (value) => value === null || typeof value === "string" ? null : "must be a string or null";
-var object = (value) => isObject(value) ? null : "must be an object";
-var flag = (value) => typeof value === "boolean" ? null : "must be a boolean";
-var anything = () => null;
-var textList = (value) => !Array.isArray(value) ? "must be an array" : value.every((item) => typeof item === "string") ? null : "must be an array of strings";
-var objectList = (value) => !Array.isArray(value) ? "must be an array" : value.every(isObject) ? null : "must be an array of objects";
-var count$1 = (value) => !isInteger(value) ? "must be an integer" : value.text.startsWith("-") && value.text !== "-0" ? "may not be negative" : null;
-var score = (value) => {
-if (!(value instanceof JsonNumber)) return "must be a number";
-return value.value >= 0 && value.value <= 1 ? null : "lies outside 0.0 to 1.0";
-};
-var uuid = (value) => text$3(value) ?? (UUID$1.test(value) ? null : "is not a UUID in lower case with hyphens");
-var uuidOrNull = (value) => value === null ? null : uuid(value);
-var hashOrNull = (value) => textOrNull(value) ?? (value === null || HEX64.test(value) ? null : "is not 64 lower-case hex digits");
-var timestamp = (value) => {
-if (typeof value !== "string") return "must be a string";
-if (!CPS_TIMESTAMP.test(value)) return "is not ISO 8601 in UTC with +00:00";
-return isCalendarTime(value) ? null : "is not a date that exists";
-};
-var oneOf = (allowed) => (value) => text$3(value) ?? (allowed.includes(value) ? null : `is not one of ${allowed.join(", ")}`);
-var TOP_LEVEL = {
-id: uuid, type: oneOf(TYPES), domain: text$3, parent_id: uuidOrNull, sequence: count$1, previous_hash: hashOrNull, spec_version: oneOf(["1.0"]), ...Object.fromEntries(SECTIONS.map((name) => [name, object]))
-};
-var CAPSULE_KEYS = Object.keys(TOP_LEVEL);
-var SECTION_RULES = {
-trigger: {
-type: oneOf(TRIGGER_TYPES), source: text$3, timestamp, request: text$3, correlation_id: textOrNull, user_id: textOrNull
-}, context: {
-agent_id: text$3, session_id: textOrNull, environment: object
-}, reasoning: {
-analysis: text$3, options: objectList, options_considered: textList, selected_option: text$3, reasoning: text$3, confidence: score, model: textOrNull, prompt_hash: hashOrNull
-}, authority: {
-type: oneOf(AUTHORITY_TYPES), approver: textOrNull, policy_reference: textOrNull, chain: objectList, escalation_reason: textOrNull
-}, execution: {
-tool_calls: objectList, duration_ms: count$1, resources_used: object
-}, outcome: {
-status: oneOf(STATUSES$1), result: anything, summary: text$3, error: textOrNull, side_effects: textList, metrics: object
-}
-};
-var OPTION = {
-id: text$3, description: text$3, pros: textList, cons: textList, estimated_impact: object, feasibility: score, risks: textList, selected: flag, rejection_reason: text$3
-};
-var TOOL_CALL = {
-tool: text$3, arguments: object, result: anything, success: flag, duration_ms: count$1, error: textOrNull
-};
-var CPS_KEYS = Object.fromEntries(Object.entries(SECTION_RULES).map(([section, rules]) => [section, Object.keys(rules)]));
-function findCpsProblem(content, { complete }) {
-const parts = [["", content, TOP_LEVEL]];
-for (const [name, rules] of Object.entries(SECTION_RULES)) parts.push([`${name}.`, content.get(name), rules]);
-const reasoning = content.get("reasoning");
-if (complete) {
-const lists = [["reasoning.options", reasoning.get("options"), OPTION], ["execution.tool_calls", content.get("execution").get("tool_calls"), TOOL_CALL]];
-for (const [field, items, rules] of lists) if (Array.isArray(items) && items.every(isObject)) items.forEach((item, at) => parts.push([`${field}[${at}].`, item, rules]));
-}
-for (const [prefix, part, rules] of parts) for (const [key, rule] of Object.entries(rules)) {
-const value = part.get(key);
-if (value === void 0) {
-if (complete) return `${prefix}${key} is missing`;
-} else {
-const problem = rule(value);
-if (problem !== null) return `${prefix}${key} ${problem}`;
-}
-}
-return complete ? findSelectionProblem(reasoning) : null;
-}
-function findSelectionProblem(reasoning) {
-const options = reasoning.get("options");
-const chosen = options.filter((option) => option.get("selected"));
-if (chosen.length > 1) return "reasoning.options: more than one option is marked as selected";
-const selected = reasoning.get("selected_option");
-if (options.length && selected) {
-const named = options.filter((option) => selected === option.get("id") || selected === option.get("description"));
-if (!named.length) return "reasoning.selected_option is none of the options";
-if (chosen.length && !named.includes(chosen[0])) return "reasoning.selected_option is not the option marked as selected";
-}
-return null;
-}
-var LISTED$4 = new Map([TOP_LEVEL, OPTION, TOOL_CALL, ...Object.values(SECTION_RULES)].map((rules) => [rules, Object.entries(rules)]));
-function followsRules(part, rules) {
-const listed = LISTED$4.get(rules);
-if (part.size !== listed.length) return false;
-for (const [name, rule] of listed) {
-const value = part.get(name);
-if (value === void 0 || rule(value) !== null) return false;
-}
-return true;
-}
-function isPlainScore(value) {
-return isFloat(value) && (value.value >= SCORE_MIN && value.value <= 1 || value.value === 0);
-}
-function isPlainlyValid(content) {
-if (!isObject(content) || !followsRules(content, TOP_LEVEL)) return false;
-const sections = SECTIONS.map((name) => content.get(name));
-const [trigger, , reasoning, , execution] = sections;
-for (const [at, name] of SECTIONS.entries()) if (!followsRules(sections[at], SECTION_RULES[name])) return false;
-const time = trigger.get("timestamp");
-const sequence = content.get("sequence").value;
-const calls = execution.get("tool_calls");
-return sequence === 0 === (content.get("previous_hash") === null) && TIMESTAMP.test(time) && !time.endsWith(".000000+00:00") && isPlainScore(reasoning.get("confidence")) && calls.every((call) => followsRules(call, TOOL_CALL)) && arePlainOptions(reasoning);
-}
-function arePlainOptions(reasoning) {
-const options = reasoning.get("options");
-const considered = reasoning.get("options_considered");
-const selected = reasoning.get("selected_option");
-if (options.length !== considered.length) return false;
-if (!options.length) return true;
-let chosen = 0;
-let isNamed = selected === "";
-for (const [at, option] of options.entries()) {
-if (!followsRules(option, OPTION) || option.get("description") !== considered[at]) return false;
-const isSelected = option.get("selected") === true;
-if (!isPlainScore(option.get("feasibility"))) return false;
-if (!isSelected && strip(option.get("rejection_reason")) === "") return false;
-if (selected === option.get("id") || selected === option.get("description")) isNamed = true;
-else if (selected !== "" && isSelected) return false;
-if (isSelected) chosen++;
-}
-return chosen <= 1 && isNamed;
-}
-// src/verify/uri.ts
-var SCHEME = "capsule://";
-var URI_MAX = 2048;
-var CHAIN = /^[A-Za-z0-9._-]+$/;
-var SEQUENCE = /^(?:0|[1-9][0-9]{0,18})$/;
-var SEQUENCE_END = 2n ** 63n;
-var UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-var SEGMENT = /^(?:[A-Za-z0-9._!$&'()*+,;=:@-]|~[01]|%[0-9A-Fa-f]{2})+$/;
-function parseUri(text) {
-const bad = (why) => new BadInput(`not a capsule URI: ${text.slice(0, 120)}: ${why}`);
-if (!text.startsWith("capsule://")) throw bad(`it must begin with ${SCHEME}`);
-if ([...text].length > URI_MAX) throw bad(`it is longer than ${URI_MAX} characters`);
-const [rest = "", ...marked] = text.slice(10).split("#");
-const fragment = marked.length ? marked.join("#") : null;
-const problem = fragment === null ? null : readFragment(fragment);
-if (typeof problem === "string") throw bad(problem);
-const slash = rest.indexOf("/");
-const [chain, reference] = slash < 0 ? [null, rest] : [rest.slice(0, slash), rest.slice(slash + 1)];
-if (chain !== null && !CHAIN.test(chain)) throw bad("it has no chain name");
-const place = {
-chain, hash: null, sequence: null, id: null, fragment
-};
-if (reference.startsWith("sha3_")) {
-const hash = reference.slice(5);
-if (!HEX64.test(hash)) throw bad("a hash has 64 lower-case hex digits");
-return {
-...place, hash
-};
-}
-if (chain !== null) {
-if (!SEQUENCE.test(reference) || BigInt(reference) >= SEQUENCE_END) throw bad("after the chain comes a sequence number or a hash");
-return {
-...place, sequence: reference
-};
-}
-if (!UUID.test(reference)) throw bad(reference ? "it names neither a hash (sha3_…) nor a UUID" : "it names no record");
-return {
-...place, id: reference
-};
-}
-function readFragment(fragment) {
-const segments = [];
-for (const raw of fragment.split("/")) {
-if (!SEGMENT.test(raw)) return "its fragment has a segment that is none";
-try {
-segments.push(decodeURIComponent(raw).replaceAll("~1", "/").replaceAll("~0", "~"));
-} catch {
-return "its fragment is not percent-encoded UTF-8";
-}
-}
-if (segments.includes(".") || segments.includes("..")) return "a fragment cannot walk upwards";
-return CAPSULE_KEYS.includes(segments[0]) ? segments : "its fragment begins with no part of a capsule";
-}
-function resolveFragment(content, fragment) {
-const segments = readFragment(fragment);
-if (typeof segments === "string") return void 0;
-let value = content;
-for (const segment of segments) if (isObject(value)) value = value.get(segment);
-else value = Array.isArray(value) && SEQUENCE.test(segment) ? value[Number(segment)] : void 0;
-return value;
-}
-var REFERENCE$1 = /capsule:\/\/(?:[A-Za-z0-9._-]+\/)?(?:sha3_[0-9a-f]{64}|[0-9a-f-]{36}|[0-9]{1,19})(?![0-9A-Za-z])(?:#[A-Za-z0-9._!$&'()*+,;=:@~%/-]*[A-Za-z0-9_])?/g;
-function splitReferences(text) {
-const pieces = [""];
-let end = 0;
-for (const found of text.includes("capsule://") ? text.matchAll(REFERENCE$1) : []) {
-try {
-parseUri(found[0]);
-} catch {
-continue;
-}
-pieces.push((pieces.pop() ?? "") + text.slice(end, found.index), found[0], "");
-end = found.index + found[0].length;
-}
-pieces.push((pieces.pop() ?? "") + text.slice(end));
-return pieces;
-}
-function readRoute() {
-if (location.hash.startsWith(`#capsule://`)) return ["ref", location.hash.slice(1)];
-return location.hash.replace(/^#\/?/, "").split("?", 1)[0].split("/").map((part) => {
-try {
-return decodeURIComponent(part);
-} catch {
-return part;
-}
-});
-}
-var route = y$1(readRoute());
-var left = new Map();
-var scrolled = new Map();
-var here = location.hash;
-var beforeRecord = isRecord(here) ? "" : here || "#/";
-var isFollowed = false;
-addEventListener("click", (event) => {
-isFollowed = event.target instanceof Element && event.target.closest("a[href^='#']") !== null;
-}, { capture: true });
-addEventListener("hashchange", () => {
-const active = document.activeElement;
-const target = active instanceof HTMLElement ? active.getAttribute("href") : null;
-if (target !== null) left.set(here, target);
-scrolled.set(here, scrollY);
-here = location.hash;
-if (!isRecord(here)) beforeRecord = here;
-route.value = readRoute();
-});
-function isRecord(address) {
-return address.startsWith("#/c/");
-}
-function wayBack(chain, sequence) {
-const [view = ""] = beforeRecord.replace(/^#\/?/, "").split("/", 1);
-if (beforeRecord === "" || view === "s") return link("s", chain, `at-${sequence}`);
-return view === "chain" ? link("chain", chain, `at-${sequence}`) : beforeRecord;
-}
-function returnFocus(main) {
-scrollTo(0, isFollowed ? 0 : scrolled.get(location.hash) ?? 0);
-isFollowed = false;
-const target = left.get(location.hash);
-const found = [...main.querySelectorAll("a[href]")].find((one) => target !== void 0 && one.getAttribute("href") === target);
-if (main.contains(document.activeElement) && document.activeElement !== main) return;
-(found ?? main).focus({ preventScroll: found === void 0 });
-}
-function link(...parts) {
-return `#/${parts.map((part) => encodeURIComponent(String(part))).join("/")}`;
-}
-function searchLink(words) {
-return link(words.startsWith("capsule://") ? "ref" : "search", words);
-}
-function recordLink(chain, row) {
-return link("c", chain, row.sequence === String(row.place) ? row.sequence : `p${row.place}`);
-}
-var PLAIN = /^[\t\n\x20-\x7e]*$/;
-var HIDDEN$1 = new RegExp(["(?![\\t\\n\\ufe0e\\ufe0f])[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}\\u2800]", "(?<!\\p{Extended_Pictographic})[\\ufe0e\\ufe0f]", "(?<=\\p{M}{2})\\p{M}"].join("|"), "gu");
-function visible(text) {
-if (PLAIN.test(text)) return text;
-return text.replace(HIDDEN$1, (one) => `⟨U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
-}
-var f = Symbol.for("pv");
-var o = 0;
-Array.isArray;
-function a(t, e, n, u, a, i) {
-e || (e = {});
-var c, l, p = e;
-if ("ref" in p && "function" != typeof t) for (l in p = {}, e) "ref" == l ? c = e[l] : p[l] = e[l];
-var s = {
-type: t, props: p, key: n, ref: c, __k: null, __: null, __b: 0, __e: null, __c: null, constructor: f, __v: --o, __i: -1, __u: 0
-};
-return (a || i) && (s.__source = a, s.__self = i), n$1.vnode && n$1.vnode(s), s;
-}
-function Text({ children }) {
-return a("bdi", { children: visible(children) });
-}
-function Linked({ children }) {
-return a("bdi", { children: splitReferences(children).map((piece, at) => at % 2 ? a("a", {
-href: link("ref", piece), children: visible(piece)
-}, at) : visible(piece)) });
-}
-function WholeHex({ children }) {
-const [isFocused, setFocused] = d$2(false);
-return a("code", {
-class: "hex", tabIndex: 0, title: visible(children), onFocus: () => setFocused(true), onBlur: () => setFocused(false), children: [visible(isFocused ? children : children.slice(0, 16)), !isFocused && children.length > 16 ? "…" : ""]
-});
-}
-function Hex({ children, length = 16 }) {
-return a("code", {
-class: "hex", title: visible(children), children: [visible(children.slice(0, length)), children.length > length ? "…" : ""]
-});
-}
-function Time({ children, short = false, brief = false }) {
-const date = /^\d{4}-\d\d-\d\dT/.test(children) ? new Date(children) : null;
-if (date === null || Number.isNaN(date.getTime())) return a(Text, { children });
-const words = formatTime(date);
-const zone = usesUtc.value ? " UTC" : "";
-const shown = short ? words.slice(11, 19) : brief ? words.slice(0, 16).replace("T", " ") : `${words.slice(0, 19).replace("T", " ")}${zone}`;
-return a("time", {
-dateTime: children, title: visible(children), children: shown
-});
-}
-function formatTime(date) {
-return (usesUtc.value ? date : new Date(date.getTime() - date.getTimezoneOffset() * 6e4)).toISOString();
-}
-function count(value) {
-return value.toLocaleString("en-GB");
-}
-function plural$1(value, one, many = `${one}s`) {
-return `${count(value)} ${value === 1 ? one : many}`;
-}
-function Copy({ text, label }) {
-return a("button", {
-type: "button", class: "small", onClick: (event) => {
-const button = event.currentTarget;
-navigator.clipboard?.writeText(text).then(() => {
-button.textContent = "copied";
-setTimeout(() => {
-button.textContent = label;
-}, 1500);
-});
-}, children: label
-});
-}
-function Command({ children }) {
-return a("span", {
-class: "command", children: [a("code", { children: visible(children).split(" ").map((word, at) => a($, { children: [at ? " " : "", a("span", { children: word })] })) }), " ", a(Copy, {
-text: children, label: "copy"
-})]
-});
-}
-var codes_default$1 = {
-"HASH_MISMATCH": {
-"meaning": "The content does not have the stored hash: it was changed after sealing, or the hash was.", "advice": "Restore this record from a copy you trust; treat its content as unproven."
-}, "SIG_INVALID": {
-"meaning": "The signature was not made over this hash by the key it names.", "advice": "Check that you verify with the signer's key; if you do, the seal was forged or damaged."
-}, "SIG_MISSING": {
-"meaning": "The record carries no signature where one is required.", "advice": "Ask the sender for the signed record."
-}, "UNKNOWN_SIGNER": {
-"meaning": "The signer's key is not known here, so the signature was not checked.", "advice": "Get the public key from a source you trust, then: aver keys import FILE --trust KEY (all 64 digits), or verify with --key."
-}, "KEY_RETIRED": {
-"meaning": "The record was signed by a key after that key was retired.", "advice": "Treat it as forged by someone who holds the old key, unless its maker can explain it."
-}, "KEY_MISMATCH": {
-"meaning": "A key was used for something else than its purpose, or a private key file does not hold the key that the ring says.", "advice": "Treat a record that such a key sealed as forged by the key's holder. Of a private file, restore the key files and the ring from the same backup."
-}, "KEY_UNRECORDED": {
-"meaning": "A signer's key is not in an intact keys chain, or was recorded only after it had sealed. A ledger records every key before that key seals.", "advice": "The keys chain may have been cut or left out to hide that a key was retired. Ask for the whole ledger or bundle, and verify it with the keys that its owner exports."
-}, "SEAL_MISMATCH": {
-"meaning": "signed_at or signed_by differ from what was sealed inside the record.", "advice": "Trust the values inside the record; find out who rewrote the seal."
-}, "CHAIN_BREAK": {
-"meaning": "The record does not point at the hash of the one before it.", "advice": "Records were replaced, reordered or removed here; compare with a copy or a checkpoint."
-}, "CHAIN_IDENTITY": {
-"meaning": "The chain's first record names another chain, ledger or tenant.", "advice": "It was renamed or copied from elsewhere; look for the original."
-}, "SEQUENCE_GAP": {
-"meaning": "A sequence number is missing, repeated or out of order.", "advice": "Records were removed or inserted here; compare with a copy or a checkpoint."
-}, "GENESIS_INVALID": {
-"meaning": "The first record points at a predecessor, or a later one claims to be the first.", "advice": "The beginning of the chain was cut off; look for the records before it."
-}, "NOT_CANONICAL": {
-"meaning": "The signed bytes are not in canonical form, though they are intact.", "advice": "You need not do anything: the record is intact. The software that made it does not follow the specification exactly."
-}, "NOT_VALID_CPS": {
-"meaning": "The record is intact, but a key or a value is not one that the Capsule Protocol allows.", "advice": "The software that made the record does not follow the specification. Read the named field with care."
-}, "SCHEMA_INVALID": {
-"meaning": "The bytes are not a capsule: not JSON, or required keys are missing or of the wrong type.", "advice": "Restore this record from a copy you trust."
-}, "NOT_READ": {
-"meaning": "So much cannot be read, or a limit is exceeded so far, that the verifier stopped; the rest was not read.", "advice": "The verdict says nothing about the rest. Restore the whole from a copy you trust."
-}, "UNLISTED_FILE": {
-"meaning": "A file lies in the bundle or in the directory of the run that is no part of it, or a blob to which no record refers.", "advice": "It was not verified: do not take it for evidence. Move it elsewhere."
-}, "DUPLICATE_RECORD": {
-"meaning": "The same record id or idempotency key occurs twice.", "advice": "One of the two was inserted; compare with a copy."
-}, "DUPLICATE_KEY": {
-"meaning": "One JSON object has the same key twice, so that the record reads differently in different programs.", "advice": "Treat the record as forged: no honest writer makes such bytes."
-}, "COLUMN_MISMATCH": {
-"meaning": "A column that the store searches by differs from the signed content.", "advice": "Searches may hide or invent this record; the signed content is what counts. Rebuild the ledger from an export."
-}, "STORE_DAMAGED": {
-"meaning": "The tables or indexes of the ledger's file are not as Aver makes them, or contradict each other.", "advice": "A reader of the file may see other records than were verified. Restore it from a copy, or export and import its chains."
-}, "TRUNCATED": {
-"meaning": "The chain is shorter than it once was.", "advice": "Records were removed, at its end or further up; restore them from a copy."
-}, "ROLLBACK": {
-"meaning": "This is an older or another copy of a ledger that this machine has seen before.", "advice": "Both heads are given as proof; find out who put the old copy back."
-}, "CHAIN_MISSING": {
-"meaning": "A chain that was recorded as sealed is not here.", "advice": "It was deleted; restore it from a copy."
-}, "HEAD_MISMATCH": {
-"meaning": "A chain, or records at its end, are in the bundle and not in its signed head.json.", "advice": "They were added after the export; ask the exporter for a new bundle, and treat what was added as unproven."
-}, "INDEX_MISMATCH": {
-"meaning": "The index of a bundle claims something about its records or keys that they do not bear out.", "advice": "Trust the records and not the index; find out who rewrote it."
-}, "RECEIPT_MISMATCH": {
-"meaning": "An action's receipt does not match the action.", "advice": "The action or its receipt was changed; treat it as unproven."
-}, "PROOF_INVALID": {
-"meaning": "A proof does not prove what it states.", "advice": "Ask for the proof again, or verify the whole run."
-}, "NOT_SEALED": {
-"meaning": "A transcript or git contains something that no sealed record contains.", "advice": "If it is new, seal it: aver ingest. Otherwise a record was suppressed, or something was added to the transcript."
-}, "ARTIFACT_MISSING": {
-"meaning": "The record refers to a large value that is not here.", "advice": "Ask the sender of the data for its blobs."
-}, "ARTIFACT_HASH_MISMATCH": {
-"meaning": "A large value does not have the digest by which the record refers to it.", "advice": "It was changed; restore it from a copy."
-}, "CLAIM_UNPROVEN": {
-"meaning": "The evidence of a claim does not hold, or there is none.", "advice": "Do not rely on the claim."
-}, "ROLE_POLICY_VIOLATION": {
-"meaning": "A participant did something that its role does not allow.", "advice": "Treat what follows from it as unproven."
-}, "STATE_VIOLATION": {
-"meaning": "An event came in a state that does not admit it.", "advice": "Treat what follows from it as unproven."
-}, "REPLAY": {
-"meaning": "Something that may be used only once was used again.", "advice": "Only the first use counts."
-}, "EVIDENCE_INVALID": {
-"meaning": "Signed evidence does not hold: that of a policy server, of a participant, or of an auditor.", "advice": "Treat what rests on it as not decided and not proven."
-}, "CLAIM_DISPUTED": {
-"meaning": "A critic disputes a claim, and nobody has settled that; or a person has upheld the challenge.", "advice": "Do not rely on the claim while the challenge is open, and not at all if it was upheld."
-}, "NOT_REPRODUCED": {
-"meaning": "An execution that was said to be repeatable gave another result when the auditor repeated it.", "advice": "Find out on what else its result depends; rely on it only for the recorded run."
-}, "NOT_INDEPENDENT": {
-"meaning": "A key that approves or judges lies within reach of what it approved or judged: in a plain file, in the same home, or as a passkey that no other key vouched for.", "advice": "Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase, and critics' and auditors' keys elsewhere."
-}, "UNBOUND_STATEMENT": {
-"meaning": "An approval was signed for an earlier version of Aver, whose statement names no ledger, tenant or request.", "advice": "Nothing shows that it was given for this request: it may have been copied. Ask the approver, or approve again."
-}, "GATE_LOOSENED": {
-"meaning": "Rules or settings let harmful actions pass that did not pass before.", "advice": "Find out who changed them, and when: aver doctor names the change. Check the rules: aver policy check."
-}, "INSECURE_MODE": {
-"meaning": "The gateway ran in insecure mode, in which its executor acts without evidence.", "advice": "Treat the act as ungated. Unset EXECUTOR_INSECURE_ALLOW."
-}, "UNCONFIRMED": {
-"meaning": "An act that a person had to confirm was carried out on the word of its caller.", "advice": "Treat it as the agent's own decision. Set gateway.confirm to approval."
-}, "OUTCOME_UNKNOWN": {
-"meaning": "An act was begun, and no record says how it ended.", "advice": "Look whether its effect is there. Aver does not try it again."
-}, "ERASED": {
-"meaning": "Reserved: the content was erased on purpose; hash and signature remain.", "advice": "See the record that explains the erasure."
-}, "PRUNED": {
-"meaning": "Reserved: older records were pruned on purpose.", "advice": "Verify from the head at which the chain was pruned."
-}, "WITNESS_MISSING": {
-"meaning": "Reserved: a required witness did not sign.", "advice": "Ask the witness."
-}
-};
-var _0n$2 = BigInt(0);
-var _1n$2 = BigInt(1);
-var _4n$2 = BigInt(4);
-var BLIND_BYTES = 16;
-var BLIND_BITS = 128;
-var FW_WINDOW = 5;
-var TABLE_BYTES_MAX = (() => 2 ** 31)();
-function validatePointCons(Point) {
-const pc = Point;
-if (typeof pc !== "function") throw new TypeError("\"Point\" expected constructor, got type=" + typeof Point);
-afunction(pc.fromAffine, "Point.fromAffine");
-afunction(pc.fromBytes, "Point.fromBytes");
-afunction(pc.fromHex, "Point.fromHex");
-aobject$1(pc.BASE, "Point.BASE");
-aobject$1(pc.ZERO, "Point.ZERO");
-validateField(pc.Fp);
-validateField(pc.Fn);
-}
-function normalizeZ(c, points) {
-validatePointCons(c);
-validateMSMPoints(points, c);
-const invertedZs = FpInvertBatch(c.Fp, points.map((p) => p.Z));
-return points.map((p, i) => c.fromAffine(p.toAffine(invertedZs[i])));
-}
-function validateW(W, bits, min = 1) {
-if (!Number.isSafeInteger(W) || W < min || W > bits) throw new Error("invalid window size, expected [" + min + ".." + bits + "], got W=" + W);
-}
-function validateTableBytes(numPoints, fpBytes) {
-const bytes = numPoints * (4 * fpBytes + 128);
-if (bytes > TABLE_BYTES_MAX) throw new Error("invalid window size: table would need ~" + Math.ceil(bytes / 2 ** 20) + " MiB, max " + TABLE_BYTES_MAX / 2 ** 20 + " MiB");
-}
-function probeRandomBytes(randomBytes, length) {
-if (randomBytes === void 0) return void 0;
-afunction(randomBytes, "randomBytes");
-try {
-const probe = randomBytes(length);
-if (!isBytes(probe) || probe.length !== length) return void 0;
-} catch {
-return;
-}
-return randomBytes;
-}
-function validateMSMPoints(points, c) {
-aarray$1(points, "points");
-points.forEach((p, i) => {
-if (!(p instanceof c)) throw new Error("invalid point at index " + i);
-});
-}
-function validateMSMScalars(scalars, field, maxScalar) {
-if (!Array.isArray(scalars)) throw new Error("array of scalars expected");
-scalars.forEach((s, i) => {
-if (!(maxScalar === void 0 ? field.isValid(s) : isPosBig(s) && s < maxScalar)) throw new Error("invalid scalar at index " + i);
-});
-}
-var pointWindowSizes = new WeakMap();
-function getWindowSize(P) {
-return pointWindowSizes.get(P) || 1;
-}
-function oddMultiples(p, size) {
-const dbl = p.double();
-const t = [p];
-for (let j = 1; j < size; j++) t.push(t[j - 1].add(dbl));
-return t;
-}
-function wnafDigits(n, W) {
-const size = 2 ** W;
-const half = size / 2;
-const mask = BigInt(size - 1);
-const d = [];
-while (n > _0n$2) {
-let w = 0;
-if (n & _1n$2) {
-w = Number(n & mask);
-if (w >= half) w -= size;
-n -= BigInt(w);
-}
-d.push(w);
-n >>= _1n$2;
-}
-return d;
-}
-function signedWindowDigits(n, W, windows) {
-const size = 2 ** W;
-const half = size / 2;
-const mask = BigInt(size - 1);
-const shiftBy = BigInt(W);
-const d = [];
-for (let w = 0; w < windows; w++) {
-let v = Number(n & mask);
-n >>= shiftBy;
-if (v > half) {
-v -= size;
-n += _1n$2;
-}
-d.push(v);
-}
-if (n !== _0n$2) throw new Error("invalid wnaf");
-return d;
-}
-function wnafWalk(zero, tables, digits) {
-let max = 0;
-for (const d of digits) max = Math.max(max, d.length);
-let acc = zero;
-for (let bit = max - 1; bit >= 0; bit--) {
-if (bit !== max - 1) acc = acc.double();
-for (let i = 0; i < digits.length; i++) {
-const w = digits[i][bit];
-if (w) {
-const item = tables[i][Math.abs(w) - 1 >> 1];
-acc = acc.add(w < 0 ? item.negate() : item);
-}
-}
-}
-return acc;
-}
-var ScalarMultiplier = class {
-Point;
-BASE;
-ZERO;
-randomBytes;
-wnafPrecomputes = new WeakMap();
-baseCanBeBlinded;
-bits;
-constructor(Point, randomBytes) {
-validatePointCons(Point);
-this.randomBytes = probeRandomBytes(randomBytes, BLIND_BYTES);
-this.Point = Point;
-this.BASE = Point.BASE;
-this.ZERO = Point.ZERO;
-this.bits = Point.Fn.BITS;
-}
-buildWnafTable(point, W, bits) {
-const windows = Math.ceil(bits / W) + 1;
-const half = 2 ** (W - 1);
-const comp = [];
-let base = point;
-for (let w = 0; w < windows; w++) {
-let acc = base;
-for (let i = 0; i < half; i++) {
-comp.push(acc);
-acc = acc.add(base);
-}
-base = comp[comp.length - 1].double();
-}
-return {
-W, bits, windows, comp
-};
-}
-wnafCachedCT(precomputes, n) {
-const { W, windows, comp } = precomputes;
-const half = 2 ** (W - 1);
-const digits = signedWindowDigits(n, W, windows);
-let p = this.ZERO;
-let f = this.BASE;
-for (let w = 0; w < windows; w++) {
-const digit = digits[w];
-const start = w * half;
-const idx = Math.abs(digit) - 1;
-let sel = comp[start];
-for (let i = 1; i < half; i++) sel = i === idx ? comp[start + i] : sel;
-const neg = sel.negate();
-if (digit === 0) f = f.add(comp[start]);
-else p = p.add(digit < 0 ? neg : sel);
-}
-return {
-p, f
-};
-}
-getWnafPrecomputes(W, point, bits, transform) {
-let entries = this.wnafPrecomputes.get(point);
-let comp = entries?.find((entry) => entry.W === W && entry.bits === bits);
-if (!comp) {
-comp = this.buildWnafTable(point, W, bits);
-if (typeof transform === "function") comp = {
-...comp, comp: transform(comp.comp)
-};
-if (!entries) {
-entries = [];
-this.wnafPrecomputes.set(point, entries);
-}
-entries.push(comp);
-}
-return comp;
-}
-assertPoint(point) {
-if (!(point instanceof this.Point)) throw new TypeError("\"point\" expected Point instance, got type=" + typeof point);
-}
-validateMulInput(point, scalar) {
-this.assertPoint(point);
-if (!inRange(scalar, _1n$2, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
-}
-runCT(point, n, bits, transform) {
-const W = getWindowSize(point);
-if (W === 1) return this.fixedWindowCT(point, n, bits);
-return this.wnafCachedCT(this.getWnafPrecomputes(W, point, bits, transform), n);
-}
-mulCT(point, scalar, transform) {
-this.validateMulInput(point, scalar);
-return this.runCT(point, scalar, this.bits, transform);
-}
-mulCTBlinded(point, scalar, transform) {
-this.validateMulInput(point, scalar);
-if (this.randomBytes === void 0) throw new Error("randomBytes is required for scalar blinding");
-const bits = this.Point.Fn.BITS + BLIND_BITS;
-const blind = this.randomBytes(BLIND_BYTES);
-if (!isBytes(blind) || blind.length !== BLIND_BYTES) throw new Error("randomBytes returned invalid byte array");
-blind[0] = blind[0] & 63 | 128;
-const n = scalar + bytesToNumberBE(blind) * this.Point.Fn.ORDER;
-return this.runCT(point, n, bits, transform);
-}
-fixedWindowCT(point, n, bits) {
-const W = FW_WINDOW;
-const size = 32;
-const mask = bitMask(W);
-const table = new Array(size);
-table[0] = this.ZERO;
-for (let i = 1; i < size; i++) table[i] = table[i - 1].add(point);
-const windows = Math.ceil(bits / W);
-let acc = this.ZERO;
-for (let window = windows - 1; window >= 0; window--) {
-if (window !== windows - 1) for (let d = 0; d < W; d++) acc = acc.double();
-const digit = Number(n >> BigInt(window * W) & mask);
-let sel = table[0];
-for (let i = 1; i < size; i++) sel = i === digit ? table[i] : sel;
-acc = acc.add(sel);
-}
-return {
-p: acc, f: acc
-};
-}
-shouldBlind(point, cofactor) {
-if (this.randomBytes === void 0) return false;
-if (cofactor === _1n$2) return true;
-if (point !== this.BASE) return false;
-if (this.baseCanBeBlinded === void 0) this.baseCanBeBlinded = this.mulUnsafe(this.BASE, this.Point.Fn.ORDER).is0();
-return this.baseCanBeBlinded;
-}
-mulSecret(point, scalar, cofactor, transform) {
-return this.shouldBlind(point, cofactor) ? this.mulCTBlinded(point, scalar, transform) : this.mulCT(point, scalar, transform);
-}
-mulUnsafe(point, scalar, transform) {
-this.assertPoint(point);
-if (!isPosBig(scalar)) throw new Error("invalid scalar");
-const W = getWindowSize(point);
-if (W === 1 || scalar >= this.Point.Fn.ORDER) return mulAddUnsafe(this.Point, [point], [scalar], true);
-const precomputes = this.getWnafPrecomputes(W, point, this.bits, transform);
-return this.wnafCachedCT(precomputes, scalar).p;
-}
-setWindowSize(point, W) {
-this.assertPoint(point);
-validateW(W, this.bits);
-validateTableBytes((Math.ceil((this.bits + BLIND_BITS) / W) + 1) * 2 ** (W - 1), this.Point.Fp.BYTES);
-pointWindowSizes.set(point, W);
-this.wnafPrecomputes.delete(point);
-}
-hasWindowSize(point) {
-return getWindowSize(point) !== 1;
-}
-};
-function mulAddUnsafe(c, points, scalars, allowOversized = false) {
-validatePointCons(c);
-validateMSMPoints(points, c);
-abool(allowOversized, "allowOversized");
-validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$2 : void 0);
-if (points.length !== scalars.length) throw new Error("arrays of points and scalars must have equal length");
-const tables = points.map((p) => oddMultiples(p, 4));
-const digits = scalars.map((n) => wnafDigits(n, 4));
-return wnafWalk(c.ZERO, tables, digits);
-}
-function createField(order, field, isLE) {
-if (field) {
-if (field.ORDER !== order) throw new Error("Field.ORDER must match order: Fp == p, Fn == n");
-validateField(field);
-return field;
-} else return Field(order, { isLE });
-}
-function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
-if (type !== "weierstrass" && type !== "edwards") throw new Error("expected curve type \"weierstrass\" or \"edwards\"");
-if (FpFnLE === void 0) FpFnLE = type === "edwards";
-if (!CURVE || typeof CURVE !== "object") throw new Error(`expected valid ${type} CURVE object`);
-validateObject(curveOpts);
-for (const p of ["p", "n", "h"]) {
-const val = CURVE[p];
-if (!(isPosBig(val) && val !== _0n$2)) throw new Error(`CURVE.${p} must be positive bigint`);
-}
-const Fp = createField(CURVE.p, curveOpts.Fp, FpFnLE);
-const Fn = createField(CURVE.n, curveOpts.Fn, FpFnLE);
-const params = ["Gx", "Gy", "a", type === "weierstrass" ? "b" : "d"];
-for (const p of params) if (!Fp.isValid(CURVE[p])) throw new Error(`CURVE.${p} must be valid field element of CURVE.Fp`);
-CURVE = Object.freeze(Object.assign({}, CURVE));
-return {
-CURVE, Fp, Fn
-};
-}
-var _0n$1 = BigInt(0);
-var _1n$1 = BigInt(1);
-var _2n$1 = BigInt(2);
-var _4n$1 = BigInt(4);
-var _8n = BigInt(8);
-function isEdValidXY(Fp, CURVE, x, y) {
-const x2 = Fp.sqr(x);
-const y2 = Fp.sqr(y);
-const left = Fp.add(Fp.mul(CURVE.a, x2), y2);
-const right = Fp.add(Fp.ONE, Fp.mul(CURVE.d, Fp.mul(x2, y2)));
-return Fp.eql(left, right);
-}
-function edwards(params, extraOpts = {}) {
-validateObject(extraOpts, {}, {}, "extraOpts");
-const opts = extraOpts;
-const validated = createCurveFields("edwards", params, opts, opts.FpFnLE);
-const { Fp, Fn } = validated;
-let CURVE = validated.CURVE;
-const { h: cofactor } = CURVE;
-if (FpLegendre(Fp, CURVE.a) !== 1) throw new Error("edwards: CURVE.a must be a square in Fp for complete addition formulas");
-if (FpLegendre(Fp, CURVE.d) !== -1) throw new Error("edwards: CURVE.d must be a non-square in Fp for complete addition formulas");
-validateObject(opts, {}, {
-uvRatio: "function", randomBytes: "function"
-});
-const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
-const MASK = _2n$1 << BigInt(Fp.BYTES * 8) - _1n$1;
-function isOdd(n) {
-if (!Fp.isOdd) throw new Error("Field does not have .isOdd()");
-return Fp.isOdd(n);
-}
-const uvRatio = opts.uvRatio === void 0 ? (u, v) => {
-try {
-return {
-isValid: true, value: Fp.sqrt(Fp.div(u, v))
-};
-} catch (e) {
-return {
-isValid: false, value: _0n$1
-};
-}
-} : opts.uvRatio;
-if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
-const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);
-function acoord(title, n, banZero = false) {
-const min = banZero ? _1n$1 : _0n$1;
-aInRange("coordinate " + title, n, min, MASK);
-return n;
-}
-function aedpoint(other) {
-if (!(other instanceof Point)) throw new Error("EdwardsPoint expected");
-}
-class Point {
-static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE, Fp.mul(CURVE.Gx, CURVE.Gy));
-static ZERO = new Point(Fp.ZERO, Fp.ONE, Fp.ONE, Fp.ZERO);
-static Fp = Fp;
-static Fn = Fn;
-X;
-Y;
-Z;
-T;
-constructor(X, Y, Z, T) {
-this.X = acoord("x", X);
-this.Y = acoord("y", Y);
-this.Z = acoord("z", Z, true);
-this.T = acoord("t", T);
-Object.freeze(this);
-}
-static CURVE() {
-return CURVE;
-}
-static fromAffine(p) {
-if (p instanceof Point) throw new Error("extended point not allowed");
-const { x, y } = p || {};
-acoord("x", x);
-acoord("y", y);
-return new Point(x, y, Fp.ONE, Fp.mul(x, y));
-}
-static fromBytes(bytes, zip215 = false) {
-const len = Fp.BYTES;
-const { a, d } = CURVE;
-bytes = copyBytes(abytes(bytes, len, "point"));
-abool(zip215, "zip215");
-const normed = copyBytes(bytes);
-const lastByte = bytes[len - 1];
-normed[len - 1] = lastByte & -129;
-const y = bytesToNumberLE(normed);
-aInRange("point.y", y, _0n$1, zip215 ? MASK : Fp.ORDER);
-const y2 = Fp.sqr(y);
-const u = Fp.sub(y2, Fp.ONE);
-const v = Fp.sub(Fp.mulN(d, y2), a);
-let { isValid, value: x } = uvRatio(u, v);
-if (!isValid) throw new Error("bad point: invalid y coordinate");
-const isXOdd = isOdd(x);
-const isLastByteOdd = (lastByte & 128) !== 0;
-if (!zip215 && Fp.is0(x) && isLastByteOdd) throw new Error("bad point: x=0 and x_0=1");
-if (isLastByteOdd !== isXOdd) x = Fp.neg(x);
-return Point.fromAffine({
-x, y
-});
-}
-static fromHex(hex, zip215 = false) {
-return Point.fromBytes(hexToBytes(hex), zip215);
-}
-get x() {
-return this.toAffine().x;
-}
-get y() {
-return this.toAffine().y;
-}
-precompute(windowSize = 6, isLazy = true) {
-wnaf.setWindowSize(this, windowSize);
-if (!isLazy) this.multiply(_2n$1);
-return this;
-}
-assertValidity() {
-const p = this;
-const { a, d } = CURVE;
-if (p.is0()) throw new Error("bad point: ZERO");
-const { X, Y, Z, T } = p;
-const X2 = Fp.sqr(X);
-const Y2 = Fp.sqr(Y);
-const Z2 = Fp.sqr(Z);
-const Z4 = Fp.sqr(Z2);
-const aX2 = Fp.mul(X2, a);
-const left = Fp.mul(Fp.add(aX2, Y2), Z2);
-const right = Fp.add(Z4, Fp.mul(d, Fp.mul(X2, Y2)));
-if (!Fp.eql(left, right)) throw new Error("bad point: equation left != right (1)");
-const XY = Fp.mul(X, Y);
-const ZT = Fp.mul(Z, T);
-if (!Fp.eql(XY, ZT)) throw new Error("bad point: equation left != right (2)");
-}
-equals(other) {
-aedpoint(other);
-const { X: X1, Y: Y1, Z: Z1 } = this;
-const { X: X2, Y: Y2, Z: Z2 } = other;
-const X1Z2 = Fp.mul(X1, Z2);
-const X2Z1 = Fp.mul(X2, Z1);
-const Y1Z2 = Fp.mul(Y1, Z2);
-const Y2Z1 = Fp.mul(Y2, Z1);
-return Fp.eql(X1Z2, X2Z1) && Fp.eql(Y1Z2, Y2Z1);
-}
-is0() {
-return this.equals(Point.ZERO);
-}
-negate() {
-return new Point(Fp.neg(this.X), this.Y, this.Z, Fp.neg(this.T));
-}
-double() {
-const { X: X1, Y: Y1, Z: Z1 } = this;
-const A = Fp.sqr(X1);
-const B = Fp.sqr(Y1);
-const C = Fp.mul(Fp.sqr(Z1), _2n$1);
-const D = mulA(A);
-const x1y1 = Fp.addN(X1, Y1);
-const E = Fp.sub(Fp.subN(Fp.sqr(x1y1), A), B);
-const G = Fp.addN(D, B);
-const F = Fp.subN(G, C);
-const H = Fp.subN(D, B);
-const X3 = Fp.mul(E, F);
-const Y3 = Fp.mul(G, H);
-const T3 = Fp.mul(E, H);
-const Z3 = Fp.mul(F, G);
-return new Point(X3, Y3, Z3, T3);
-}
-add(other) {
-aedpoint(other);
-const { d } = CURVE;
-const { X: X1, Y: Y1, Z: Z1, T: T1 } = this;
-const { X: X2, Y: Y2, Z: Z2, T: T2 } = other;
-const A = Fp.mul(X1, X2);
-const B = Fp.mul(Y1, Y2);
-const C = Fp.mul(Fp.mulN(T1, d), T2);
-const D = Fp.mul(Z1, Z2);
-const E = Fp.sub(Fp.subN(Fp.mulN(Fp.addN(X1, Y1), Fp.addN(X2, Y2)), A), B);
-const F = Fp.subN(D, C);
-const G = Fp.addN(D, C);
-const H = Fp.sub(B, mulA(A));
-const X3 = Fp.mul(E, F);
-const Y3 = Fp.mul(G, H);
-const T3 = Fp.mul(E, H);
-const Z3 = Fp.mul(F, G);
-return new Point(X3, Y3, Z3, T3);
-}
-subtract(other) {
-aedpoint(other);
-return this.add(other.negate());
-}
-multiply(scalar) {
-if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: expected 1 <= sc < curve.n");
-const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
-return normalize([p, f])[0];
-}
-multiplyUnsafe(scalar) {
-if (!Fn.isValid(scalar)) throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");
-if (scalar === _0n$1) return Point.ZERO;
-if (this.is0() || scalar === _1n$1) return this;
-return wnaf.mulUnsafe(this, scalar, normalize);
-}
-isSmallOrder() {
-return this.clearCofactor().is0();
-}
-isTorsionFree() {
-return wnaf.mulUnsafe(this, CURVE.n).is0();
-}
-toAffine(invertedZ) {
-const p = this;
-let iz = invertedZ;
-if (iz != null && typeof iz !== "bigint") throw new TypeError("\"invertedZ\" expected bigint, got type=" + typeof iz);
-const { X, Y, Z } = p;
-const is0 = p.is0();
-if (iz == null) iz = is0 ? Fp.create(_8n) : Fp.inv(Z);
-const x = Fp.mul(X, iz);
-const y = Fp.mul(Y, iz);
-const zz = Fp.mul(Z, iz);
-if (is0) return {
-x: Fp.ZERO, y: Fp.ONE
-};
-if (!Fp.eql(zz, Fp.ONE)) throw new Error("invZ was invalid");
-return {
-x, y
-};
-}
-clearCofactor() {
-if (cofactor === _1n$1) return this;
-if (cofactor === _2n$1) return this.double();
-if (cofactor === _4n$1) return this.double().double();
-if (cofactor === _8n) return this.double().double().double();
-return this.multiplyUnsafe(cofactor);
-}
-toBytes() {
-const { x, y } = this.toAffine();
-const bytes = Fp.toBytes(y);
-bytes[bytes.length - 1] |= isOdd(x) ? 128 : 0;
-return bytes;
-}
-toHex() {
-return bytesToHex(this.toBytes());
-}
-toString() {
-return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
-}
-}
-const normalize = (points) => normalizeZ(Point, points);
-const wnaf = new ScalarMultiplier(Point, randomBytes);
-if (wnaf.bits >= 6) Point.BASE.precompute(6);
-Object.freeze(Point.prototype);
-Object.freeze(Point);
-return Point;
-}
-// src/verify/edwards25519.ts
-var P = 2n ** 255n - 19n;
-var L = 2n ** 252n + 27742317777372353535851937790883648493n;
-var Point = edwards({
-p: P, n: L, h: 8n, a: P - 1n, d: 37095705934669439343138083508754565189542113879843219016388785533085940283555n, Gx: 15112221349535400772501151409588531511454012693041857206046113283949847762202n, Gy: 46316835694926478169428394003475163141307993866256225615783033603165251855960n
-});
-// src/verify/ed25519.ts
-var SIGNATURE = /^[0-9a-f]{128}$/;
-var PUBLIC = /^[0-9a-f]{64}$/;
-var SIGNATURE_DIGITS = 128;
-var SMALL_ORDER = new Set(["0000000000000000000000000000000000000000000000000000000000000000", "0100000000000000000000000000000000000000000000000000000000000000", "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05", "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a", "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"]);
-var P_AFTER_FIRST = `${"f".repeat(60)}7f`;
-var ANSWERS_KEPT = 2e4;
-var KEYS_KEPT = 64;
-function isSignatureHex(signature) {
-return SIGNATURE.test(signature);
-}
-function readLittleEndian(bytes) {
-let value = 0n;
-for (let at = bytes.length - 1; at >= 0; at--) value = value << 8n | BigInt(bytes[at]);
-return value;
-}
-function withoutSign(pointHex) {
-const high = Number.parseInt(pointHex[62], 16) & 7;
-return `${pointHex.slice(0, 62)}${high}${pointHex[63]}`;
-}
-function isBelowP(y) {
-return y.slice(2) !== P_AFTER_FIRST || y.slice(0, 2) < "ed";
-}
-function isBelowL(scalarHex) {
-const last = scalarHex.slice(62);
-return last < "10" || last === "10" && readLittleEndian(fromHex(scalarHex)) < L;
-}
-function hasGoodForm(publicHex, signature) {
-if (!PUBLIC.test(publicHex) || !SIGNATURE.test(signature)) return false;
-const key = withoutSign(publicHex);
-if (SMALL_ORDER.has(key) || SMALL_ORDER.has(withoutSign(signature.slice(0, 64)))) return false;
-return isBelowP(key) && isBelowL(signature.slice(64));
-}
-function holdsByPoints(publicHex, message, signature) {
-if (!hasGoodForm(publicHex, signature)) return false;
-try {
-const key = Point.fromHex(publicHex, true);
-const first = fromHex(signature.slice(0, 64));
-const hashed = new Uint8Array(64 + message.length);
-hashed.set(first);
-hashed.set(fromHex(publicHex), 32);
-hashed.set(message, 64);
-const k = readLittleEndian(sha512(hashed)) % L;
-const s = readLittleEndian(fromHex(signature.slice(64)));
-const left = s === 0n ? Point.ZERO : Point.BASE.multiplyUnsafe(s);
-const right = k === 0n ? Point.ZERO : key.multiplyUnsafe(k);
-return toHex$1(left.subtract(right).toBytes()) === signature.slice(0, 64);
-} catch {
-return false;
-}
-}
-function isPrimeOrderPoint(publicHex) {
-try {
-if (!PUBLIC.test(publicHex)) return false;
-const y = withoutSign(publicHex);
-return !SMALL_ORDER.has(y) && isBelowP(y) && Point.fromHex(publicHex, true).isTorsionFree();
-} catch {
-return false;
-}
-}
-var Ed25519 = class {
-isPlatformGood = false;
-answers = new Map();
-keys = new Map();
-async checkPlatform(cases) {
-this.isPlatformGood = false;
-if (typeof globalThis.crypto?.subtle?.importKey !== "function") return false;
-for (const { public: key, message, signature, valid } of cases) if ((hasGoodForm(key, signature) && await this.askPlatform(key, encoder.encode(message), signature)) !== valid) return false;
-this.isPlatformGood = cases.length > 0;
-return this.isPlatformGood;
-}
-get usesPlatform() {
-return this.isPlatformGood;
-}
-async prefetch(questions) {
-if (!this.isPlatformGood) return;
-if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
-const waiting = [];
-for (const { publicHex, message, signature } of questions) {
-const name = publicHex + signature + message;
-if (this.answers.has(name) || !hasGoodForm(publicHex, signature)) continue;
-waiting.push(this.askPlatform(publicHex, encoder.encode(message), signature).then((isValid) => {
-this.answers.set(name, isValid);
-}));
-}
-await Promise.all(waiting);
-}
-adopt(questions, answers) {
-if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
-questions.forEach(({ publicHex, message, signature }, at) => {
-if (signature.length === SIGNATURE_DIGITS) this.answers.set(publicHex + signature + message, answers[at] === true);
-});
-}
-verify(publicHex, message, signature) {
-if (typeof message === "string" && signature.length === SIGNATURE_DIGITS) {
-const known = this.answers.get(publicHex + signature + message);
-if (known !== void 0) return known;
-}
-return holdsByPoints(publicHex, typeof message === "string" ? encoder.encode(message) : message, signature);
-}
-async askPlatform(publicHex, message, signature) {
-try {
-if (this.keys.size > KEYS_KEPT) this.keys.clear();
-let key = this.keys.get(publicHex);
-if (key === void 0) {
-key = crypto.subtle.importKey("raw", fromHex(publicHex), "Ed25519", false, ["verify"]);
-this.keys.set(publicHex, key);
-}
-return await crypto.subtle.verify("Ed25519", await key, fromHex(signature), message);
-} catch {
-return false;
-}
-}
-};
 // src/verify/ring.ts
 var ED25519 = /^[0-9a-f]{64}$/;
 var ML_DSA_65 = /^[0-9a-f]{3904}$/;
@@ -5275,6 +4982,84 @@ if (answer.type === "done") waiting.resolve(answer.result);
 else waiting.reject(answer.isNotJudged ? new NotJudgedHere(answer.words) : new Error(answer.words));
 }
 };
+var TOKEN = "aver-token";
+var KEYS$1 = "aver-keys";
+function recall$1(name) {
+try {
+return sessionStorage.getItem(name) ?? "";
+} catch {
+return "";
+}
+}
+function takeSecrets() {
+if (location.protocol === "file:") return {
+token: "", keys: ""
+};
+const fragment = location.hash.slice(1);
+if (!fragment.startsWith("token=")) return {
+token: recall$1(TOKEN), keys: recall$1(KEYS$1)
+};
+const given = new URLSearchParams(fragment);
+history.replaceState(null, "", `${location.pathname}${location.search}#/`);
+const found = {
+token: given.get("token") ?? "", keys: given.get("keys") ?? ""
+};
+try {
+sessionStorage.setItem(TOKEN, found.token);
+sessionStorage.setItem(KEYS$1, found.keys);
+} catch {}
+return found;
+}
+var secrets = takeSecrets();
+function readRoute() {
+return location.hash.replace(/^#\/?/, "").split("?", 1)[0].split("/").map((part) => {
+try {
+return decodeURIComponent(part);
+} catch {
+return part;
+}
+});
+}
+var route = y$1(readRoute());
+var left = new Map();
+var scrolled = new Map();
+var here = location.hash;
+var beforeRecord = isRecord(here) ? "" : here || "#/";
+var isFollowed = false;
+addEventListener("click", (event) => {
+isFollowed = event.target instanceof Element && event.target.closest("a[href^='#']") !== null;
+}, { capture: true });
+addEventListener("hashchange", () => {
+const active = document.activeElement;
+const target = active instanceof HTMLElement ? active.getAttribute("href") : null;
+if (target !== null) left.set(here, target);
+scrolled.set(here, scrollY);
+here = location.hash;
+if (!isRecord(here)) beforeRecord = here;
+route.value = readRoute();
+});
+function isRecord(address) {
+return address.startsWith("#/c/");
+}
+function wayBack(chain, sequence) {
+const [view = ""] = beforeRecord.replace(/^#\/?/, "").split("/", 1);
+if (beforeRecord === "" || view === "s") return link("s", chain, `at-${sequence}`);
+return view === "chain" ? link("chain", chain, `at-${sequence}`) : beforeRecord;
+}
+function returnFocus(main) {
+scrollTo(0, isFollowed ? 0 : scrolled.get(location.hash) ?? 0);
+isFollowed = false;
+const target = left.get(location.hash);
+const found = [...main.querySelectorAll("a[href]")].find((one) => target !== void 0 && one.getAttribute("href") === target);
+if (main.contains(document.activeElement) && document.activeElement !== main) return;
+(found ?? main).focus({ preventScroll: found === void 0 });
+}
+function link(...parts) {
+return `#/${parts.map((part) => encodeURIComponent(String(part))).join("/")}`;
+}
+function recordLink(chain, row) {
+return link("c", chain, row.sequence === String(row.place) ? row.sequence : `p${row.place}`);
+}
 var connection = new Connection();
 var judges = new Connection(crewSize());
 var thing = y$1(null);
@@ -5309,24 +5094,8 @@ return own !== void 0 && judgement.value.state !== "done" ? own : judgement.valu
 function findingsOf(chain) {
 const found = judgementOf(chain);
 if (found.state !== "done") return [];
-return found.verdict.findings.filter((finding) => finding.place.chain === chain || isAlone() && finding.place.chain === null).map((finding) => ({
-...finding, place: placeInChain(finding.place)
-}));
-}
-function isAlone() {
-return !["bundle", "ledger", "report", "cap"].includes(contents.value?.format ?? "");
-}
-function isOfActions() {
-return ["actions", "capseal"].includes(contents.value?.format ?? "");
-}
-function placeInChain(place) {
-const { name = "", format = "" } = contents.value ?? {};
-const prefix = place.chain !== null ? "" : `${format === "capseal" ? "actions.jsonl" : name}, `;
-if (place.sequence !== null || !place.source?.startsWith(`${prefix}action `)) return place;
-const number = Number.parseInt(place.source.slice(`${prefix}action `.length));
-return {
-...place, sequence: place.chain === null ? number : number + 1
-};
+const isAlone = !["bundle", "ledger", "report"].includes(contents.value?.format ?? "");
+return found.verdict.findings.filter((finding) => finding.place.chain === chain || isAlone && finding.place.chain === null);
 }
 function pinnedKeys() {
 return pins.value.map(({ publicKey, publicKeyPq }) => ({
@@ -5408,13 +5177,20 @@ const remembered = changed.value ? copyHeads : scope === "files" ? [] : await re
 await judges.ask({
 type: "open", thing: found
 });
-const { heads, ...result } = await judges.ask({
+const { heads, held, ...result } = await judges.ask({
 type: "verify", keys: pinnedKeys(), remembered, chains
 }, (progress) => {
 if (thing.value === found) report({
 state: "working", progress
 });
 });
+if (found.live && thing.value === found) {
+found.held = [...chains === null ? [] : (found.held ?? []).filter(([name]) => !chains.includes(name)), ...held];
+const other = await connection.ask({
+type: "hold", held: found.held
+});
+if (other) throw new NotJudgedHere(`the server gave this page another ${other} than it gave to be verified`);
+}
 if (scope !== "files" && !changed.value && isSignedByPins(result.verdict)) await rememberHeads(scope, heads);
 if (!changed.value) copyHeads = heads;
 return {
@@ -5671,7 +5447,6 @@ function isOnlyOfCommand({ name }) {
 return ["decisions", "changes", "evidence", "effects", "delegation", "protocol"].includes(name);
 }
 function remedy(check) {
-if (isOfActions()) return "";
 if (check.code === "UNKNOWN_SIGNER" || check.name === "signature" || check.name === "signature_pq") return a($, { children: ["Pin the signer's key on ", a("a", {
 href: link("keys"), children: "Keys"
 }), ", after you compared it with its owner."] });
@@ -5703,9 +5478,9 @@ return `It does not hold: ${verdict.first_bad?.words ?? "a check failed"}.`;
 function describePlace({ chain, sequence, source }) {
 return [source ?? "", chain === null ? "" : `chain ${chain}`, sequence === null ? "" : `sequence ${sequence}`].filter(Boolean).join(", ") || "the whole";
 }
-function placeLink(place) {
-const { chain, sequence } = placeInChain(place);
-const name = chain ?? (isAlone() ? contents.value?.chains[0]?.id : null);
+function placeLink({ chain, sequence }) {
+const only = contents.value?.chains[0]?.id;
+const name = chain ?? (["bundle", "ledger", "report"].includes(contents.value?.format ?? "") ? null : only);
 return name ? sequence === null ? link("chain", name) : link("chain", name, `at-${sequence}`) : null;
 }
 function FindingCard({ finding, isFirst = false }) {
@@ -5730,7 +5505,7 @@ scope: "row", children: [a("span", {
 class: `check ${check.status}`, children: check.status === "passed" ? "✓" : check.status === "failed" ? "✕" : "!"
 }), " ", check.name.replace("_", " ")]
 }), a("td", {
-class: "number", children: check.status === "passed" ? count(check.count) : check.status
+class: "number", children: check.status === "passed" ? count$1(check.count) : check.status
 }), a("td", { children: [meaning, meaning && said ? a("br", {}) : null, said ? a("span", {
 class: meaning ? "soft" : "", children: a(Text, { children: said })
 }) : null] })] });
@@ -5776,7 +5551,7 @@ return a("section", {
 class: "band working", children: [a("h2", { children: [a(Mark, {
 name: "working", share
 }), " Verifying"] }), a("p", {
-class: "figure", children: [of ? `${count(records)}${of}` : plural$1(records, "record"), " judged so far, ", share, " % of the bytes."]
+class: "figure", children: [of ? `${count$1(records)}${of}` : plural$1(records, "record"), " judged so far, ", share, " % of the bytes."]
 }), a("progress", {
 max: 100, value: share, "aria-label": "Verification"
 }), a("p", { children: a("button", {
@@ -5879,7 +5654,7 @@ if (!value.length) return a("span", {
 class: "soft", children: "none"
 });
 const line = oneLine(value);
-if (line) return a(Linked, { children: line });
+if (line) return a(Text, { children: line });
 return a("ol", {
 class: "list", children: [value.slice(0, ITEMS_MAX).map((item, at) => a("li", { children: a(Value, {
 value: item, depth: depth + 1
@@ -5930,12 +5705,12 @@ class: "soft", children: "empty"
 if (DIGEST.test(text)) return a("code", {
 class: "hex", children: text
 });
-if (!text.includes("\n") && text.length <= 160) return a(Linked, { children: text });
+if (!text.includes("\n") && text.length <= 160) return a(Text, { children: text });
 const isDiff = /^(?:diff --git|--- |@@ )/m.test(text) && /^[+-]/m.test(text);
-const shown = text.slice(0, TEXT_MAX$1);
+const shown = visible(text.slice(0, TEXT_MAX$1));
 return a("div", {
 class: "long", children: [a("pre", {
-class: isDiff ? "diff" : "", children: isDiff ? visible(shown).split("\n").map((line, at) => a(DiffLine, { line }, at)) : a(Linked, { children: shown })
+class: isDiff ? "diff" : "", children: isDiff ? shown.split("\n").map((line, at) => a(DiffLine, { line }, at)) : shown
 }), text.length > TEXT_MAX$1 ? a("p", {
 class: "beside", children: [text.length - TEXT_MAX$1, " more characters, in the exact text of the record"]
 }) : null]
@@ -6085,6 +5860,134 @@ continue;
 for (const member of item.values()) stack.push(member);
 } else if (Array.isArray(item)) for (const member of item) stack.push(member);
 }
+}
+var SECTIONS = ["trigger", "context", "reasoning", "authority", "execution", "outcome"];
+var TYPES = ["agent", "tool", "system", "kill", "workflow", "chat", "vault", "auth"];
+var TRIGGER_TYPES = ["user_request", "scheduled", "system", "agent"];
+var AUTHORITY_TYPES = ["autonomous", "human_approved", "policy", "escalated", "unknown"];
+var STATUSES$1 = ["pending", "success", "failure", "partial", "blocked"];
+var SCORE_MIN = 1e-4;
+var UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+var CPS_TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?\+00:00$/;
+var TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?\+00:00$/;
+var text$3 = (value) => typeof value === "string" ? null : "must be a string";
+var textOrNull = (value) => value === null || typeof value === "string" ? null : "must be a string or null";
+var object = (value) => isObject(value) ? null : "must be an object";
+var flag = (value) => typeof value === "boolean" ? null : "must be a boolean";
+var anything = () => null;
+var textList = (value) => !Array.isArray(value) ? "must be an array" : value.every((item) => typeof item === "string") ? null : "must be an array of strings";
+var objectList = (value) => !Array.isArray(value) ? "must be an array" : value.every(isObject) ? null : "must be an array of objects";
+var count = (value) => !isInteger(value) ? "must be an integer" : value.text.startsWith("-") && value.text !== "-0" ? "may not be negative" : null;
+var score = (value) => {
+if (!(value instanceof JsonNumber)) return "must be a number";
+return value.value >= 0 && value.value <= 1 ? null : "lies outside 0.0 to 1.0";
+};
+var uuid = (value) => text$3(value) ?? (UUID.test(value) ? null : "is not a UUID in lower case with hyphens");
+var uuidOrNull = (value) => value === null ? null : uuid(value);
+var hashOrNull = (value) => textOrNull(value) ?? (value === null || HEX64.test(value) ? null : "is not 64 lower-case hex digits");
+var timestamp = (value) => {
+if (typeof value !== "string") return "must be a string";
+if (!CPS_TIMESTAMP.test(value)) return "is not ISO 8601 in UTC with +00:00";
+return isCalendarTime(value) ? null : "is not a date that exists";
+};
+var oneOf = (allowed) => (value) => text$3(value) ?? (allowed.includes(value) ? null : `is not one of ${allowed.join(", ")}`);
+var TOP_LEVEL = {
+id: uuid, type: oneOf(TYPES), domain: text$3, parent_id: uuidOrNull, sequence: count, previous_hash: hashOrNull, spec_version: oneOf(["1.0"]), ...Object.fromEntries(SECTIONS.map((name) => [name, object]))
+};
+var SECTION_RULES = {
+trigger: {
+type: oneOf(TRIGGER_TYPES), source: text$3, timestamp, request: text$3, correlation_id: textOrNull, user_id: textOrNull
+}, context: {
+agent_id: text$3, session_id: textOrNull, environment: object
+}, reasoning: {
+analysis: text$3, options: objectList, options_considered: textList, selected_option: text$3, reasoning: text$3, confidence: score, model: textOrNull, prompt_hash: hashOrNull
+}, authority: {
+type: oneOf(AUTHORITY_TYPES), approver: textOrNull, policy_reference: textOrNull, chain: objectList, escalation_reason: textOrNull
+}, execution: {
+tool_calls: objectList, duration_ms: count, resources_used: object
+}, outcome: {
+status: oneOf(STATUSES$1), result: anything, summary: text$3, error: textOrNull, side_effects: textList, metrics: object
+}
+};
+var OPTION = {
+id: text$3, description: text$3, pros: textList, cons: textList, estimated_impact: object, feasibility: score, risks: textList, selected: flag, rejection_reason: text$3
+};
+var TOOL_CALL = {
+tool: text$3, arguments: object, result: anything, success: flag, duration_ms: count, error: textOrNull
+};
+var CPS_KEYS = Object.fromEntries(Object.entries(SECTION_RULES).map(([section, rules]) => [section, Object.keys(rules)]));
+function findCpsProblem(content, { complete }) {
+const parts = [["", content, TOP_LEVEL]];
+for (const [name, rules] of Object.entries(SECTION_RULES)) parts.push([`${name}.`, content.get(name), rules]);
+const reasoning = content.get("reasoning");
+if (complete) {
+const lists = [["reasoning.options", reasoning.get("options"), OPTION], ["execution.tool_calls", content.get("execution").get("tool_calls"), TOOL_CALL]];
+for (const [field, items, rules] of lists) if (Array.isArray(items) && items.every(isObject)) items.forEach((item, at) => parts.push([`${field}[${at}].`, item, rules]));
+}
+for (const [prefix, part, rules] of parts) for (const [key, rule] of Object.entries(rules)) {
+const value = part.get(key);
+if (value === void 0) {
+if (complete) return `${prefix}${key} is missing`;
+} else {
+const problem = rule(value);
+if (problem !== null) return `${prefix}${key} ${problem}`;
+}
+}
+return complete ? findSelectionProblem(reasoning) : null;
+}
+function findSelectionProblem(reasoning) {
+const options = reasoning.get("options");
+const chosen = options.filter((option) => option.get("selected"));
+if (chosen.length > 1) return "reasoning.options: more than one option is marked as selected";
+const selected = reasoning.get("selected_option");
+if (options.length && selected) {
+const named = options.filter((option) => selected === option.get("id") || selected === option.get("description"));
+if (!named.length) return "reasoning.selected_option is none of the options";
+if (chosen.length && !named.includes(chosen[0])) return "reasoning.selected_option is not the option marked as selected";
+}
+return null;
+}
+var LISTED$4 = new Map([TOP_LEVEL, OPTION, TOOL_CALL, ...Object.values(SECTION_RULES)].map((rules) => [rules, Object.entries(rules)]));
+function followsRules(part, rules) {
+const listed = LISTED$4.get(rules);
+if (part.size !== listed.length) return false;
+for (const [name, rule] of listed) {
+const value = part.get(name);
+if (value === void 0 || rule(value) !== null) return false;
+}
+return true;
+}
+function isPlainScore(value) {
+return isFloat(value) && (value.value >= SCORE_MIN && value.value <= 1 || value.value === 0);
+}
+function isPlainlyValid(content) {
+if (!isObject(content) || !followsRules(content, TOP_LEVEL)) return false;
+const sections = SECTIONS.map((name) => content.get(name));
+const [trigger, , reasoning, , execution] = sections;
+for (const [at, name] of SECTIONS.entries()) if (!followsRules(sections[at], SECTION_RULES[name])) return false;
+const time = trigger.get("timestamp");
+const sequence = content.get("sequence").value;
+const calls = execution.get("tool_calls");
+return sequence === 0 === (content.get("previous_hash") === null) && TIMESTAMP.test(time) && !time.endsWith(".000000+00:00") && isPlainScore(reasoning.get("confidence")) && calls.every((call) => followsRules(call, TOOL_CALL)) && arePlainOptions(reasoning);
+}
+function arePlainOptions(reasoning) {
+const options = reasoning.get("options");
+const considered = reasoning.get("options_considered");
+const selected = reasoning.get("selected_option");
+if (options.length !== considered.length) return false;
+if (!options.length) return true;
+let chosen = 0;
+let isNamed = selected === "";
+for (const [at, option] of options.entries()) {
+if (!followsRules(option, OPTION) || option.get("description") !== considered[at]) return false;
+const isSelected = option.get("selected") === true;
+if (!isPlainScore(option.get("feasibility"))) return false;
+if (!isSelected && strip(option.get("rejection_reason")) === "") return false;
+if (selected === option.get("id") || selected === option.get("description")) isNamed = true;
+else if (selected !== "" && isSelected) return false;
+if (isSelected) chosen++;
+}
+return chosen <= 1 && isNamed;
 }
 // src/verify/record.ts
 var SCALARS = ["id", "type", "domain", "sequence", "previous_hash", "parent_id"];
@@ -7483,7 +7386,7 @@ function Stage({ title, record, chain, missing, children }) {
 return a("li", {
 class: `stage${record === null ? " missing" : ""}${record?.status === "blocked" ? " refused" : ""}`, children: [a("h2", { children: [title, " ", record ? a("span", {
 class: "beside", children: [a(Time, { children: record.at }), " · ", a("a", {
-href: link("c", chain, `p${record.place}`), children: ["record ", record.place]
+href: link("c", chain, record.place), children: ["record ", record.place]
 })]
 }) : null] }), record === null ? a("p", {
 class: "soft", children: missing
@@ -7999,10 +7902,6 @@ at++;
 }
 return rows;
 }
-function headPath(header, known) {
-const named = /^\+\+\+ (?:b\/)?(.+)/.exec(header)?.[1] ?? "";
-return known.find((path) => path.replace(/^\/+/, "") === named) ?? named;
-}
 function textOf(line) {
 return line.pieces.map((piece) => piece.text).join("");
 }
@@ -8019,11 +7918,11 @@ class: "removed", children: ["−", lines[1]]
 })]
 });
 }
-function DiffView({ diff, title = "", paths = [] }) {
+function DiffView({ diff, title = "" }) {
 const [shown, setShown] = d$2(LINES_SHOWN);
 const lines = w$2(() => markDiff(diff.slice(0, DIFF_MAX)), [diff]);
 const names = lines.filter((line) => line.sort === "file").map((line) => line.pieces[0]?.text ?? "");
-const path = names.map((name) => headPath(name, paths)).find((name) => name && name !== "/dev/null");
+const path = names.map((name) => /^\+\+\+ (?:b\/)?(.+)/.exec(name)?.[1] ?? "").find((name) => name && name !== "/dev/null");
 const isOfOne = names.filter((name) => name.startsWith("+++ ")).length <= 1;
 const body = isOfOne ? lines.filter((line) => line.sort !== "file" || !/^(?:--- |\+\+\+ )/.test(line.pieces[0]?.text ?? "")) : lines;
 const isSplit = form.value === "split";
@@ -8042,7 +7941,7 @@ left, right
 }, at)) : body.slice(0, shown).map((line, at) => a(UnifiedLine, { line }, at)) })
 })
 }), rows.length > shown ? a("button", {
-type: "button", class: "small more", onClick: () => setShown(shown + 10 * LINES_SHOWN), children: ["Show ", count(Math.min(rows.length - shown, 10 * LINES_SHOWN)), " more lines"]
+type: "button", class: "small more", onClick: () => setShown(shown + 10 * LINES_SHOWN), children: ["Show ", count$1(Math.min(rows.length - shown, 10 * LINES_SHOWN)), " more lines"]
 }) : null, diff.length > DIFF_MAX ? a("p", {
 class: "beside", children: "The change is longer than this page lays out. The exact bytes of the record have all of it."
 }) : null]
@@ -9078,7 +8977,7 @@ rows: 6, words: "Reading the requests"
 command: "aver approvals enrol person:NAME", children: [contents.value?.chains.some((chain) => chain.id.startsWith("approvals.")) ? "No request for an approval is in it." : "The gate has asked nobody yet.", " It asks once a person is enrolled, and a rule or a risk wants an approval."]
 }) : null, all?.length ? a(Cases, { all }) : null, a(PasskeyEnrolment, {})] });
 }
-var CHANGES = [["flip", "Flip a character", "one character of its text was changed", "One bit of what happened is another."], ["edit", "Edit its summary", "its summary was edited", "The record tells another story."], ["resign", "Edit it, and give it the right hash", "its summary was edited, and its hash computed anew", "The hash fits again; the signature needs the key."], ["forge", "Edit it, and sign it with another key", "its summary was edited, and it was signed by a key made just now", "Hash and signature fit; nobody pinned that key."], ["drop", "Drop it", "it was dropped", "It never happened."], ["double", "Insert it twice", "it was inserted twice", "It happened twice."], ["swap", "Swap it with the next", "it was swapped with the next record", "It happened in another order."], ["cut", "Cut the chain here", "the chain was cut before it", "Nothing happened from here on."], ["rollback", "Roll everything back to here", "every chain was taken back to the time before it, and the signed heads were left out", "The whole copy is an older one, which fits in itself."]];
+var CHANGES = [["flip", "Flip a character", "one character of its text was changed", "One bit of what happened is another."], ["edit", "Edit its summary", "its summary was edited", "The record tells another story."], ["resign", "Edit it, and give it the right hash", "its summary was edited, and its hash computed anew", "The hash fits again; the signature needs the key."], ["forge", "Edit it, and sign it with another key", "its summary was edited, and it was signed by a key made just now", "Hash and signature fit; nobody pinned that key."], ["drop", "Drop it", "it was dropped", "It never happened."], ["double", "Insert it twice", "it was inserted twice", "It happened twice."], ["swap", "Swap it with the next", "it was swapped with the next record", "It happened in another order."], ["cut", "Cut the chain here", "the chain was cut before it", "Nothing happened from here on."], ["rollback", "Roll everything back to here", "the chain was cut before it, and index, heads and meta were left out", "The whole copy is an older one."]];
 function CopyStrip() {
 if (!changed.value) return null;
 return a("p", {
@@ -9102,53 +9001,6 @@ tryChange(chain, place, change, `record ${sequence} of ${chain}: ${did}`).catch(
 class: "beside", children: hope
 })] }, change))
 }), words ? a(Problem, { words }) : null]
-});
-}
-var GATE = ["gate_decision", "gate_score", "policy_verdict"];
-var RECEIPT = ["receipt_hash", "canonical_fields", "parent_receipt_hash", "parent_action_id"];
-function ReceiptBand({ detail }) {
-const holds = detail.computedHash === detail.hash && !detail.findings.length;
-const name = holds ? "qualified" : "failed";
-return a("p", {
-class: `seal-band ${name}`, role: "status", children: [a(Mark, { name }), " ", a("strong", { children: name }), " ", holds ? "Its receipt is right. Nobody signed it: anyone can make such a line." : "This action does not hold by itself."]
-});
-}
-function ActionSections({ detail }) {
-const fields = readJson(detail.canonical);
-const pick = (names) => new Map(names.map((name) => [name, fields.get(name) ?? null]));
-const others = [...fields.keys()].filter((name) => ![...GATE, ...RECEIPT, "metadata"].includes(name));
-return a($, { children: [a("section", {
-class: "section", children: [a("h2", { children: "What was done" }), a(Value, { value: pick(others) })]
-}), a("section", {
-class: "section", children: [a("h2", { children: "What the gate said" }), a(Value, { value: pick(GATE) }), a("p", {
-class: "beside", children: "The line says so. The gate's own records are not in this file."
-})]
-}), a("section", {
-class: "section", children: [a("h2", { children: "Metadata" }), a(Value, { value: fields.get("metadata") ?? null }), a("p", {
-class: "beside", children: "The receipt does not cover them."
-})]
-})] });
-}
-function ReceiptSection({ detail, before }) {
-const isSame = detail.computedHash === detail.hash;
-return a("section", {
-class: "section seal", id: "section-seal", children: [a("h2", { children: "Receipt" }), a("div", {
-class: "members", children: a("dl", { children: [a("div", { children: [a("dt", { children: [a(Mark, { name: isSame ? "verified" : "failed" }), " SHA-256 of ", detail.receiptKeys, " fields, computed here"] }), a("dd", { children: a(Hex, {
-length: 64, children: detail.computedHash || "another than the stored one"
-}) })] }), a("div", { children: [a("dt", { children: "receipt, as stored" }), a("dd", { children: [a(Hex, {
-length: 64, children: detail.hash
-}), " ", isSame ? "the same" : a("strong", { children: "another" })] })] }), a("div", { children: [a("dt", { children: "receipt of the action before" }), a("dd", { children: detail.previousHash ? a($, { children: [a(Hex, {
-length: 64, children: detail.previousHash
-}), " ", before ? a("a", {
-href: before, rel: "prev", children: "the action before"
-}) : null] }) : a("span", {
-class: "soft", children: "none: this is the first"
-}) })] }), a("div", { children: [a("dt", { children: "signature" }), a("dd", {
-class: "soft", children: "none"
-})] })] })
-}), detail.findings.map((finding, index) => a("p", {
-class: "beside", children: [a("strong", { children: finding.code }), " ", a(Text, { children: finding.words })]
-}, index))]
 });
 }
 var SEARCHED_AT_ONCE = 2e3;
@@ -9318,9 +9170,9 @@ function Terminal({ text, label = "Output" }) {
 const shown = text.slice(0, TERMINAL_MAX);
 return a("div", {
 class: "terminal-box", children: [a("pre", {
-class: "terminal", tabIndex: 0, role: "region", "aria-label": label, children: hasEscapes(shown) ? parseTerminal(shown).map((piece, at) => a(Piece, { piece }, at)) : a(Linked, { children: shown.replaceAll("\r\n", "\n") })
+class: "terminal", tabIndex: 0, role: "region", "aria-label": label, children: hasEscapes(shown) ? parseTerminal(shown).map((piece, at) => a(Piece, { piece }, at)) : visible(shown.replaceAll("\r\n", "\n"))
 }), text.length > 1e5 ? a("p", {
-class: "beside", children: [count(text.length - TERMINAL_MAX), " more characters are not laid out. The exact bytes of the record have them."]
+class: "beside", children: [count$1(text.length - TERMINAL_MAX), " more characters are not laid out. The exact bytes of the record have them."]
 }) : null]
 });
 }
@@ -9328,38 +9180,8 @@ function Piece({ piece }) {
 const { text, front, ground, isBold, isFaint, isItalic, isUnderlined, isMark } = piece;
 const name = [front === void 0 ? "" : `front-${front}`, ground === void 0 ? "" : `ground-${ground}`, isBold ? "bold" : "", isFaint ? "faint" : "", isItalic ? "italic" : "", isUnderlined ? "underlined" : "", isMark ? "escape" : ""].filter(Boolean).join(" ");
 return name ? a("span", {
-class: name, children: a(Linked, { children: text })
-}) : a(Linked, { children: text });
-}
-var EFFECT = /^(?:edited|wrote|added|deleted) (.+)$/s;
-var SUMMARY = /^[A-Za-z_]+: (.+?)(?: \(\+\d+\/-\d+\))?$/;
-function changedPaths(step) {
-const named = step.sideEffects.flatMap((effect) => EFFECT.exec(effect)?.[1] ?? []);
-if (named.length) return [...new Set(named)];
-return [SUMMARY.exec(step.summary)?.[1] ?? "a file that the record does not name"];
-}
-function listFiles(entries) {
-const files = new Map();
-for (const entry of entries) {
-const { step } = entry;
-if (step === null || !isEdit(step)) continue;
-const paths = changedPaths(step);
-for (const path of paths) {
-const file = files.get(path) ?? files.set(path, {
-path, edits: [], lines: [0, 0]
-}).get(path);
-file.edits.push(entry);
-if (paths.length === 1) file.lines = [file.lines[0] + (step.lines?.[0] ?? 0), file.lines[1] + (step.lines?.[1] ?? 0)];
-}
-}
-return [...files.values()];
-}
-function diffOfFile(diff, path) {
-const parts = diff.split(/^(?=--- )/m).filter((part) => part.startsWith("--- "));
-if (parts.length < 2) return diff;
-const isAbout = (part) => part.split("\n", 2).some((line) => /^(?:---|\+\+\+) /.test(line) && (line.slice(4).replace(/^[ab]\//, "") === path.replace(/^\/+/, "") || line.slice(4).endsWith(path)));
-const own = parts.filter(isAbout);
-return own.length ? own.join("") : diff;
+class: name, children: visible(text)
+}) : visible(text);
 }
 function Section({ name, title, children }) {
 return a("section", {
@@ -9374,16 +9196,13 @@ return rest.size ? a(Value, { value: rest }) : null;
 }
 function Prose$1({ text }) {
 return a("div", {
-class: "prose", children: a(Linked, { children: text })
+class: "prose", children: a(Text, { children: text })
 });
 }
 function Sections({ record, content }) {
 const section = (name) => asObject(content.get(name));
-const paths = changedPaths(readStep(record));
-return a($, { children: [a(Trigger, { section: section("trigger") }), a(Context, { section: section("context") }), a(Reasoning, { section: section("reasoning") }), a(Authority, { section: section("authority") }), a(Execution, {
-section: section("execution"), paths
-}), a(Outcome, {
-section: section("outcome"), record, paths
+return a($, { children: [a(Trigger, { section: section("trigger") }), a(Context, { section: section("context") }), a(Reasoning, { section: section("reasoning") }), a(Authority, { section: section("authority") }), a(Execution, { section: section("execution") }), a(Outcome, {
+section: section("outcome"), record
 })] });
 }
 function Trigger({ section }) {
@@ -9464,16 +9283,14 @@ section, shown: ["type", "chain"]
 })]
 });
 }
-function Execution({ section, paths }) {
+function Execution({ section }) {
 return a(Section, {
-name: "execution", title: "What was done", children: [asList(section.get("tool_calls")).filter(isObject).map((call, place) => a(Call, {
-call, paths
-}, place)), a(Rest, {
+name: "execution", title: "What was done", children: [asList(section.get("tool_calls")).filter(isObject).map((call, place) => a(Call, { call }, place)), a(Rest, {
 section, shown: ["tool_calls"]
 })]
 });
 }
-function Call({ call, paths }) {
+function Call({ call }) {
 const given = asObject(call.get("arguments"));
 const command = commandLine(given);
 return a("div", {
@@ -9485,30 +9302,24 @@ class: "bad", children: "did not end well"
 class: "command-line", tabIndex: 0, children: a(Text, { children: command })
 }) : null, !command && given.size ? a(Value, { value: given }) : null, command && given.size > 1 ? a(Value, { value: new Map([...given].filter(([name]) => name !== "command" && name !== "cmd")) }) : null, asText(call.get("error")) ? a(Terminal, {
 text: asText(call.get("error")), label: "Error"
-}) : null, a(Output, {
-value: call.get("result") ?? null, paths
-}), a(Rest, {
+}) : null, a(Output, { value: call.get("result") ?? null }), a(Rest, {
 section: call, shown: ["tool", "arguments", "result", "success", "error"]
 })]
 });
 }
-function Output({ value, paths = [] }) {
-if (typeof value === "string") return value ? isDiff(value) ? a(DiffView, {
-diff: value, paths
-}) : a(Terminal, { text: value }) : null;
+function Output({ value }) {
+if (typeof value === "string") return value ? isDiff(value) ? a(DiffView, { diff: value }) : a(Terminal, { text: value }) : null;
 if (isObject(value) && [...value.values()].some((item) => typeof item === "string" && (item.includes("\n") || item.includes("\x1B[")))) return a($, { children: labelledTexts(value).map((part, place) => a("section", {
 class: "output", children: [part.name ? a("h4", { children: a(Text, { children: part.name }) }) : null, part.isAside ? a("p", {
 class: "beside", children: a(Text, { children: part.text })
-}) : isDiff(part.text) ? a(DiffView, {
-diff: part.text, paths
-}) : a(Terminal, { text: part.text })]
+}) : isDiff(part.text) ? a(DiffView, { diff: part.text }) : a(Terminal, { text: part.text })]
 }, place)) });
 return value === null ? null : a(Value, { value });
 }
 var STATUSES = {
 success: ["good", "It ended well."], failure: ["bad", "It failed."], blocked: ["bad", "It was denied."], pending: ["warn", "Its outcome is not known here."], partial: ["warn", "It ended in part."]
 };
-function Outcome({ section, record, paths }) {
+function Outcome({ section, record }) {
 const status = asText(section.get("status"));
 const decision = readDecision$1(record);
 const result = section.get("result") ?? null;
@@ -9521,13 +9332,9 @@ class: tone, children: a(Text, { children: status })
 text: asText(section.get("error")), label: "Error"
 }) : null, decision === null ? null : a(DecisionCard, {
 decision, isLinked: false
-}), diff ? a(DiffView, {
-diff, paths
-}) : null, diff ? a(Rest, {
+}), diff ? a(DiffView, { diff }) : null, diff ? a(Rest, {
 section: new Map([...result].filter(([name]) => name !== "diff")), shown: []
-}) : decision === null ? a(Output, {
-value: result, paths
-}) : a("details", {
+}) : decision === null ? a(Output, { value: result }) : a("details", {
 class: "all-fields", children: [a("summary", { children: "All that the decision rests on" }), a(Output, { value: result })]
 }), a(Rest, {
 section, shown: ["status", "summary", "error", "result"]
@@ -9542,7 +9349,7 @@ const found = /^(p?)(\d{1,19})$/.exec(text);
 if (found === null) return null;
 return found[1] ? { place: Number(found[2]) } : { sequence: found[2] };
 }
-function CapsuleView({ parts: [chain = "", address = "", fragment = ""] }) {
+function CapsuleView({ parts: [chain = "", address = ""] }) {
 const [detail, setDetail] = d$2(null);
 const [words, setWords] = d$2("");
 const [turn, setTurn] = d$2(0);
@@ -9593,51 +9400,45 @@ class: "beside", role: "status", children: "Reading the record …"
 }), a("div", { class: "band placeholder tall" }), a("div", { class: "band placeholder tall" })]
 });
 return a(Capsule, {
-chain, detail, hasNext, near, fragment
+chain, detail, hasNext, near
 }, detail.hash + place);
 }
-function Capsule({ chain, detail, hasNext, near, fragment }) {
+function Capsule({ chain, detail, hasNext, near }) {
 const { row } = detail;
 const { place } = row;
-const number = row.sequence || String(place);
 const record = w$2(() => {
 const { canonical, hash, signature, signaturePq, signedAt, signedBy } = detail;
 return toSealed(chain, {
 place, canonical, hash, signature, signaturePq, signedAt, signedBy, problem: ""
 });
 }, [detail]);
-const isAction = detail.receiptKeys !== void 0;
-const content = w$2(() => isAction ? null : readContent(record), [record]);
-const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === number && one.code !== "UNKNOWN_SIGNER");
-const uri = contents.value?.format === "capsules" ? `capsule://sha3_${detail.hash}` : `capsule://${chain}/${number}`;
+const content = w$2(() => readContent(record), [record]);
+const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === row.sequence && one.code !== "UNKNOWN_SIGNER");
+const uri = `capsule://${chain}/${row.sequence || place}`;
 return a("article", {
 class: "capsule record", children: [a("nav", {
 class: "beside neighbours", "aria-label": "Neighbours", children: [a("a", {
-href: wayBack(chain, number), children: "Back (Esc)"
+href: wayBack(chain, row.sequence), children: "Back (Esc)"
 }), a("a", {
-href: link(isAction ? "chain" : "s", chain, `at-${number}`), children: isAction ? "All actions" : "Its session or chain"
+href: link("s", chain, `at-${row.sequence}`), children: "Its session or chain"
 }), place > 0 ? a("a", {
 href: near(place - 1), rel: "prev", children: "Record before (k)"
 }) : a("span", { children: "The first of its chain" }), hasNext ? a("a", {
 href: near(place + 1), rel: "next", children: "Record after (j)"
 }) : a("span", { children: "The last of its chain" })]
 }), a("h1", { children: a(Text, { children: row.summary || row.kind }) }), a("p", {
-class: "beside address", children: [isAction ? null : a($, { children: [a("code", { children: a(Text, { children: uri }) }), " ", a(Copy, {
+class: "beside address", children: [a("code", { children: a(Text, { children: uri }) }), " ", a(Copy, {
 text: uri, label: "copy"
-})] }), " ", a(Copy, {
+}), " ", a(Copy, {
 text: location.href, label: "copy link"
 }), a("span", { children: [a(Text, { children: `${row.kind} · ${row.type}` }), " · ", a(Time, { children: row.at })] })]
-}), isAction ? a(ReceiptBand, { detail }) : a(SealBand, { detail }), inChain.map((finding, index) => a(FindingCard, { finding }, index)), content !== null && fragment ? a(NamedPart, {
-content, fragment
-}) : null, a("div", {
-class: "capsule-body", children: [a("div", { children: isAction ? a(ActionSections, { detail }) : content === null ? a("p", {
+}), a(SealBand, { detail }), inChain.map((finding, index) => a(FindingCard, { finding }, index)), a("div", {
+class: "capsule-body", children: [a("div", { children: content === null ? a("p", {
 class: "strip", children: "The text of this record is no JSON object, or too large to lay out. Its exact bytes are below."
 }) : a(Sections, {
 record, content
 }) }), a("aside", {
-"aria-label": "Seal and related records", children: [isAction ? a(ReceiptSection, {
-detail, before: place > 0 ? near(place - 1) : ""
-}) : a(SealSection, { detail }), content === null ? null : a(Related, {
+"aria-label": "Seal and related records", children: [a(SealSection, { detail }), content === null ? null : a(Related, {
 chain, place, content
 })]
 })]
@@ -9645,21 +9446,13 @@ chain, place, content
 chain, place, sequence: row.sequence
 }), a("section", {
 class: "section", children: [a("h2", { children: "Exact bytes" }), a("p", {
-class: "beside", children: [isAction ? "The line as it is stored. " : "This text was hashed, as it is. ", detail.canonical.length > EXACT_MAX ? `The first ${EXACT_MAX} of ${detail.canonical.length} characters are shown; the copy has all.` : ""]
+class: "beside", children: ["This text was hashed, as it is. ", detail.canonical.length > EXACT_MAX ? `The first ${EXACT_MAX} of ${detail.canonical.length} characters are shown; the copy has all.` : ""]
 }), a("p", { children: a(Copy, {
-text: detail.canonical, label: isAction ? "copy the line" : "copy the text that was hashed"
+text: detail.canonical, label: "copy the text that was hashed"
 }) }), a("pre", {
 class: "exact", tabIndex: 0, children: visible(detail.canonical.slice(0, EXACT_MAX))
 })]
 })]
-});
-}
-function NamedPart({ content, fragment }) {
-const value = resolveFragment(content, fragment);
-return a("section", {
-class: "section", id: "section-named", children: [a("h2", { children: ["The part that the reference names ", a("span", {
-class: "soft", children: a(Text, { children: fragment })
-})] }), value === void 0 ? a("p", { children: "This record has nothing there." }) : a(Value, { value })]
 });
 }
 function readContent(record) {
@@ -10187,7 +9980,7 @@ chain, isCounted: true
 })
 }) : null, " ", extras.some((extra) => extra.sort !== "end") ? a("button", {
 type: "button", class: "small", onClick: goToBreak, children: "Next break (b)"
-}) : null, " ", isOfActions() || contents.value?.format === "proof" ? null : a("a", {
+}) : null, " ", a("a", {
 href: link("s", chain), children: "as a session"
 })]
 }), now.state === "working" || now.state === "not judged" ? a(Band, {
@@ -10228,7 +10021,7 @@ chain, finding: found.finding, place: found.isAtRow ? found.before : null
 });
 }
 }), a("p", {
-class: "beside", children: total === null ? "Reading …" : `${count(total)} rows; j and k move, Enter opens, b goes to the next break.`
+class: "beside", children: total === null ? "Reading …" : `${count$1(total)} rows; j and k move, Enter opens, b goes to the next break.`
 })]
 });
 }
@@ -10241,7 +10034,7 @@ class: "state", children: a(ChainMark, { chain: chain.id })
 }), a("span", {
 class: "what", children: [a("strong", { children: a(Text, { children: chain.title }) }), chain.title === chain.id ? null : a("code", { children: a(Text, { children: chain.id }) })]
 }), a("span", {
-class: "number", children: chain.length === null ? "" : count(chain.length)
+class: "number", children: chain.length === null ? "" : count$1(chain.length)
 }), a("span", {
 class: "when", children: a(Time, {
 brief: true, children: chain.endedAt
@@ -10264,7 +10057,7 @@ class: "fills", children: [a("h1", { children: "Chains" }), a("form", {
 class: "filters", onSubmit: (event) => event.preventDefault(), children: [a("label", { children: ["Filter ", a("input", {
 type: "search", value: wanted, onInput: (event) => setWanted(event.currentTarget.value), placeholder: "name, title or tool"
 })] }), a("span", {
-class: "beside", role: "status", children: [count(found.length), " of ", count(all.length)]
+class: "beside", role: "status", children: [count$1(found.length), " of ", count$1(all.length)]
 })]
 }), all.length ? null : isLive ? a(Empty, {
 command: "aver install claude-code", children: "Nothing is recorded in this ledger yet. This records what a coding agent does from now on."
@@ -10584,7 +10377,7 @@ return null;
 }
 function Facts({ step }) {
 const { tokensIn, tokensOut, costUsd } = step.spent;
-const tokens = tokensIn === null && tokensOut === null ? "" : `${tokensIn === null ? "–" : count(tokensIn)} → ${tokensOut === null ? "–" : count(tokensOut)}`;
+const tokens = tokensIn === null && tokensOut === null ? "" : `${tokensIn === null ? "–" : count$1(tokensIn)} → ${tokensOut === null ? "–" : count$1(tokensOut)}`;
 return a($, { children: [a("span", {
 role: "gridcell", class: "authority", title: visible(authorityLabel(step)), children: a(Text, { children: step.status === "blocked" ? step.rule : authorityLabel(step) })
 }), a("span", {
@@ -10912,7 +10705,7 @@ return link("c", chain, step !== null && step.sequence === place ? place : `p${p
 }
 function Prose({ text }) {
 return a("div", {
-class: "prose", children: a(Linked, { children: text })
+class: "prose", children: a(Text, { children: text })
 });
 }
 function StepBody({ step }) {
@@ -10924,9 +10717,7 @@ return a($, { children: [step.what === "prompt" ? a(Prose, { text: step.asked })
 class: "thinking", open: !step.text && step.what !== "call", children: [a("summary", { children: "What the model thought" }), a(Prose, { text: step.thinking })]
 }) : null, step.redacted ? a("p", {
 class: "beside", children: "The model thought here, and its tool redacted the text. The record keeps the proof of it."
-}) : null, typeof step.diff === "string" && step.diff ? a(DiffView, {
-diff: step.diff, paths: changedPaths(step)
-}) : null, command ? a($, { children: [a("h3", { children: "Command" }), a("pre", {
+}) : null, typeof step.diff === "string" && step.diff ? a(DiffView, { diff: step.diff }) : null, command ? a($, { children: [a("h3", { children: "Command" }), a("pre", {
 class: "command-line", tabIndex: 0, children: a(Text, { children: command })
 })] }) : null, step.what === "call" && !command && given?.size && typeof step.diff !== "string" ? a($, { children: [a("h3", { children: "Arguments" }), a(Value, { value: given })] }) : null, error ? a($, { children: [a("h3", { children: "Error" }), a(Terminal, {
 text: error, label: "Error"
@@ -11004,11 +10795,11 @@ return {
 function SessionProblem({ now, chain }) {
 if (now.state === "loading") return a("div", {
 "aria-busy": "true", children: [a("h1", { children: a(Text, { children: chain }) }), a("p", {
-class: "beside", role: "status", children: ["Reading ", now.total ? `${count(now.records)} of ${plural$1(now.total, "record")}` : "its records", " …"]
+class: "beside", role: "status", children: ["Reading ", now.total ? `${count$1(now.records)} of ${plural$1(now.total, "record")}` : "its records", " …"]
 }), Array.from({ length: 12 }, (_, at) => a("div", { class: "story-row-loading" }, at))]
 });
 if (now.state === "too large") return a($, { children: [a("h1", { children: a(Text, { children: now.chains.session }) }), a("p", {
-class: "strip", children: ["This session has ", plural$1(now.total, "record"), ". A page lays out at most ", count(STORY_MAX), " as a story. Its chains can be read in their stored order, and this command tells all of it:"]
+class: "strip", children: ["This session has ", plural$1(now.total, "record"), ". A page lays out at most ", count$1(STORY_MAX), " as a story. Its chains can be read in their stored order, and this command tells all of it:"]
 }), a("p", { children: a(Command, { children: `aver show ${now.chains.session} --html session.html` }) }), a("ul", { children: chainNames(now.chains).map((name) => a("li", { children: a("a", {
 href: link("chain", name), children: a(Text, { children: name })
 }) }, name)) })] });
@@ -11252,6 +11043,36 @@ event.stopPropagation();
 class: "detail", "aria-label": "The step", tabIndex: 0, children: detail
 })]
 });
+}
+var EFFECT = /^(?:edited|wrote|added|deleted) (.+)$/s;
+var SUMMARY = /^[A-Za-z_]+: (.+?)(?: \(\+\d+\/-\d+\))?$/;
+function changedPaths(step) {
+const named = step.sideEffects.flatMap((effect) => EFFECT.exec(effect)?.[1] ?? []);
+if (named.length) return [...new Set(named)];
+return [SUMMARY.exec(step.summary)?.[1] ?? "a file that the record does not name"];
+}
+function listFiles(entries) {
+const files = new Map();
+for (const entry of entries) {
+const { step } = entry;
+if (step === null || !isEdit(step)) continue;
+const paths = changedPaths(step);
+for (const path of paths) {
+const file = files.get(path) ?? files.set(path, {
+path, edits: [], lines: [0, 0]
+}).get(path);
+file.edits.push(entry);
+if (paths.length === 1) file.lines = [file.lines[0] + (step.lines?.[0] ?? 0), file.lines[1] + (step.lines?.[1] ?? 0)];
+}
+}
+return [...files.values()];
+}
+function diffOfFile(diff, path) {
+const parts = diff.split(/^(?=--- )/m).filter((part) => part.startsWith("--- "));
+if (parts.length < 2) return diff;
+const isAbout = (part) => part.split("\n", 2).some((line) => /^(?:---|\+\+\+) /.test(line) && (line.slice(4).replace(/^[ab]\//, "") === path.replace(/^\/+/, "") || line.slice(4).endsWith(path)));
+const own = parts.filter(isAbout);
+return own.length ? own.join("") : diff;
 }
 var EDITS_SHOWN = 25;
 function FilesView({ parts: [chain = "", wanted = ""] }) {
@@ -11520,7 +11341,7 @@ class: "bad", children: wrong
 const now = judgementOf(entry.chain);
 const isSigned = now.state === "done" && now.verdict.checks.some((check) => check.name === "signature" && check.status === "passed");
 const more = (entry.here ?? 0) - entry.count;
-return a($, { children: [a(Mark, { name: now.state !== "done" ? "not judged" : isSigned ? "verified" : "qualified" }), " ", a("span", { children: more > 0 ? `${count(more)} more since` : "as recorded" })] });
+return a($, { children: [a(Mark, { name: now.state !== "done" ? "not judged" : isSigned ? "verified" : "qualified" }), " ", a("span", { children: more > 0 ? `${count$1(more)} more since` : "as recorded" })] });
 }
 function rank(entry) {
 return wrongWords(entry) ? 0 : (entry.here ?? 0) > entry.count ? 1 : 2;
@@ -11568,9 +11389,9 @@ class: "what", children: entry.here === null ? a(Text, { children: entry.chain }
 href: link("chain", entry.chain), children: a(Text, { children: entry.chain })
 })
 }), a("span", {
-class: "number", children: count(entry.count)
+class: "number", children: count$1(entry.count)
 }), a("span", {
-class: "number", children: countHere(entry) === null ? "–" : count(countHere(entry) ?? 0)
+class: "number", children: countHere(entry) === null ? "–" : count$1(countHere(entry) ?? 0)
 }), a("span", {
 class: "hash", children: entry.hash ? a(Hex, { children: entry.hash }) : null
 }), a("span", {
@@ -11636,8 +11457,7 @@ else await collect(entry, `${prefix}${entry.name}/`, files);
 }
 }
 function show(found) {
-const [view = ""] = route.value;
-if (contents.value !== null || !["c", "ref", "s", "chain"].includes(view)) location.hash = "#/";
+location.hash = "#/";
 openThing(found);
 }
 function OpenView(_) {
@@ -11695,2317 +11515,6 @@ scope: "row", children: "anything else"
 })]
 });
 }
-// src/verify/run/action.ts
-var ACTION_TYPES = [...["tool_call", "code_gen", "code_edit", "api_request", "decision", "observation", "file_read", "file_write"], ...["file_delete", "shell_exec", "command", "browser_action", "web_request", "action", "unknown"]];
-var DECISIONS = ["pass", "skip", "human_review", "human_approved", "skipped"];
-var POLICY_VERDICTS = ["PROOF_ONLY", "POLICY_ENFORCED", "FULLY_VERIFIED"];
-var FIELDS$2 = [...["action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"], ...["parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "success", "duration_ms"], ...["timestamp", "metadata"]];
-var OPTIONAL = new Set([...["parent_action_id", "parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "metadata"]]);
-var ID_MAX = 256;
-var DURATION_MAX = 2 ** 53;
-var METADATA_INLINE = 8192;
-var METADATA_MAX = 4194304;
-var TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/;
-function actionFields(action) {
-return new Map(FIELDS$2.map((name) => [name, action[name]]));
-}
-function readAction(data) {
-if (!isObject(data)) throw new BadInput("an action must be an object");
-for (const name of data.keys()) if (!FIELDS$2.includes(name)) throw new BadInput(`${show$1(name)} is not a field of an action`);
-const get = (name) => {
-const value = data.get(name);
-if (value !== void 0) return value;
-if (OPTIONAL.has(name)) return null;
-throw new BadInput(`the action lacks '${name}'`);
-};
-const check = (name, isGood) => {
-const value = get(name);
-if (!isGood(value)) throw new BadInput(`${name} has a bad value`);
-return value;
-};
-const isId = (value) => typeof value === "string" && value !== "" && codePoints(value) <= ID_MAX && isPrintable(value);
-const isHash = (value) => typeof value === "string" && HEX64.test(value);
-const orNull = (isGood) => (value) => value === null || isGood(value);
-const oneOf = (words) => (value) => typeof value === "string" && words.includes(value);
-FIELDS$2.forEach(get);
-return {
-action_id: check("action_id", isId), parent_action_id: check("parent_action_id", orNull(isId)), action_type: check("action_type", oneOf(ACTION_TYPES)), gate_decision: check("gate_decision", orNull(oneOf(DECISIONS))), policy_verdict: check("policy_verdict", orNull(oneOf(POLICY_VERDICTS))), instruction_hash: check("instruction_hash", isHash), input_hash: check("input_hash", isHash), output_hash: check("output_hash", isHash), parent_receipt_hash: check("parent_receipt_hash", orNull(isHash)), gate_score: check("gate_score", orNull((value) => value instanceof JsonNumber && value.value >= 0 && value.value <= 1)), success: check("success", (value) => typeof value === "boolean"), duration_ms: check("duration_ms", (value) => isInteger(value) && value.value >= 0 && BigInt(value.text) <= BigInt(DURATION_MAX)), timestamp: check("timestamp", (value) => typeof value === "string" && TIME.test(value) && isCalendarTime(value)), metadata: check("metadata", orNull(isObject))
-};
-}
-var RECEIPT_KEYS = [...["action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"], ...["parent_receipt_hash", "gate_score", "gate_decision", "success", "duration_ms", "timestamp"]];
-var RECEIPT_KEY_COUNT = RECEIPT_KEYS.length;
-var CAPSEAL_KEYS = [...RECEIPT_KEYS, "policy_verdict"];
-function encodeAction(action) {
-const receipt = receiptText(action);
-if (metadataBlobDigest(action.metadata) !== null) throw new BadInput("metadata must not be a reference to a blob");
-const metadata = action.metadata === null ? "null" : canonicalJson(action.metadata);
-if (encoder.encode(metadata).length > METADATA_MAX) throw new BadInput(`metadata has more than ${METADATA_MAX} bytes`);
-return {
-receipt, receiptHash: sha256Hex(receipt), metadata
-};
-}
-function receiptText(action) {
-const fields = actionFields(action);
-return asciiJson(new Map(RECEIPT_KEYS.map((name) => [name, fields.get(name)])));
-}
-function receiptHash(action) {
-return sha256Hex(receiptText(action));
-}
-function metadataBlobDigest(metadata) {
-if (!isObject(metadata) || metadata.size !== 1 || !metadata.has("blob")) return null;
-for (const { digest, size } of blobReferences(metadata)) if (BigInt(size) > BigInt(METADATA_INLINE)) return digest;
-return null;
-}
-function sealForm(action, texts) {
-const fields = actionFields(action);
-const data = encoder.encode(texts.metadata);
-let metadata = action.metadata;
-if (data.length > METADATA_INLINE) {
-const reference = [["alg", "sha256"], ["digest", sha256Hex(data)], ["size", new JsonNumber(String(data.length))], ["media", "application/json"]];
-metadata = new Map([["blob", new Map(reference)]]);
-}
-return canonicalJson(fields.set("metadata", metadata));
-}
-var ACTION_LINE_MAX = ELEMENT_MAX;
-function readActionLine(raw) {
-const content = readJson(raw);
-if (!isObject(content)) throw new Unreadable("a line of actions must be a JSON object");
-const stored = content.get("receipt_hash");
-const fields = content.get("canonical_fields") ?? null;
-content.delete("receipt_hash");
-content.delete("canonical_fields");
-let action;
-let texts;
-try {
-action = readAction(content);
-texts = encodeAction(action);
-} catch (error) {
-throw error instanceof BadInput ? new Unreadable(error.message) : error;
-}
-if (typeof stored !== "string" || !HEX64.test(stored)) throw new Unreadable("the action has no receipt_hash of 64 lower-case hex digits");
-const own = actionFields(action);
-const line = {
-action, texts, receiptHash: stored
-};
-if (fields === null) {
-for (const keys of [RECEIPT_KEYS, CAPSEAL_KEYS]) if (isReceipt(stored, new Map(keys.map((name) => [name, own.get(name)])), null)) return {
-...line, keys: keys.length, problem: null
-};
-return {
-...line, keys: RECEIPT_KEYS.length, problem: "receipt_hash is not the hash of the action's fields"
-};
-}
-const hasKeys = (keys) => isObject(fields) && fields.size === keys.length && keys.every((name) => fields.has(name));
-if (!isObject(fields) || !(hasKeys(RECEIPT_KEYS) || hasKeys(CAPSEAL_KEYS))) throw new Unreadable("canonical_fields are neither the 12 keys of a receipt nor those with policy_verdict");
-if ([...fields.values()].some((value) => isObject(value) || Array.isArray(value))) throw new Unreadable("canonical_fields hold something that is no field of an action");
-return {
-...line, keys: fields.size, problem: receiptProblem(own, stored, fields)
-};
-}
-function receiptProblem(own, stored, fields) {
-if (!isReceipt(stored, fields, fields.get("gate_score"))) return "receipt_hash is not the hash of canonical_fields";
-for (const [name, value] of fields) {
-const beside = own.get(name);
-if (!equalJson(value, beside) || typeof value === "boolean" !== (typeof beside === "boolean")) return `canonical_fields say another ${name} than the action`;
-}
-return null;
-}
-function isReceipt(stored, fields, asWritten) {
-const value = fields.get("gate_score");
-const scores = new Set([asciiJson(value)]);
-if (asWritten instanceof JsonNumber) scores.add(asWritten.text);
-if (isInteger(value) && (value.value === 0 || value.value === 1)) scores.add(pythonRepr(value.value + 0));
-for (const score of scores) if (sha256Hex(`{${[...fields.keys()].sort().map((key) => {
-return `${asciiString(key)}:${key === "gate_score" ? score : asciiJson(fields.get(key))}`;
-}).join(",")}}`) === stored) return true;
-return false;
-}
-function* readRawLines(data, limit) {
-for (let at = 0; at < data.length;) {
-const { line, next } = readEachLine(data, at, limit);
-at = next;
-if (!(line instanceof BadInput) && line.length === 0) while (at < data.length && [32, 9, 10, 13].includes(data[at])) at++;
-else yield line;
-}
-}
-function* readOwnLines(data, limit) {
-for (let at = 0; at < data.length;) {
-const { line, next } = readEachLine(data, at, limit);
-at = next;
-if (!(line instanceof BadInput) && line.length === 0) {
-yield new Unreadable("the line is empty, and Aver writes no empty lines; the rest was not read");
-return;
-}
-yield line;
-}
-}
-function readEachLine(data, at, limit) {
-const feed = data.indexOf(10, at);
-const next = feed < 0 ? data.length : feed + 1;
-if (next - at > limit + 1) return {
-line: new Unreadable(`the line is longer than ${limit} bytes`), next
-};
-let end = next;
-while (end > at && (data[end - 1] === 10 || data[end - 1] === 13)) end--;
-return {
-line: data.subarray(at, end), next
-};
-}
-// src/verify/bytes.ts
-var CHUNK = 262144;
-async function* readChunks(source) {
-for (let at = 0; at < source.size; at += CHUNK) {
-const chunk = await source.read(at, Math.min(at + CHUNK, source.size));
-if (chunk.length === 0) return;
-yield chunk;
-}
-}
-async function readStart(source, limit) {
-return source.read(0, Math.min(limit, source.size));
-}
-var MemorySource = class {
-bytes;
-constructor(bytes) {
-this.bytes = bytes;
-}
-get size() {
-return this.bytes.length;
-}
-async read(start, end) {
-return this.bytes.subarray(start, end);
-}
-};
-var BlobSource = class {
-blob;
-constructor(blob) {
-this.blob = blob;
-}
-get size() {
-return this.blob.size;
-}
-async read(start, end) {
-return new Uint8Array(await this.blob.slice(start, end).arrayBuffer());
-}
-};
-var FileMap = class {
-name;
-files;
-constructor(name, files) {
-this.name = name;
-this.files = files;
-}
-async list(inside) {
-if (inside !== void 0 && this.files.has(inside)) return null;
-const prefix = inside === void 0 ? "" : `${inside}/`;
-const names = new Set();
-for (const path of this.files.keys()) if (path.startsWith(prefix)) names.add(path.slice(prefix.length).split("/", 1)[0]);
-return [...names];
-}
-async open(...names) {
-const found = this.files.get(names.join("/"));
-if (found === void 0) throw new NotFound(`there is no ${names.join("/")}`);
-return found;
-}
-};
-var LINE_FEED = 10;
-var LineReader = class {
-place = 0;
-source;
-window = new Uint8Array();
-start = 0;
-constructor(source, place = 0) {
-this.source = source;
-this.place = place;
-}
-async readLine(limit) {
-let searched = 0;
-for (;;) {
-const left = this.window.length - this.start;
-const feed = this.window.indexOf(LINE_FEED, this.start + searched);
-if (feed >= 0 && feed - this.start < limit) return this.take(feed + 1 - this.start);
-if (left >= limit) return this.take(limit);
-searched = left;
-if (!await this.fill()) return left ? this.take(left) : null;
-}
-}
-async skipBlanks() {
-let feeds = 0;
-for (;;) {
-while (this.start < this.window.length) {
-const byte = this.window[this.start];
-if (byte !== 32 && byte !== 9 && byte !== 10 && byte !== 13) return feeds;
-if (byte === LINE_FEED) feeds++;
-this.start++;
-this.place++;
-}
-if (!await this.fill()) return feeds;
-}
-}
-async readRest(limit) {
-while (this.window.length - this.start < limit && await this.fill());
-return this.take(Math.min(limit, this.window.length - this.start));
-}
-take(size) {
-const taken = this.window.subarray(this.start, this.start + size);
-this.start += size;
-this.place += size;
-return taken;
-}
-async fill() {
-const from = this.place + this.window.length - this.start;
-if (from >= this.source.size) return false;
-const more = await this.source.read(from, Math.min(from + Math.max(CHUNK, this.window.length - this.start), this.source.size));
-if (more.length === 0) return false;
-const kept = this.window.subarray(this.start);
-const window = new Uint8Array(kept.length + more.length);
-window.set(kept);
-window.set(more, kept.length);
-this.window = window;
-this.start = 0;
-return true;
-}
-};
-function areSameBytes(one, other) {
-let at = 0;
-while (at < one.length && one[at] === other[at]) at++;
-return at === one.length && at === other.length;
-}
-// src/verify/elements.ts
-var WINDOW_CHARS = 65536;
-var TextWindow = class {
-text = "";
-at = 0;
-isDone = false;
-decoder = new TextDecoder("utf-8", {
-fatal: true, ignoreBOM: true
-});
-get wanted() {
-return Math.min(Math.max(2 * (this.text.length - this.at), WINDOW_CHARS), ELEMENT_MAX + WINDOW_CHARS);
-}
-add(chunk) {
-let more;
-try {
-more = chunk === null ? this.decoder.decode() : this.decoder.decode(chunk, { stream: true });
-} catch {
-throw new Unreadable("not UTF-8");
-}
-this.text = this.text.slice(this.at) + more;
-this.at = 0;
-if (chunk === null) this.isDone = true;
-}
-};
-function* readArrayTexts(window) {
-yield* expect(window, "[");
-if ((yield* peek(window)) === "]") {
-window.at++;
-return;
-}
-for (;;) {
-yield yield* readValue(window);
-if ((yield* peek(window)) === ",") window.at++;
-else {
-yield* expect(window, "]");
-return;
-}
-}
-}
-function* readTopArrayTexts(window) {
-yield* readArrayTexts(window);
-yield* end(window);
-}
-function* readTopArray(window) {
-for (const steps = readTopArrayTexts(window);;) {
-const step = steps.next();
-if (step.done) return;
-yield step.value === void 0 ? void 0 : {
-text: step.value, value: parseBounded(step.value)
-};
-}
-}
-function* readObjectWithArray(window, key) {
-const others = new Map();
-const seen = new Set();
-let size = 0;
-let tokens = 0;
-yield* expect(window, "{");
-if ((yield* peek(window)) === "}") window.at++;
-else for (;;) {
-const name = parseBounded(yield* readValue(window));
-if (typeof name !== "string") throw new Unreadable("an object key is not a string");
-if (seen.has(name)) throw new DuplicateKey(`the key ${JSON.stringify(name.slice(0, 80))} occurs twice in one object`);
-seen.add(name);
-yield* expect(window, ":");
-if (name === key) for (const steps = readArrayTexts(window);;) {
-const step = steps.next();
-if (step.done) break;
-yield step.value === void 0 ? void 0 : {
-text: step.value, value: parseBounded(step.value)
-};
-}
-else {
-const text = yield* readValue(window);
-size += name.length + text.length;
-tokens += 1 + countTokens(text);
-if (size > 16777216 || tokens > 1e6) throw new Unreadable(`the members beside '${key}' have more than ${ELEMENT_MAX} bytes or ${TOKENS_MAX} values`);
-others.set(name, parseBounded(text));
-}
-if ((yield* peek(window)) === ",") window.at++;
-else {
-yield* expect(window, "}");
-break;
-}
-}
-if (!seen.has(key)) throw new Unreadable(`has no '${key}'`);
-yield { others };
-yield* end(window);
-}
-function* peek(window) {
-for (;;) {
-window.at = skipSpace(window.text, window.at);
-if (window.at < window.text.length) return window.text[window.at];
-if (window.isDone) return "";
-yield void 0;
-}
-}
-function* expect(window, character) {
-const found = yield* peek(window);
-if (found !== character) throw new Unreadable(`expected '${character}', found '${found || "the end"}'`);
-window.at++;
-}
-function* end(window) {
-if (yield* peek(window)) throw new Unreadable("something follows the end of the document");
-}
-function* readValue(window) {
-if (!(yield* peek(window))) throw new Unreadable("the document ends early");
-let found = findValueEnd(window.text, window.at);
-while (found === null) {
-if (byteLength(window.text.slice(window.at)) > 16777216) throw new Unreadable(`an element is larger than ${ELEMENT_MAX} bytes`);
-if (window.isDone) throw new Unreadable("the document ends early");
-yield void 0;
-found = findValueEnd(window.text, window.at);
-}
-const text = window.text.slice(window.at, found);
-if (isTooLarge(text)) throw new Unreadable(`an element is larger than ${ELEMENT_MAX} bytes`);
-checkTokenCount(text);
-window.at = found;
-return text;
-}
-async function* readBatches(source, read) {
-const window = new TextWindow();
-const steps = read(window);
-const chunks = readChunks(source);
-let items = [];
-try {
-for (;;) {
-const step = steps.next();
-if (step.done) break;
-if (step.value !== void 0) {
-items.push(step.value);
-continue;
-}
-if (items.length) {
-yield {
-items, error: null
-};
-items = [];
-}
-for (const wanted = window.wanted; !window.isDone && window.text.length - window.at < wanted;) {
-const chunk = await chunks.next();
-window.add(chunk.done ? null : chunk.value);
-}
-}
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-yield {
-items, error
-};
-return;
-}
-if (items.length) yield {
-items, error: null
-};
-}
-function readElements(source) {
-return readBatches(source, readTopArray);
-}
-function readElementTexts(source) {
-return readBatches(source, readTopArrayTexts);
-}
-function readMemberElements(source, key) {
-return readBatches(source, (window) => readObjectWithArray(window, key));
-}
-// src/verify/bundle/layout.ts
-var INDEX = "index.json";
-var META = "meta.json";
-var HEAD$1 = "head.json";
-var BLOBS = "blobs";
-var RESERVED_IDS = new Set(["head", "index", "meta"]);
-var SHORTEST_CHAIN = 1200;
-var ABSENT_MAX = 1e3;
-var UNKNOWN_KEPT = 10;
-var CLAIM_TEXT_MAX = 256;
-var INDEX_KEYS = new Set([...["generated_at", "public_key", "fingerprint", "keys", "pq_keys", "chain_count", "capsule_count"], ...["meta", "chains", "ledger", "tenant", "part", "blobs", "unfinished", "files"]]);
-var SUMMARY_KEYS = new Set([...["id", "tool", "title", "length", "head_hash", "genesis_hash", "origin"], ...["all_hashes_ok", "signed_by", "started_at", "ended_at", "db_path"]]);
-var RECORD_KEYS = new Set([...SEAL_KEYS, "canonical"]);
-function claimedName({ id, tool }) {
-return tool && id.startsWith(`${tool}-`) ? `${tool}.${id.slice(tool.length + 1)}` : id;
-}
-function fileOf(claim) {
-return `${claim.id}.json`;
-}
-function checkFileName(name) {
-if (!isFileName(name)) throw new Unreadable(`${show$1(name)} is not a name that a file may have here`);
-return name;
-}
-async function readIndex(directory) {
-const data = readJson(await readStart(await directory.open(INDEX), ELEMENT_MAX + 1));
-const listed = isObject(data) ? data.get("chains") : null;
-if (!isObject(data) || !Array.isArray(listed)) throw new Unreadable("an index is an object that lists chains");
-const here = Math.min((await directory.list()).length, listed.length);
-if (listed.length - here > ABSENT_MAX) throw new Unreadable(`it lists ${listed.length} chains, and ${here} files are here: the rest was not read`);
-const chains = new Map();
-const names = new Set();
-listed.forEach((summary, at) => {
-const claim = readClaim(summary, `chains[${at}]`);
-if (RESERVED_IDS.has(claim.id.toLowerCase())) throw new Unreadable(`a chain cannot have the id '${claim.id}'`);
-if (chains.has(claim.id)) throw new Unreadable("two chains have the same id");
-if (names.has(claimedName(claim))) throw new Unreadable("two chains have the same name");
-chains.set(claim.id, claim);
-names.add(claimedName(claim));
-});
-const shared = await directory.findSharedFiles?.(new Set([INDEX, META, HEAD$1, ...[...chains.values()].map(fileOf)]));
-if (shared) throw new Unreadable(`${shared[0]} and ${shared[1]} are two names of one file; each part of a bundle has a file of its own`);
-const meta = data.get("meta") ?? null;
-const files = data.has("files") ? data.get("files") : [];
-if (meta !== null && !isObject(meta)) throw new Unreadable("meta must be an object");
-if (!Array.isArray(files)) throw new Unreadable("files must be a list");
-const claimOfMeta = meta === null ? null : readClaim(new Map([...meta, ["id", "meta"], ["origin", null]]), "meta");
-files.forEach(checkFileName);
-return {
-chains: [...chains.values()], meta: claimOfMeta, chainCount: requireCount(data, "chain_count"), capsuleCount: requireCount(data, "capsule_count"), ledger: requireText(data, "ledger"), tenant: requireText(data, "tenant"), isPart: requireFlag(data, "part"), areBlobsLeftOut: data.get("blobs") === null, blobs: requireCount(data, "blobs"), publicKey: requireText(data, "public_key"), fingerprint: requireText(data, "fingerprint"), keys: requireTexts(data, "keys"), pqKeys: requireTexts(data, "pq_keys"), isUnfinished: requireFlag(data, "unfinished"), unknown: unknownKeys(data, INDEX_KEYS)
-};
-}
-function unknownKeys(data, known) {
-return sortTexts([...data.keys()].filter((key) => !known.has(key))).slice(0, UNKNOWN_KEPT);
-}
-function readClaim(summary, where, { own = false } = {}) {
-if (!isObject(summary)) throw new Unreadable(`${where} must be an object`);
-const id = summary.get("id");
-if (!(own && id === "")) {
-checkFileName(id);
-checkFileName(`${id}.json`);
-}
-const text = (key) => requireText(summary, key, `${where}.`);
-const plain = (key) => {
-const value = summary.get(key) ?? null;
-if (value !== null && typeof value !== "string") throw new Unreadable(`${where}.${key} must be a text`);
-return value;
-};
-const claim = {
-id, tool: text("tool") ?? "", length: requireCount(summary, "length", `${where}.`), headHash: text("head_hash"), genesisHash: text("genesis_hash"), origin: text("origin"), title: plain("title"), startedAt: plain("started_at"), endedAt: plain("ended_at"), dbPath: plain("db_path"), signedBy: null, allHashesOk: null, unknown: unknownKeys(summary, SUMMARY_KEYS)
-};
-const signers = summary.get("signed_by") ?? null;
-if (signers !== null && !(Array.isArray(signers) && signers.every((name) => typeof name === "string"))) throw new Unreadable(`${where}.signed_by must be a list of texts`);
-const ok = summary.get("all_hashes_ok") ?? null;
-if (ok !== null && typeof ok !== "boolean") throw new Unreadable(`${where}.all_hashes_ok must be true or false`);
-return {
-...claim, signedBy: signers, allHashesOk: ok
-};
-}
-function requireFlag(data, key) {
-const value = data.has(key) ? data.get(key) : false;
-if (typeof value !== "boolean") throw new Unreadable(`${key} must be true or false`);
-return value;
-}
-function requireCount(data, key, where = "") {
-const value = data.get(key) ?? null;
-if (value === null) return null;
-if (!isInteger(value) || value.value < 0) throw new Unreadable(`${where}${key} must be a count`);
-return value.value + 0;
-}
-function requireText(data, key, where = "") {
-const value = data.get(key) ?? null;
-if (value === null) return null;
-if (typeof value !== "string" || !isPrintable(value) || codePoints(value) > CLAIM_TEXT_MAX) throw new Unreadable(`${where}${key} must be a short text`);
-return value;
-}
-function requireTexts(data, key) {
-const value = data.get(key) ?? null;
-if (value === null) return null;
-if (!isObject(value) || ![...value.values()].every((item) => typeof item === "string")) throw new Unreadable(`${key} must be an object of texts`);
-return value;
-}
-function isRecordSource(source) {
-return "entries" in source;
-}
-async function* readEntries(source, unknown) {
-let number = -1;
-for await (const entries of source.entries()) yield entries.map((entry) => {
-number++;
-try {
-if (entry instanceof BadInput) return entry;
-const record = readBundleRecord(entry);
-if (unknown !== null) noteUnknownMembers(entry, number, unknown);
-return record;
-} catch (problem) {
-if (!(problem instanceof BadInput)) throw problem;
-return problem;
-}
-});
-}
-async function* readChainFile(source, unknown = null) {
-if (isRecordSource(source)) {
-yield* readEntries(source, unknown);
-return;
-}
-let number = -1;
-for await (const { items, error } of readMemberElements(source, "capsules")) {
-const found = [];
-let failure = error;
-for (const item of items) {
-if ("others" in item) {
-try {
-found.push({ claim: readClaim(new Map([["id", ""], ...item.others]), "the chain's summary", { own: true }) });
-} catch (problem) {
-if (!(problem instanceof BadInput)) throw problem;
-failure = problem;
-break;
-}
-continue;
-}
-number++;
-try {
-found.push(readBundleRecord(item.value));
-} catch (problem) {
-if (!(problem instanceof BadInput)) throw problem;
-found.push(problem);
-continue;
-}
-if (unknown !== null) noteUnknownMembers(item.value, number, unknown);
-}
-if (failure !== null) found.push(failure);
-yield found;
-if (failure !== null) return;
-}
-}
-function noteUnknownMembers(entry, number, unknown) {
-for (const key of entry.keys()) if (!RECORD_KEYS.has(key)) {
-const others = sortTexts([...entry.keys()].filter((name) => !RECORD_KEYS.has(name)));
-for (const name of others.slice(0, Math.max(0, UNKNOWN_KEPT - unknown.size))) if (!unknown.has(name)) unknown.set(name, number);
-return;
-}
-}
-function readBundleRecord(entry) {
-const canonical = isObject(entry) ? entry.get("canonical") : null;
-if (!isObject(entry) || typeof canonical !== "string") throw new Unreadable("a capsule in a bundle is an object with its seal and `canonical`");
-const seal = readSeal(entry, () => new Unreadable("the parts of a seal are strings"));
-if (!canonical.isWellFormed()) throw new Unreadable("`canonical` contains a lone surrogate, which has no bytes");
-return checkSealFields(new Sealed(canonical, seal));
-}
-// src/verify/run/inflate.ts
-var RATIO_CHECKED_FROM = 64 * 1024 ** 2;
-var RATIO_MAX = 250;
-var PACKED_CHUNK = 262144;
-var LOOK_EVERY = 262144;
-var UNPACKED_MAX = 512 * 1024 ** 2;
-var LENGTH_BASE = [3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258];
-var LENGTH_EXTRA = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0];
-var DISTANCE_BASE = [...[1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769], ...[1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577]];
-var DISTANCE_EXTRA = [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13];
-var CODE_ORDER = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
-function damaged$1(words) {
-return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
-}
-function buildHuffman(lengths, start, end, mayBeIncomplete) {
-const counts = new Uint16Array(16);
-for (let at = start; at < end; at++) counts[lengths[at]]++;
-let left = 1;
-let longest = 0;
-for (let length = 1; length <= 15; length++) {
-left = 2 * left - counts[length];
-if (left < 0) throw damaged$1("a code is over-subscribed");
-if (counts[length]) longest = length;
-}
-if (longest > 0 && left > 0 && !(mayBeIncomplete && longest === 1)) throw damaged$1("a code is incomplete");
-const offsets = new Uint16Array(16);
-for (let length = 1; length < 15; length++) offsets[length + 1] = offsets[length] + counts[length];
-const symbols = new Uint16Array(end - start);
-for (let at = start; at < end; at++) {
-const length = lengths[at];
-if (length) symbols[offsets[length]++] = at - start;
-}
-counts[0] = 0;
-return {
-counts, symbols
-};
-}
-var FIXED_LITERALS = buildHuffman(Uint8Array.from({ length: 288 }, (_, at) => at < 144 ? 8 : at < 256 ? 9 : at < 280 ? 7 : 8), 0, 288, false);
-var FIXED_DISTANCES = buildHuffman(new Uint8Array(32).fill(5), 0, 32, false);
-var Inflater = class {
-out = new Uint8Array(262144);
-size = 0;
-room = this.out.length;
-data;
-at;
-bits = 0;
-bitCount = 0;
-constructor(data, at) {
-this.data = data;
-this.at = at;
-}
-run() {
-for (let isLast = 0; !isLast;) {
-isLast = this.take(1);
-const type = this.take(2);
-if (type === 0) this.copyStored();
-else if (type === 1) this.decode(FIXED_LITERALS, FIXED_DISTANCES);
-else if (type === 2) this.decode(...this.readCodes());
-else throw damaged$1("a block of an unknown type");
-}
-return this.at;
-}
-take(count) {
-while (this.bitCount < count) {
-const byte = this.data[this.at++];
-if (byte === void 0) throw damaged$1("it ends early");
-this.bits |= byte << this.bitCount;
-this.bitCount += 8;
-}
-const value = this.bits & (1 << count) - 1;
-this.bits >>>= count;
-this.bitCount -= count;
-return value;
-}
-symbol({ counts, symbols }) {
-let code = 0;
-let first = 0;
-let index = 0;
-for (let length = 1; length <= 15; length++) {
-code |= this.take(1);
-const count = counts[length];
-if (code - count < first) return symbols[index + (code - first)];
-index += count;
-first = first + count << 1;
-code <<= 1;
-}
-throw damaged$1("a code that means nothing");
-}
-readCodes() {
-const literals = this.take(5) + 257;
-const distances = this.take(5) + 1;
-const codes = this.take(4) + 4;
-if (literals > 286 || distances > 30) throw damaged$1("too many codes");
-const codeLengths = new Uint8Array(19);
-for (let at = 0; at < codes; at++) codeLengths[CODE_ORDER[at]] = this.take(3);
-const lengthCode = buildHuffman(codeLengths, 0, 19, false);
-const lengths = new Uint8Array(literals + distances);
-for (let at = 0; at < lengths.length;) {
-const symbol = this.symbol(lengthCode);
-if (symbol < 16) {
-lengths[at++] = symbol;
-continue;
-}
-if (symbol === 16 && at === 0) throw damaged$1("a repetition of nothing");
-const value = symbol === 16 ? lengths[at - 1] : 0;
-const times = symbol === 16 ? 3 + this.take(2) : symbol === 17 ? 3 + this.take(3) : 11 + this.take(7);
-if (at + times > lengths.length) throw damaged$1("a repetition beyond the end");
-lengths.fill(value, at, at + times);
-at += times;
-}
-if (lengths[256] === 0) throw damaged$1("a block without an end");
-return [buildHuffman(lengths, 0, literals, true), buildHuffman(lengths, literals, lengths.length, true)];
-}
-decode(literals, distances) {
-for (;;) {
-const symbol = this.symbol(literals);
-if (symbol === 256) return;
-if (symbol < 256) {
-if (this.size === this.room) this.grow(1);
-this.out[this.size++] = symbol;
-continue;
-}
-if (symbol > 285) throw damaged$1("a length that means nothing");
-const length = LENGTH_BASE[symbol - 257] + this.take(LENGTH_EXTRA[symbol - 257]);
-const far = this.symbol(distances);
-if (far > 29) throw damaged$1("a distance that means nothing");
-const distance = DISTANCE_BASE[far] + this.take(DISTANCE_EXTRA[far]);
-if (distance > this.size) throw damaged$1("a distance beyond the beginning");
-if (this.size + length > this.room) this.grow(length);
-for (let end = this.size + length; this.size < end; this.size++) this.out[this.size] = this.out[this.size - distance];
-}
-}
-copyStored() {
-this.at -= Math.floor(this.bitCount / 8);
-this.bits = this.bitCount = 0;
-const header = this.data.subarray(this.at, this.at + 4);
-if (header.length < 4) throw damaged$1("it ends early");
-const [low = 0, high = 0, notLow = 0, notHigh = 0] = header;
-const length = low | high << 8;
-if (length !== (~(notLow | notHigh << 8) & 65535)) throw damaged$1("a stored block of two lengths");
-this.at += 4;
-if (this.at + length > this.data.length) throw damaged$1("it ends early");
-if (this.size + length > this.room) this.grow(length);
-this.out.set(this.data.subarray(this.at, this.at + length), this.size);
-this.size += length;
-this.at += length;
-}
-grow(by) {
-const wanted = this.size + by;
-const packed = Math.min(Math.ceil(this.at / PACKED_CHUNK) * PACKED_CHUNK, this.data.length);
-if (this.size > RATIO_CHECKED_FROM && this.size > packed * RATIO_MAX) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`);
-if (wanted > UNPACKED_MAX) throw new NotJudged("it unpacks to more than a page can hold; run: aver verify FILE");
-if (wanted > this.out.length) {
-const larger = new Uint8Array(Math.min(Math.max(2 * this.out.length, wanted), UNPACKED_MAX));
-larger.set(this.out.subarray(0, this.size));
-this.out = larger;
-}
-this.room = Math.min(Math.max(wanted, this.size + LOOK_EVERY), this.out.length);
-}
-};
-function gunzip(data) {
-if (data.length < 10 || data[0] !== 31 || data[1] !== 139 || data[2] !== 8) throw damaged$1("no gzip header");
-const flags = data[3];
-if (flags & 224) throw damaged$1("unknown header flags");
-let at = 10;
-const skipText = () => {
-const end = data.indexOf(0, at);
-if (end < 0) throw damaged$1("it ends early");
-at = end + 1;
-};
-if (flags & 4) {
-if (at + 2 > data.length) throw damaged$1("it ends early");
-at += 2 + (data[at] | data[at + 1] << 8);
-}
-if (flags & 8) skipText();
-if (flags & 16) skipText();
-if (flags & 2) {
-if (at + 2 > data.length) throw damaged$1("it ends early");
-if ((data[at] | data[at + 1] << 8) !== (crc32(data.subarray(0, at)) & 65535)) throw damaged$1("the header has another checksum");
-at += 2;
-}
-const inflater = new Inflater(data, at);
-at = inflater.run();
-if (at + 8 > data.length) throw damaged$1("it ends early");
-const view = new DataView(data.buffer, data.byteOffset + at, 8);
-const out = inflater.out.subarray(0, inflater.size);
-if (view.getUint32(0, true) !== crc32(out)) throw damaged$1("incorrect data check");
-if (view.getUint32(4, true) !== out.length % 2 ** 32) throw damaged$1("incorrect length check");
-if (at + 8 !== data.length) throw new Unreadable("there are extra bytes after the end of the gzip");
-return out;
-}
-var CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
-let value = byte;
-for (let bit = 0; bit < 8; bit++) value = value & 1 ? 3988292384 ^ value >>> 1 : value >>> 1;
-return value >>> 0;
-});
-function crc32(data) {
-let crc = 4294967295;
-for (let at = 0; at < data.length; at++) crc = CRC_TABLE[(crc ^ data[at]) & 255] ^ crc >>> 8;
-return (crc ^ 4294967295) >>> 0;
-}
-// src/verify/run/archive.ts
-var GZIP_HEADER = [31, 139, 8, 0, 0, 0, 0, 0, 2, 255];
-var BLOCK = 512;
-var TAR_RECORD = 10240;
-var MEMBERS_MAX = 64;
-var TIME_HEADER_MAX = 4096;
-var TIME_HEADER = /^(?:[0-9]{1,4} [amc]time=[0-9]{1,20}(?:\.[0-9]{1,20})?\n)*$/;
-function readSmall(archive, name, limit) {
-const data = archive.members.get(name) ?? null;
-if (data !== null && data.length > limit) throw new Unreadable(`${name} is larger than ${limit} bytes`);
-return data;
-}
-function readArchive(packed, ...formats) {
-const archive = {
-members: new Map(), isPlain: GZIP_HEADER.every((byte, at) => packed[at] === byte)
-};
-const tar = gunzip(packed);
-let fitting = formats;
-let isDescribed = false;
-let at = 0;
-const take = (size) => {
-if (at + size > tar.length) throw damaged("it ends early");
-at += size;
-return tar.subarray(at - size, at);
-};
-for (;;) {
-const block = take(BLOCK);
-if (isZero(block)) break;
-const header = readHeader(block);
-if (header.type === "x" && !isDescribed) {
-checkTimeHeader(header.size, take);
-archive.isPlain = false;
-isDescribed = true;
-continue;
-}
-isDescribed = false;
-checkMember(header, archive);
-fitting = fitting.filter((names) => names.has(header.name));
-if (!fitting.length) throw new Unreadable(`${header.name} is no part of a run`);
-archive.isPlain &&= areSameBytes(block, writeHeader(header.name, header.size));
-archive.members.set(header.name, take(header.size));
-if (!isZero(take((BLOCK - header.size % BLOCK) % BLOCK))) throw new Unreadable(`there are extra bytes after the end of ${header.name}`);
-}
-if (!isZero(tar.subarray(at))) throw new Unreadable("there are extra bytes after the end of the tar");
-archive.isPlain &&= tar.length % TAR_RECORD === 0;
-return archive;
-}
-function damaged(words) {
-return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
-}
-function isZero(data) {
-return data.every((byte) => byte === 0);
-}
-function readHeader(block) {
-let sum = 0;
-let signed = 0;
-block.forEach((byte, at) => {
-const value = at >= 148 && at < 156 ? 32 : byte;
-sum += value;
-signed += value > 127 ? value - 256 : value;
-});
-const stored = readNumber(block.subarray(148, 156));
-if (stored !== sum && stored !== signed) throw damaged("bad checksum");
-for (const [start, end] of [[100, 108], [108, 116], [116, 124], [136, 148], [329, 337], [337, 345]]) readNumber(block.subarray(start, end));
-for (const [start, end] of [[157, 257], [265, 297], [297, 329]]) readText$1(block.subarray(start, end));
-let name = readText$1(block.subarray(0, 100));
-const type = String.fromCharCode(block[156]);
-const prefix = readText$1(block.subarray(345, 500));
-if (prefix && !["L", "K", "S"].includes(type)) name = `${prefix}/${name}`;
-return {
-name, size: readNumber(block.subarray(124, 136)), type
-};
-}
-function readText$1(field) {
-const end = field.indexOf(0);
-try {
-return new TextDecoder("utf-8", {
-fatal: true, ignoreBOM: true
-}).decode(end < 0 ? field : field.subarray(0, end));
-} catch {
-throw damaged("a name is not UTF-8");
-}
-}
-function readNumber(field) {
-if (field[0] === 128 || field[0] === 255) {
-let value = 0n;
-for (const byte of field.subarray(1)) value = (value << 8n) + BigInt(byte);
-return Number(field[0] === 255 ? value - (1n << BigInt(8 * (field.length - 1))) : value);
-}
-const text = readText$1(field);
-if (/[^\x00-\x7f]/.test(text)) throw damaged("invalid header");
-const digits = text.replace(/^[\t-\r\x1c-\x20]+|[\t-\r\x1c-\x20]+$/g, "") || "0";
-const match = /^([-+]?)(?:0[oO]_?)?([0-7]+(?:_[0-7]+)*)$/.exec(digits);
-if (match === null) throw damaged("invalid header");
-const value = Number.parseInt(match[2].replaceAll("_", ""), 8);
-return match[1] === "-" ? -value : value;
-}
-function checkTimeHeader(size, take) {
-if (!(size >= 0 && size <= TIME_HEADER_MAX)) throw new Unreadable("an extended header is too large");
-const text = new TextDecoder("latin1").decode(take(size + (BLOCK - size % BLOCK) % BLOCK).subarray(0, size));
-if (!TIME_HEADER.test(text)) throw new Unreadable("an extended header says more than times");
-}
-function checkMember(header, archive) {
-if (header.type !== "0") throw new Unreadable(`${header.name} is not a plain file`);
-header.name.split("/").forEach(checkFileName);
-if (archive.members.has(header.name)) throw new Unreadable(`${header.name} is in it twice`);
-if (archive.members.size >= MEMBERS_MAX) throw new Unreadable(`it has more than ${MEMBERS_MAX} members`);
-if (header.size < 0) throw new Unreadable(`${header.name} has no size`);
-}
-function writeHeader(name, size) {
-const block = new Uint8Array(BLOCK);
-const put = (text, at) => block.set(encoder.encode(text).subarray(0, BLOCK - at), at);
-put(name.slice(0, 100), 0);
-put("0000644\x000000000\x000000000\0", 100);
-put(`${size.toString(8).padStart(11, "0")}\0${"0".repeat(11)}\0`, 124);
-put("        0", 148);
-put("ustar\x0000", 257);
-put(`${block.reduce((total, byte) => total + byte, 0).toString(8).padStart(6, "0")}\0`, 148);
-return block;
-}
-// src/verify/run/documents.ts
-function dumpDocument(value) {
-return encoder.encode(`${indent(value, "\n")}\n`);
-}
-function scalar(value) {
-if (value === null || typeof value === "boolean") return String(value);
-if (typeof value === "string") return asciiString(value);
-return value instanceof JsonNumber ? canonicalNumber(value) : null;
-}
-function indent(value, line) {
-const inner = `${line}  `;
-if (isObject(value)) {
-if (!value.size) return "{}";
-return `{${inner}${sortedKeys(value).map((key) => `${asciiString(key)}: ${indent(value.get(key), inner)}`).join(`,${inner}`)}${line}}`;
-}
-if (Array.isArray(value)) return value.length ? `[${inner}${value.map((item) => indent(item, inner)).join(`,${inner}`)}${line}]` : "[]";
-return scalar(value);
-}
-function dumpSpaced(value) {
-if (isObject(value)) return `{${sortedKeys(value).map((key) => `${asciiString(key)}: ${dumpSpaced(value.get(key))}`).join(", ")}}`;
-if (Array.isArray(value)) return `[${value.map(dumpSpaced).join(", ")}]`;
-return scalar(value);
-}
-// src/verify/run/evidence.ts
-var EVIDENCE_FILE = "evidence.jsonl";
-var CAPSULE_LINE_MAX = 1048576;
-var BLOB_LINE_MAX = 8388608;
-var SEAL_MAX = 16384;
-var NEEDS_MAX = 1e5;
-var DIGEST_SHOWN = 200;
-var LINE_KEYS = ["chain", "canonical", "hash", "signature", "signature_pq", "signed_at", "signed_by"];
-function readCapsuleLine(content) {
-if (!isObject(content) || content.size !== LINE_KEYS.length || !LINE_KEYS.every((key) => content.has(key))) throw new Unreadable("a line of capsules has a chain, a seal and its canonical text");
-const canonical = content.get("canonical");
-const parts = typeof canonical === "string" ? [canonical] : canonical;
-if (!Array.isArray(parts) || parts.length > 2 || !parts.every((part) => typeof part === "string")) throw new Unreadable("a capsule's canonical text is one text, or two");
-const [chain, , ...seal] = LINE_KEYS.map((key) => content.get(key));
-if (typeof chain !== "string" || !seal.every((value) => typeof value === "string")) throw new Unreadable("the parts of a seal are strings");
-const written = chain + seal.join("");
-if (codePoints(written) > SEAL_MAX || !isPrintable(written)) throw new Unreadable("its seal holds what no seal holds");
-const [hash = "", signature = "", signature_pq = "", signed_at = "", signed_by = ""] = seal;
-return {
-chain, parts, hasAction: parts.length === 2, rebuild: (action) => new Sealed(parts.join(action ?? ""), {
-hash, signature, signature_pq, signed_at, signed_by
-}, chain)
-};
-}
-var EvidenceNeeds = class {
-asked = new Set();
-blobs = new Set();
-add(record) {
-if (record.kind !== "gate.decision") return;
-const result = at(record.content, "outcome", "result");
-if (!isObject(result)) return;
-if (["human_review", "human_approved"].includes(result.get("decision")) && this.asked.size < NEEDS_MAX) this.asked.add(cutText(String(result.get("digest")), DIGEST_SHOWN));
-for (const part of ["basis", "action"]) {
-if (this.blobs.size >= NEEDS_MAX) break;
-for (const { digest } of blobReferences(result.get(part))) this.blobs.add(digest);
-}
-}
-};
-var RunFilesReader = class {
-home;
-chains = new Map();
-blobs = new Map();
-constructor(home) {
-this.home = home;
-}
-addRecord(record, { hasAction }) {
-const name = record.chain ?? "";
-const stored = this.chains.get(name) ?? {
-count: 0, hash: null, records: []
-};
-this.chains.set(name, stored);
-stored.count++;
-stored.hash = record.hash;
-if (!hasAction) stored.records.push(record);
-}
-select(...domains) {
-return [...this.chains.keys()].filter((name) => domains.includes(name.split(".", 1)[0]));
-}
-async *read(chain) {
-const stored = this.chains.get(chain);
-if (stored === void 0) throw new NotFound(`the chain ${chain} is not in the run's files`);
-yield* stored.records;
-}
-async get(hash) {
-for (const { records } of this.chains.values()) {
-const found = records.find((record) => record.hash === hash);
-if (found !== void 0) return found;
-}
-return null;
-}
-async blob(digest) {
-const found = this.blobs.get(digest);
-if (found === void 0) throw new NotFound(`the blob ${digest} is not in the run's files`);
-return found;
-}
-head(chain) {
-const stored = this.chains.get(chain);
-const { ledger, tenant } = this.home;
-return stored === void 0 ? null : {
-ledger, tenant, chain, count: stored.count, hash: stored.hash
-};
-}
-};
-function readBlobLine(content) {
-const digest = isObject(content) ? content.get("sha256") : null;
-if (!isObject(content) || content.size !== 2 || typeof digest !== "string") throw notEvidence();
-const text = content.get("text");
-const coded = content.get("base64");
-let data;
-if (typeof text === "string") {
-if (!text.isWellFormed()) throw new Unreadable("a blob is UTF-8 text, or base64");
-data = encoder.encode(text);
-} else if (typeof coded === "string") {
-const decoded = decodeBase64(coded);
-if (decoded === null) throw new Unreadable("a blob is UTF-8 text, or base64");
-data = decoded;
-} else throw notEvidence();
-if (sha256Hex(data) !== digest) throw new Unreadable("a blob has other bytes than its digest says");
-return [digest, data];
-}
-function notEvidence() {
-return new Unreadable("a line of evidence is a capsule or a blob");
-}
-function judgeEvidence(files, needs, reader, rules) {
-const tally = new Tally();
-const file = files.members.get(EVIDENCE_FILE);
-if (file === void 0) return tally;
-const { ledger, tenant } = reader.home;
-const roster = chainName("approvers", tenant);
-const approvals = chainName("approvals", tenant);
-const rosterJudge = new ChainJudge(rules, {
-chain: roster, identity: {
-name: roster, ledger, tenant
-}, needsBlock: true
-});
-const fail = (code, words) => tally.fail("archive", code, words, place(null, null, EVIDENCE_FILE));
-let number = 0;
-let last = -1n;
-let unreadable = 0;
-for (const raw of readOwnLines(file, BLOB_LINE_MAX)) {
-number++;
-try {
-if (raw instanceof BadInput) throw raw;
-const content = readJson(raw);
-if (!isObject(content) || !content.has("canonical")) {
-const [digest, data] = readBlobLine(content);
-if (!needs.blobs.has(digest)) throw new BadInput(`no decision refers to the blob ${digest}`);
-if (reader.blobs.has(digest)) throw new BadInput(`the blob ${digest} is in it twice`);
-reader.blobs.set(digest, data);
-continue;
-}
-const line = readCapsuleLine(content);
-if (line.hasAction || ![roster, approvals].includes(line.chain)) throw new BadInput("the capsule is neither of the approvers nor of the approvals");
-const record = line.rebuild(null);
-reader.addRecord(record, { hasAction: false });
-if (record.chain === roster) rosterJudge.judge(record);
-else last = judgeApproval(record, last, rules, tally);
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-fail("SCHEMA_INVALID", `line ${number}: ${error.message}`);
-if (++unreadable > 1e3) {
-fail("NOT_READ", REST_UNREAD);
-break;
-}
-}
-}
-tally.merge(rosterJudge.finish());
-tally.chains += reader.select("approvals", "approvers").length;
-return tally;
-}
-function judgeApproval(record, last, rules, tally) {
-const judge = new ChainJudge(rules, {
-chain: record.chain, start: null, needsBlock: true
-});
-const content = judge.judge(record);
-tally.merge(judge.finish());
-if (content === null) return last;
-const sequence = BigInt(content.get("sequence").text);
-if (sequence <= last) tally.fail("links", "SEQUENCE_GAP", "it comes twice, or after a later record", place(record.chain, sequence));
-return sequence > last ? sequence : last;
-}
-// src/verify/examiner.ts
-var EXAMINED_DOMAINS = new Map([["gate", ["decisions"]], ["approvals", ["approvals"]], ["approvers", ["approvals"]], ["actions", RUN_CHECKS], ["gateway", ACT_CHECKS], ["delegations", ["delegation"]], ["protocol", ["protocol"]]]);
-var PYTHON_ALONE = new Map([["gate", ["decisions", "changes"]], ["gateway", ACT_CHECKS], ["delegations", ["delegation"]], ["protocol", ["protocol"]]]);
-var PYTHON_WORDS = "a page cannot make this check; run: aver verify";
-function selectChains(examination, ...domains) {
-return examination.chains.filter((chain) => domains.includes(domainOf(chain.origin)));
-}
-async function examine$1(examiners, examination, tally) {
-for (const domain of new Set(examination.chains.map((chain) => domainOf(chain.origin)))) skipPythonChecks(domain, tally);
-for (const examiner of examiners) {
-const chains = selectChains(examination, ...examiner.domains);
-if (!chains.length) continue;
-const { reader } = examination;
-reader.leftOut = null;
-try {
-await guard(tally, examiner.checks[0], place(chains[0].name), async () => {
-tally.merge(await examiner.examine(examination));
-});
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-for (const check of examiner.checks) tally.skip(check, `the records cannot be read: ${error.message}`, { matters: true });
-}
-if (reader.leftOut !== null) for (const check of examiner.checks) tally.skip(check, "records that do not hold were left out", { matters: true });
-}
-}
-function skipPythonChecks(domain, tally) {
-for (const check of PYTHON_ALONE.get(domain) ?? []) tally.skip(check, PYTHON_WORDS, { matters: true });
-}
-function skipExaminers(domain, reason, tally) {
-for (const check of EXAMINED_DOMAINS.get(domain) ?? []) tally.skip(check, reason, { matters: true });
-}
-async function guard(tally, check, where, work) {
-try {
-await work();
-} catch (error) {
-if (error instanceof NotFound) throw error;
-const words = error instanceof BadInput ? error.message : `it lacks keys of a record of its kind (${error.name})`;
-tally.fail(check, "SCHEMA_INVALID", words, where);
-}
-}
-var ValidRecords = class {
-leftOut = null;
-reader;
-rules;
-names;
-doubtful;
-constructor(reader, rules, names, doubtful) {
-this.reader = reader;
-this.rules = {
-...rules, retired: new Map()
-};
-this.names = names;
-this.doubtful = doubtful;
-}
-async *read(chain) {
-const name = this.names.get(chain);
-if (name === void 0) throw new NotFound(`the chain ${chain} is not here`);
-for await (const record of this.reader.read(name)) if (!this.doubtful.has(name) || this.holds(record, name)) yield record;
-}
-async get(hash) {
-const record = await this.reader.get(hash);
-return record !== null && this.holds(record, record.chain) ? record : null;
-}
-blob(digest) {
-return this.reader.blob(digest);
-}
-has(chain) {
-const name = this.names.get(chain);
-return name !== void 0 && (this.reader.head(name)?.count ?? 0) > 0;
-}
-holds(record, chain) {
-const judge = new ChainJudge(this.rules, {
-chain, start: null
-});
-judge.judge(record);
-const failed = judge.tally.findings.find((finding) => finding.status === "failed");
-if (failed !== void 0) this.leftOut ??= failed.place;
-return failed === void 0;
-}
-};
-function readChainIdentity(record) {
-let named;
-try {
-named = record === null ? void 0 : readBlock(record.content)?.get("chain");
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-}
-return isObject(named) && named.size ? named : null;
-}
-// src/verify/merkle.ts
-var EMPTY_ROOT = sha256Bytes(new Uint8Array());
-function hashWith(prefix, ...parts) {
-const data = new Uint8Array(1 + parts.reduce((size, part) => size + part.length, 0));
-data[0] = prefix;
-let at = 1;
-for (const part of parts) {
-data.set(part, at);
-at += part.length;
-}
-return sha256Bytes(data);
-}
-function leafHash(data) {
-return hashWith(0, data);
-}
-var MerkleTree = class {
-size = 0;
-peaks = [];
-add(leaf) {
-let node = leaf;
-for (let size = this.size; size % 2 === 1; size = Math.floor(size / 2)) node = hashWith(1, this.peaks.pop(), node);
-this.peaks.push(node);
-this.size++;
-}
-get root() {
-let node = null;
-for (const peak of [...this.peaks].reverse()) node = node === null ? peak : hashWith(1, peak, node);
-return node ?? EMPTY_ROOT;
-}
-};
-function rootFromPath(leaf, index, size, path) {
-if (!(index >= 0 && index < size)) return null;
-let node = leaf;
-let last = size - 1;
-for (const sibling of path) {
-if (last === 0) return null;
-if (index % 2 === 1 || index === last) {
-node = hashWith(1, sibling, node);
-while (index % 2 === 0) {
-index = Math.floor(index / 2);
-last = Math.floor(last / 2);
-}
-} else node = hashWith(1, node, sibling);
-index = Math.floor(index / 2);
-last = Math.floor(last / 2);
-}
-return last === 0 ? node : null;
-}
-// src/verify/run/trace.ts
-var AIR_ID = "aver_agent_air_v1";
-var CONSTRAINTS = {
-row: ["booleans", "passed_only_if_gated", "enforced_only_if_passed", "parent_only_if_linked"], transition: ["next_index", "next_parent_is_receipt", "next_has_parent"], boundary: ["first_index_is_zero", "first_has_no_parent", "last_receipt_is_final", "last_index_is_count"]
-};
-var PATH_MAX = 64;
-var NO_PARENT = "0".repeat(64);
-function buildRow$1(index, action, texts) {
-const parent = action.parent_receipt_hash;
-const isPassed = action.gate_decision === "pass" || action.gate_decision === "human_approved";
-const rest = sha256Hex(`{"metadata":${texts.metadata},"policy_verdict":${canonicalJson(action.policy_verdict)}}`);
-const data = new Uint8Array(440);
-const view = new DataView(data.buffer);
-let column = 0;
-const put = (value) => view.setBigUint64(8 * column++, BigInt(value));
-put(index);
-put(1 + ACTION_TYPES.indexOf(action.action_type));
-for (const hash of [action.instruction_hash, action.input_hash, action.output_hash, parent ?? NO_PARENT, texts.receiptHash, rest]) {
-const bytes = new DataView(fromHex(hash).buffer);
-for (let limb = 0; limb < 8; limb++) put(bytes.getUint32(4 * limb));
-}
-put(Number(parent !== null));
-put(Number(action.success));
-put(Number(action.gate_decision !== null));
-put(Number(isPassed));
-put(Number(isPassed && action.policy_verdict === "POLICY_ENFORCED"));
-return {
-index, hasParent: parent !== null, parent: parent ?? NO_PARENT, receipt: texts.receiptHash, leaf: leafHash(data)
-};
-}
-var Trace = class {
-count = 0;
-problem = null;
-tree = new MerkleTree();
-last = null;
-take(action, texts) {
-const row = buildRow$1(this.count, action, texts);
-const broken = this.problem === null ? brokenConstraint(this.last, row) : null;
-if (broken !== null) this.problem = `${broken}, row ${this.count}`;
-this.last = row;
-this.tree.add(row.leaf);
-this.count++;
-}
-get root() {
-return toHex$1(this.tree.root);
-}
-problemAtEnd(count, finalReceipt) {
-if (this.problem !== null) return this.problem;
-if (this.last === null || this.last.index !== count - 1) return `last_index_is_count, ${this.count} rows`;
-return this.last.receipt === finalReceipt ? null : `last_receipt_is_final, row ${this.count - 1}`;
-}
-};
-function brokenConstraint(before, row) {
-if (before === null) return row.hasParent ? "first_has_no_parent" : null;
-if (row.parent !== before.receipt) return "next_parent_is_receipt";
-return row.hasParent ? null : "next_has_parent";
-}
-var FIXED = [["air_id", AIR_ID], ["field", "goldilocks"], ["row_width", new JsonNumber(String(55))], ["receipt_keys", new JsonNumber(String(RECEIPT_KEY_COUNT))]];
-function statementFields$1(statement) {
-return new Map([...FIXED, ["run_id", statement.runId], ["num_actions", new JsonNumber(String(statement.numActions))], ["final_receipt_hash", statement.finalReceiptHash], ["row_root", statement.rowRoot]]);
-}
-function readRunStatement(data) {
-const names = ["run_id", "num_actions", "final_receipt_hash", "row_root"];
-const all = [...FIXED.map(([name]) => name), ...names];
-if (!isObject(data) || data.size !== all.length || !all.every((name) => data.has(name))) throw new BadInput("a statement about a run has other keys");
-for (const [name, value] of FIXED) {
-const here = data.get(name);
-if (!(value instanceof JsonNumber ? isInteger(here) && here.text === value.text : here === value)) throw new BadInput(`the statement's ${name} is another`);
-}
-const [runId, count, final, root] = names.map((name) => data.get(name));
-if (typeof runId !== "string" || !isInteger(count) || count.value < 1) throw new BadInput("a statement names a run and how many actions it has");
-if (typeof final !== "string" || typeof root !== "string" || !HEX64.test(final) || !HEX64.test(root)) throw new BadInput("a statement's receipt and root are 64 lower-case hex digits");
-return {
-runId, numActions: count.value, finalReceiptHash: final, rowRoot: root
-};
-}
-function traceProblem(statement, trace) {
-if (trace.count !== statement.numActions) return `the statement is about ${statement.numActions} actions; there are ${trace.count}`;
-const broken = trace.problemAtEnd(statement.numActions, statement.finalReceiptHash);
-if (broken !== null) return `a constraint does not hold: ${broken}`;
-return trace.root === statement.rowRoot ? null : "the rows have another root than the statement says";
-}
-function inclusionProblem(statement, index, action, path) {
-if (path.length > PATH_MAX || !path.every((step) => typeof step === "string" && HEX64.test(step))) return "the path is not one";
-if (!(index >= 0 && index < statement.numActions)) return `the run has no place ${index}`;
-const texts = encodeAction(action);
-const { leaf } = buildRow$1(index, action, texts);
-const root = rootFromPath(leaf, index, statement.numActions, path.map((step) => fromHex(step)));
-if (root === null || toHex$1(root) !== statement.rowRoot) return `the action does not lead to the run's root from place ${index}`;
-return index === statement.numActions - 1 && texts.receiptHash !== statement.finalReceiptHash ? "the last action has another receipt than the statement says" : null;
-}
-var ONE = new JsonNumber("1");
-function runChain(runId) {
-return chainName("actions", runId);
-}
-function hasExactly$1(data, keys) {
-return data.size === keys.length && keys.every((key) => data.has(key));
-}
-function readResult(content) {
-const result = at(content, "outcome", "result");
-if (!isObject(result) || !equalJson(result.get("v"), ONE)) throw new BadInput("the capsule's result is not one of this version");
-return result;
-}
-function readSealedAction(content) {
-const result = readResult(content);
-if (!hasExactly$1(result, ["v", "action", "receipt_hash", "gate"])) throw new BadInput("the capsule of an action has other keys in its result");
-const [fields, receiptHash, gate] = ["action", "receipt_hash", "gate"].map((name) => result.get(name));
-if (typeof receiptHash !== "string") throw new BadInput("the capsule of an action names no receipt");
-if (gate === null) return {
-fields, receiptHash, gate: null
-};
-const names = ["gate_id", "record", "digest", "decision", "diff_sha256"];
-if (!isObject(gate) || !hasExactly$1(gate, names)) throw new BadInput("the gate entry of an action has other keys");
-for (const name of names) {
-const value = gate.get(name);
-if (typeof value !== "string" && !(name === "diff_sha256" && value === null)) throw new BadInput("the gate entry of an action has values that are not text");
-}
-const [gateId, record, digest, decision, diffSha256] = names.map((name) => gate.get(name));
-return {
-fields, receiptHash, gate: {
-gateId, record, digest, decision, diffSha256: diffSha256 ?? null
-}
-};
-}
-async function loadAction(sealed, blob) {
-const action = readAction(sealed.fields);
-const digest = metadataBlobDigest(action.metadata);
-if (digest === null) return action;
-const metadata = readJson(await blob(digest));
-if (metadata !== null && !isObject(metadata)) throw new BadInput("metadata must be an object");
-return {
-...action, metadata
-};
-}
-function readRunSeal(content, of) {
-const result = readResult(content);
-const names = ["gates", "statement", "head", "run_id", "num_actions", "final_receipt_hash", "policy_verdict"];
-for (const name of names) if (!result.has(name)) throw new BadInput(`the run's seal cannot be read: it lacks ${name}`);
-const [gates, statement, head, runId, count, final, verdict] = names.map((name) => result.get(name));
-const place = [["ledger", of.ledger], ["tenant", of.tenant]];
-if (!isObject(head)) throw new BadInput("the run's seal cannot be read");
-if (gates !== null && !isObject(gates)) throw new BadInput("the run's seal cannot be read");
-const seal = {
-head: readHead(new Map([...place, ["chain", of.chain], ...head])), statement: statement === null ? null : readRunStatement(statement), gates: gates === null ? null : readHead(new Map([...place, ...gates]))
-};
-if (typeof runId !== "string" || typeof final !== "string" || !isInteger(count)) throw new BadInput("the run's seal does not say which run, how many actions and which receipt is the last");
-if (verdict !== null && !(typeof verdict === "string" && POLICY_VERDICTS.includes(verdict))) throw new BadInput("the run's seal has a verdict that is none");
-return {
-...seal, runId, numActions: count.value, finalReceiptHash: final, policyVerdict: verdict
-};
-}
-function readDecision(content) {
-if (readKind(content) !== "gate.decision") return null;
-const result = at(content, "outcome", "result");
-if (!isObject(result)) return null;
-const needed = ["gate_id", "decision", "digest", "score", "action", "instruction_sha256", "input_sha256"];
-if (!needed.every((name) => result.has(name))) return null;
-const [gateId, decision, digest, score, action, instructionHash, inputHash] = needed.map((name) => result.get(name));
-const policy = result.get("policy");
-if (isTrue(policy) && !isObject(policy)) return null;
-const refs = at(content, "context", "environment", "aver", "refs");
-if (isTrue(refs) && !isObject(refs)) return null;
-if (!isObject(action) || ![gateId, decision, digest].every((text) => typeof text === "string")) return null;
-return {
-gateId, decision, digest, score, type: action.get("type"), diffSha256: action.get("diff_sha256"), files: action.get("files"), instructionHash, inputHash, isObserved: result.get("mode") === "observe"
-};
-}
-function isTrue(value) {
-if (value instanceof JsonNumber) return value.value !== 0;
-if (Array.isArray(value)) return value.length > 0;
-return isObject(value) ? value.size > 0 : Boolean(value);
-}
-function compareWithDecision(action, mark, decided) {
-const none = (value) => value === void 0 || value === null;
-const files = action.metadata?.get("files_affected");
-const areDiffsKnown = mark.diffSha256 !== null && !none(decided.diffSha256);
-const areFilesKnown = isTrue(files) && isTrue(decided.files);
-const hasHash = !none(decided.instructionHash) || !none(decided.inputHash);
-let mismatch = null;
-if (mark.gateId !== decided.gateId || mark.digest !== decided.digest) mismatch = "the decision it names is about something else";
-else if (action.gate_decision !== decided.decision || mark.decision !== decided.decision) mismatch = `it says that the gate decided ${action.gate_decision}; the gate's record says ${decided.decision}`;
-else if (!equalJson(action.gate_score, decided.score)) mismatch = "it says another score than the gate's record";
-else if (action.action_type !== decided.type) mismatch = `it is a ${action.action_type}; the gated action is another`;
-else if (areDiffsKnown && mark.diffSha256 !== decided.diffSha256) mismatch = "the change that was made is not the one that was gated";
-else if (!none(decided.instructionHash) && decided.instructionHash !== action.instruction_hash) mismatch = "its instruction is not the one that was gated";
-else if (!none(decided.inputHash) && decided.inputHash !== action.input_hash) mismatch = "its input is not the one that was gated";
-else if (areFilesKnown && !equalJson(files, decided.files)) mismatch = "the files that it says it affects are not those that were gated";
-return {
-mismatch, isConclusive: hasHash || areDiffsKnown || areFilesKnown
-};
-}
-// src/verify/run/judge.ts
-var ACTIONS_MAX = 1e6;
-var DECISIONS_MAX = 2e5;
-var FILES_BYTES_MAX = 33554432;
-var VERDICT_RANK = new Map([[null, 0], ["PROOF_ONLY", 1], ["POLICY_ENFORCED", 2], ["FULLY_VERIFIED", 3]]);
-var ReceiptJudge = class {
-tally;
-trace = new Trace();
-keys = new Set();
-count = 0;
-lastReceipt = null;
-chain;
-source;
-ids = new Set();
-last = null;
-unreadable = 0;
-constructor(tally, { chain = null, source = null }) {
-this.tally = tally;
-this.chain = chain;
-this.source = source;
-}
-take(raw) {
-const { last } = this;
-let line = null;
-try {
-if (raw instanceof BadInput) throw raw;
-line = readActionLine(raw);
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-this.unreadable++;
-this.fail("receipts", error.code, error.message);
-}
-if (line !== null) {
-const { action } = line;
-this.keys.add(line.keys);
-if (line.problem !== null) this.fail("receipts", "RECEIPT_MISMATCH", line.problem, action);
-if (this.ids.has(action.action_id)) this.fail("parents", "DUPLICATE_RECORD", "an action before it has the same id", action);
-this.ids.add(action.action_id);
-if (this.count === 0) {
-if (action.parent_receipt_hash !== null || action.parent_action_id !== null) this.fail("parents", "GENESIS_INVALID", "the first action names a parent", action);
-} else if (last === null) {} else if (action.parent_receipt_hash !== last.receiptHash) this.fail("parents", "CHAIN_BREAK", "its parent's receipt is not that of the action before", action);
-else if (action.parent_action_id !== last.action.action_id) this.fail("parents", "CHAIN_BREAK", "its parent's id is not that of the action before", action);
-this.lastReceipt = line.receiptHash;
-if (line.keys === RECEIPT_KEY_COUNT && line.problem === null) this.trace.take(action, line.texts);
-}
-this.last = line;
-this.count++;
-return line;
-}
-*takeAll(lines) {
-for (const raw of lines) {
-yield this.take(raw);
-if (this.unreadable > 1e3) {
-this.fail("receipts", "NOT_READ", REST_UNREAD);
-return;
-}
-if (this.count >= ACTIONS_MAX) {
-this.fail("receipts", "NOT_READ", `it has ${ACTIONS_MAX} actions or more; the rest was not read`);
-return;
-}
-}
-}
-finish() {
-if (!this.count) return;
-this.tally.countDone("receipts", this.count);
-this.tally.countDone("parents", this.count);
-const covered = [...this.keys].sort((one, other) => one - other).map((count) => `over ${count} keys`).join(" and ");
-const isOwn = this.keys.size === 1 && this.keys.has(RECEIPT_KEY_COUNT);
-this.tally.notes.set("receipts", `${this.count} checked, ${isOwn ? "over the protocol's 12 keys" : covered || "none"}`);
-}
-fail(check, code, words, action = null) {
-const named = action === null ? "" : ` (${action.action_id})`;
-const where = this.source ? `${this.source}, ` : "";
-this.tally.fail(check, code, words, place(this.chain, null, `${where}action ${this.count}${named}`));
-}
-};
-var RunJudge = class RunJudge {
-tally = new Tally();
-receipts;
-capsules = new Tally();
-wanted = new Set();
-count = 0;
-actions = 0;
-head = null;
-seal = null;
-name;
-rules;
-runId;
-identity;
-isValid;
-judge;
-gateJudge = null;
-hasGateChain = false;
-gated = [];
-unmarked = 0;
-enforced = [];
-decided = new Map();
-gateCount = 0;
-gateHead = null;
-filesLeft = FILES_BYTES_MAX;
-isOverfull = false;
-constructor(rules, runId, identity, { storedAs = "", isValid = false } = {}) {
-this.rules = rules;
-this.runId = runId;
-this.identity = identity;
-this.isValid = isValid;
-this.name = storedAs || identity.chain;
-this.receipts = new ReceiptJudge(this.tally, { chain: this.name });
-this.judge = isValid ? null : this.newChainJudge(identity.chain);
-}
-newChainJudge(chain) {
-const identity = {
-name: chain, ledger: this.identity.ledger, tenant: this.identity.tenant
-};
-return new ChainJudge(this.rules, {
-chain, identity, needsBlock: true
-});
-}
-stopsReading() {
-return (this.judge?.stopsReading() ?? false) || (this.gateJudge?.stopsReading() ?? false);
-}
-static takeRecord(judge, record) {
-if (judge === null) return record.content;
-const before = countFailures(judge.tally);
-const content = judge.judge(record);
-return countFailures(judge.tally) > before ? null : content;
-}
-take(record, line, text) {
-const content = RunJudge.takeRecord(this.judge, record);
-const at = this.count;
-const before = this.head;
-this.count = at + 1;
-this.head = record.hash;
-if (content === null) return;
-const kind = readKind(content);
-try {
-if (this.seal !== null) this.fail("sealed", "STATE_VIOLATION", "a record follows the run's seal", at);
-else if (kind === "action" && at > 0) this.takeAction(content, line, text, at);
-else if (kind === "run.seal" && at > 0) this.takeSeal(content, at, before);
-else if (kind === "run.open" && at === 0) {
-const result = content.get("outcome").get("result");
-const runId = result instanceof Map ? result.get("run_id") : void 0;
-if (runId === void 0) throw new BadInput("it lacks keys of a record of its kind");
-if (runId !== this.runId) this.fail("sealed", "CHAIN_IDENTITY", "the chain was opened for another run", at);
-} else this.fail("sealed", "STATE_VIOLATION", `a record of kind ${kind.slice(0, 40)} does not belong here`, at);
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-this.fail("sealed", "SCHEMA_INVALID", error.message, at);
-}
-}
-takeSeal(content, at, before) {
-const { ledger, tenant, chain } = this.identity;
-const seal = readRunSeal(content, {
-ledger, tenant, chain
-});
-this.seal = seal;
-this.tally.countDone("sealed");
-if (seal.runId !== this.runId) this.fail("sealed", "CHAIN_IDENTITY", "the seal is of another run", at);
-if (!equalHeads(seal.head, {
-ledger, tenant, chain, count: at, hash: before
-})) this.fail("sealed", "TRUNCATED", "the seal says another head of the chain than it has", at);
-}
-takeAction(content, line, text, at) {
-this.actions++;
-if (this.receipts.count < this.actions) this.fail("sealed", "TRUNCATED", "there is no line for it", at);
-if (line === null || text === null) return;
-let { action } = line;
-const { fields, receiptHash, gate: mark } = readSealedAction(content);
-if (canonicalJson(fields) !== text) {
-this.fail("sealed", "RECEIPT_MISMATCH", "the line is not the action that was sealed", at);
-return;
-}
-if (receiptHash !== line.receiptHash) this.fail("sealed", "RECEIPT_MISMATCH", "the capsule has another receipt than the line", at);
-this.enforced.push(action.policy_verdict === "POLICY_ENFORCED");
-const files = action.metadata?.get("files_affected");
-if (mark !== null) {
-if (this.canKeep(files, this.gated.length)) {
-const metadata = files === void 0 || files === null ? null : new Map([["files_affected", files]]);
-action = {
-...action, metadata
-};
-const isFirstUse = readBlock(content)?.get("key") === `gate-use:${mark.gateId}`;
-this.gated.push({
-number: at - 1, action, mark, isFirstUse
-});
-this.wanted.add(mark.record);
-}
-return;
-}
-if (action.gate_decision !== null || action.gate_score !== null) this.unmarked++;
-if (action.policy_verdict === "POLICY_ENFORCED" || action.policy_verdict === "FULLY_VERIFIED") this.fail("gates", "CLAIM_UNPROVEN", `it says ${action.policy_verdict}, but names no decision of the gate`, at);
-}
-canKeep(files, count) {
-if (isTrue(files)) this.filesLeft -= encoder.encode(canonicalJson(files ?? null)).length;
-if (this.filesLeft >= 0 && count < DECISIONS_MAX) return true;
-if (!this.isOverfull) {
-this.isOverfull = true;
-const words = `it has more than ${DECISIONS_MAX} decisions, or ${FILES_BYTES_MAX} bytes of files in them`;
-this.tally.fail("gates", "NOT_READ", `${words}: the rest was not compared`, place(this.name));
-}
-return false;
-}
-takeGateRecord(record, { isOwn }) {
-let content;
-if (isOwn && this.seal !== null && this.seal.gates !== null) {
-if (!this.hasGateChain) {
-this.hasGateChain = true;
-this.gateJudge = this.isValid ? null : this.newChainJudge(this.seal.gates.chain);
-}
-this.gateCount++;
-this.gateHead = record.hash;
-content = RunJudge.takeRecord(this.gateJudge, record);
-} else if (this.isValid) content = record.content;
-else {
-const judge = new ChainJudge(this.rules, {
-chain: record.chain, start: null, needsBlock: true
-});
-content = judge.judge(record);
-if (judge.tally.hasFailed()) content = null;
-this.capsules.merge(judge.finish());
-if (!this.wanted.has(record.hash)) this.tally.fail("gates", "STATE_VIOLATION", "the run refers to no such record", place(record.chain));
-}
-if (content !== null) {
-const decision = readDecision(content);
-if (decision === null) return;
-if (this.canKeep(decision.files, this.decided.size)) this.decided.set(record.hash, decision);
-}
-this.wanted.delete(record.hash);
-}
-checkDecisions(isComplete) {
-const unproven = new Set();
-const used = new Set();
-let observed = 0;
-for (const { number, action, mark, isFirstUse } of this.gated) {
-const decided = this.decided.get(mark.record) ?? null;
-const problem = gateProblem(action, mark, decided, isFirstUse && !used.has(mark.record));
-used.add(mark.record);
-if (problem !== null || decided === null || !allows(decided) || decided.isObserved) unproven.add(number);
-if (decided?.isObserved) observed++;
-if (problem !== null) this.fail("gates", problem[0], `${action.action_id}: ${problem[1]}`, number + 1);
-}
-const count = this.gated.length;
-if (count) this.tally.countDone("gates", count);
-const approved = this.gated.filter(({ mark }) => mark.decision === "human_approved").length;
-const notes = [...approved ? [`${approved} approved by a human`] : [], ...observed ? [`${observed} in the mode observe: nothing was held back`] : []];
-if (notes.length) this.tally.notes.set("gates", `${count} checked, ${notes.join(", ")}`);
-const words = `${this.wanted.size} decisions that actions name are not here`;
-if (this.wanted.size && isComplete) this.tally.fail("gates", "ARTIFACT_MISSING", words, place(this.name));
-else if (this.wanted.size) this.tally.skip("gates", words, { matters: true });
-if (this.unmarked) {
-const claim = `${this.unmarked} actions claim a decision of the gate without naming its record`;
-this.tally.warn("gates", "CLAIM_UNPROVEN", claim, place(this.name));
-}
-return unproven;
-}
-finish({ isComplete }) {
-const taken = this.tally;
-this.receipts.finish();
-this.tally = new Tally();
-if (this.actions) taken.countDone("sealed", this.actions);
-const unproven = this.checkDecisions(isComplete);
-if (this.judge !== null) this.capsules.merge(this.judge.finish());
-this.capsules.chains++;
-if (this.hasGateChain) {
-if (this.gateJudge !== null) this.capsules.merge(this.gateJudge.finish());
-this.capsules.chains++;
-}
-if (this.seal === null) {
-const words = "the run is not sealed: actions may be missing at its end";
-if (isComplete) this.fail("sealed", "TRUNCATED", words, this.count);
-else this.tally.skip("sealed", words, { matters: true });
-this.tally.skip("proof", "the run is not sealed, so nothing is stated about it", { matters: false });
-} else this.checkSeal(this.seal, unproven);
-return {
-records: taken, capsules: this.capsules, ending: this.tally
-};
-}
-checkSeal(seal, unproven) {
-const { receipts } = this;
-const at = seal.head.count;
-const actions = at - 1;
-if (!(seal.numActions === actions && actions === receipts.count)) {
-const words = `the seal counts ${seal.numActions} actions; ${actions} capsules and ${receipts.count} lines are here`;
-this.fail("sealed", "TRUNCATED", words, at);
-} else if (seal.finalReceiptHash !== receipts.lastReceipt) this.fail("sealed", "RECEIPT_MISMATCH", "the seal names another last receipt", at);
-const areAllEnforced = this.enforced.every((isSaid, index) => isSaid && !unproven.has(index));
-const isProved = seal.statement !== null;
-const earned = areAllEnforced ? isProved ? "FULLY_VERIFIED" : "POLICY_ENFORCED" : isProved ? "PROOF_ONLY" : null;
-const rank = (verdict) => VERDICT_RANK.get(verdict) ?? 0;
-if (seal.policyVerdict !== earned && rank(seal.policyVerdict) > rank(earned)) this.fail("gates", "CLAIM_UNPROVEN", `the seal says ${seal.policyVerdict}; the records support only ${earned}`, at);
-if (seal.gates !== null && (this.gateCount !== seal.gates.count || this.gateHead !== seal.gates.hash)) {
-const words = `the seal counts ${seal.gates.count} records of the gate; ${this.gateCount} are here, or others`;
-this.fail("gates", "TRUNCATED", words, at);
-}
-if (seal.statement === null) {
-this.tally.skip("proof", "the run was sealed without one", { matters: false });
-return;
-}
-this.tally.countDone("proof", receipts.count);
-if (seal.statement.runId !== this.runId) this.fail("proof", "PROOF_INVALID", "the statement is about another run", at);
-const problem = traceProblem(seal.statement, receipts.trace);
-if (problem !== null) this.fail("proof", "PROOF_INVALID", problem, at);
-}
-fail(check, code, words, at) {
-this.tally.fail(check, code, words, place(this.name, at));
-}
-};
-function countFailures(tally) {
-let count = 0;
-for (const counted of tally.counts.values()) if (counted.status === "failed") count += counted.count;
-return count;
-}
-function allows(decided) {
-return decided.decision === "pass" || decided.decision === "human_approved";
-}
-function gateProblem(action, mark, decided, isFirstUse) {
-if (decided === null) return null;
-const { mismatch, isConclusive } = compareWithDecision(action, mark, decided);
-const saysEnforced = action.policy_verdict === "POLICY_ENFORCED";
-if (mismatch !== null) return ["EVIDENCE_INVALID", `it differs from the gated action: ${mismatch}`];
-if (!isFirstUse) return ["REPLAY", "the decision that it names was used by an action before"];
-if (decided.isObserved) return saysEnforced ? ["CLAIM_UNPROVEN", "it says that policy was enforced; the gate only observed"] : null;
-if (allows(decided)) {
-if (isConclusive || !saysEnforced) return null;
-return ["CLAIM_UNPROVEN", "it says that policy was enforced; only its type matches the gated action"];
-}
-if (action.success) return ["ROLE_POLICY_VIOLATION", `it was done, though the gate said ${decided.decision}`];
-return saysEnforced ? ["CLAIM_UNPROVEN", `it says that policy was enforced; the gate said ${decided.decision}`] : null;
-}
-// src/verify/run/files.ts
-var ARCHIVE_CHECK = "archive";
-var MANIFEST$1 = "manifest.json";
-var HEAD = "head.json";
-var PROOF$1 = "proof.json";
-var COMMITMENTS = "commitments.json";
-var ACTIONS$1 = "actions.jsonl";
-var CAPSULES = "capsules.jsonl";
-var LISTED$1 = [PROOF$1, COMMITMENTS, ACTIONS$1, CAPSULES];
-var MEMBER_ORDER = [MANIFEST$1, HEAD, ...LISTED$1, EVIDENCE_FILE];
-var SMALL_FILE_MAX = 1048576;
-var PROOF_TYPE = "recomputation";
-var EXAMINED_MAX = 64;
-var CHAINS_MAX$1 = 1e4;
-function readManifest(data) {
-const keys = [...["schema", "protocol_version", "run_id", "head", "created_at", "num_actions", "final_receipt_hash"], ...["policy_verdict", "proof_type", "files"]];
-if (!isObject(data) || data.size !== keys.length || !keys.every((key) => data.has(key))) throw new BadInput("the manifest is not whole");
-const get = (key) => data.get(key);
-if (get("schema") !== "aver_cap_v1" || get("protocol_version") !== "0.4.0") throw new BadInput("the manifest is of another schema or protocol");
-const listed = get("files");
-if (!isObject(listed)) throw new BadInput("the manifest is not whole");
-const files = new Map();
-for (const [name, digest] of listed) {
-if (!isObject(digest) || digest.size !== 2 || !digest.has("sha256") || !digest.has("size")) throw new BadInput("the manifest is not whole");
-files.set(name, {
-sha256: digest.get("sha256"), size: digest.get("size")
-});
-}
-const head = readHead(get("head"));
-const type = get("proof_type");
-const names = [...files.keys()].filter((name) => name !== EVIDENCE_FILE);
-if (type !== null && type !== PROOF_TYPE || names.length !== LISTED$1.length || !LISTED$1.every((name) => files.has(name))) throw new BadInput("the manifest says more or less than a manifest does");
-const [runId, createdAt, final, count] = ["run_id", "created_at", "final_receipt_hash", "num_actions"].map(get);
-if (typeof runId !== "string" || typeof createdAt !== "string" || typeof final !== "string") throw new BadInput("the manifest does not name the run, its time and its last receipt");
-if (!isInteger(count)) throw new BadInput("the manifest does not count the run's actions");
-return {
-runId, head, createdAt, numActions: count, finalReceiptHash: final, policyVerdict: get("policy_verdict"), isProved: type === PROOF_TYPE, files
-};
-}
-function sealDocuments(seal, head) {
-const number = (value) => new JsonNumber(String(value));
-const { statement, gates } = seal;
-const one = (named) => new Map([["chain", named.chain], ["count", number(named.count)], ["hash", named.hash]]);
-const proof = new Map([["v", number(1)], ["proof_type", null], ["statement", null], ["constraints", null]]);
-const commitments = new Map([["v", number(1)], ["rows", null], ["capsules", one(head)], ["gates", gates === null ? null : one(gates)]]);
-if (statement !== null) {
-proof.set("proof_type", PROOF_TYPE);
-proof.set("statement", statementFields$1(statement));
-proof.set("constraints", new Map(Object.entries(CONSTRAINTS)));
-commitments.set("rows", new Map([["air_id", AIR_ID], ["tree", "rfc6962"], ["hash", "sha256"], ["row_width", number(55)], ["count", number(statement.numActions)], ["root", statement.rowRoot]]));
-}
-return new Map([[PROOF$1, dumpDocument(proof)], [COMMITMENTS, dumpDocument(commitments)]]);
-}
-async function judgeFiles(name, files, options, examiners) {
-const archive = new Tally();
-archive.countDone(ARCHIVE_CHECK);
-let tally = new Tally();
-const fail = (code, words) => archive.fail(ARCHIVE_CHECK, code, words, place(null, null, MANIFEST$1));
-let found = null;
-try {
-const raw = readSmall(files, MANIFEST$1, SMALL_FILE_MAX);
-if (raw === null) fail("ARTIFACT_MISSING", "there is no manifest");
-else {
-const data = readJson(raw);
-const manifest = readManifest(data);
-if (!areSameBytes(raw, dumpDocument(data))) fail("NOT_CANONICAL", "the manifest is not written as Aver writes it");
-if (manifest.head.chain !== runChain(manifest.runId)) fail("CHAIN_IDENTITY", "the manifest names a chain that is not the run's");
-found = {
-manifest, raw
-};
-}
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-fail("SCHEMA_INVALID", error.message);
-}
-if (found !== null) tally = await new RunFilesJudge(files, found.manifest, found.raw, options, archive).judge(examiners);
-tally.merge(archive);
-tally.skip("meta", "only this run was verified, not the ledger it is from", { matters: false });
-return conclude(name, tally, "signature", [...CHECKS, ...RUN_CHECKS, ARCHIVE_CHECK]);
-}
-var RunFilesJudge = class {
-files;
-manifest;
-raw;
-options;
-archive;
-rules;
-needs = new EvidenceNeeds();
-reader;
-constructor(files, manifest, raw, options, archive) {
-this.files = files;
-this.manifest = manifest;
-this.raw = raw;
-this.options = options;
-this.archive = archive;
-const retired = retirementsByTime(options.ring, options.ed25519);
-this.rules = plainRules(options.ring, options.ed25519, {
-retired, requirePq: options.requirePq ?? false
-});
-this.reader = new RunFilesReader(manifest.head);
-}
-async judge(examiners) {
-const here = [...this.files.members.keys()];
-const expected = MEMBER_ORDER.filter((name) => [MANIFEST$1, HEAD].includes(name) || this.manifest.files.has(name));
-for (const name of expected) if (!here.includes(name)) this.fail("ARTIFACT_MISSING", `${name} is not here`, name);
-for (const name of here) if (!expected.includes(name)) this.fail("SCHEMA_INVALID", `${name} is no part of this run`, name);
-const inOrder = expected.filter((name) => here.includes(name)).join();
-if (!this.files.isPlain || here.filter((name) => expected.includes(name)).join() !== inOrder) this.fail("NOT_CANONICAL", "the archive is not packed as Aver packs it", MANIFEST$1);
-const tally = await this.judgeRun();
-await this.prefetch(EVIDENCE_FILE);
-tally.merge(judgeEvidence(this.files, this.needs, this.reader, this.rules));
-await this.examine(examiners, tally);
-for (const [name, { sha256, size }] of this.manifest.files) {
-const file = this.files.members.get(name);
-if (file === void 0) continue;
-if (sha256Hex(file) !== sha256 || !equalJson(size, new JsonNumber(String(file.length)))) this.fail("ARTIFACT_HASH_MISMATCH", "the file has other bytes than the manifest says", name);
-}
-this.checkHead();
-return tally;
-}
-fail(code, words, name) {
-this.archive.fail(ARCHIVE_CHECK, code, words, place(null, null, name));
-}
-async prefetch(name) {
-const records = [];
-for (const raw of readOwnLines(this.files.members.get(name) ?? new Uint8Array(), CAPSULE_LINE_MAX)) try {
-if (!(raw instanceof BadInput)) records.push(readCapsuleLine(readJson(raw)).rebuild(null));
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-}
-await this.options.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(this.rules, record)]));
-}
-async judgeRun() {
-const { manifest } = this;
-const tally = new Tally();
-const judge = new RunJudge(this.rules, manifest.runId, manifest.head);
-await this.prefetch(CAPSULES);
-const last = this.takeLines(judge);
-const { records, capsules, ending } = judge.finish({ isComplete: true });
-for (const part of [records, capsules, ending]) tally.merge(part);
-if (manifest.head.count !== judge.count || manifest.head.hash !== judge.head) {
-const words = `the manifest says ${manifest.head.count} capsules, or another head; ${judge.count} are here`;
-this.fail("TRUNCATED", words, MANIFEST$1);
-}
-const { seal } = judge;
-if (seal === null) return tally;
-const isSame = manifest.numActions.value === seal.numActions && manifest.finalReceiptHash === seal.finalReceiptHash && manifest.policyVerdict === seal.policyVerdict && manifest.isProved === (seal.statement !== null);
-if (last !== null && (!isSame || manifest.createdAt !== last.signed_at)) this.fail("ROLLBACK", "the manifest says something else than the run's seal", MANIFEST$1);
-for (const [name, document] of sealDocuments(seal, manifest.head)) {
-const raw = readSmall(this.files, name, SMALL_FILE_MAX);
-if (raw !== null && !areSameBytes(raw, document)) this.fail("PROOF_INVALID", "it says something else than the run's seal", name);
-}
-return tally;
-}
-takeLines(judge) {
-const { chain } = this.manifest.head;
-const nothing = new Uint8Array();
-const actions = judge.receipts.takeAll(readOwnLines(this.files.members.get(ACTIONS$1) ?? nothing, ACTION_LINE_MAX));
-let last = null;
-let unreadable = 0;
-let number = 0;
-for (const raw of readOwnLines(this.files.members.get(CAPSULES) ?? nothing, CAPSULE_LINE_MAX)) {
-number++;
-if (judge.stopsReading()) break;
-let capsule;
-let line;
-try {
-if (raw instanceof BadInput) throw raw;
-capsule = readCapsuleLine(readJson(raw));
-line = capsule.hasAction && capsule.chain === chain ? actions.next().value ?? null : null;
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-this.fail("SCHEMA_INVALID", `line ${number}: ${error.message}`, CAPSULES);
-if (++unreadable > 1e3) {
-this.fail("NOT_READ", REST_UNREAD, CAPSULES);
-break;
-}
-continue;
-}
-const text = line === null ? null : sealForm(line.action, line.texts);
-const record = capsule.rebuild(text);
-if (capsule.chain === chain) {
-judge.take(record, line, text);
-last = record;
-continue;
-}
-judge.takeGateRecord(record, { isOwn: judge.seal?.gates?.chain === capsule.chain });
-this.needs.add(record);
-this.reader.addRecord(record, { hasAction: capsule.hasAction });
-if (this.reader.chains.size > CHAINS_MAX$1) {
-this.fail("NOT_READ", `it has records of more than ${CHAINS_MAX$1} chains; the rest was not read`, CAPSULES);
-break;
-}
-}
-while (!actions.next().done);
-return last;
-}
-async examine(examiners, tally) {
-const names = [...this.reader.select("gate").slice(0, EXAMINED_MAX), ...this.reader.select("approvals", "approvers")];
-const chains = names.map((name) => ({
-name, origin: name, count: this.reader.chains.get(name)?.count ?? 0
-}));
-const reader = new ValidRecords(this.reader, this.rules, new Map(names.map((name) => [name, name])), new Set(tally.doubtful));
-const { ledger, tenant } = this.manifest.head;
-const isComplete = this.manifest.files.has(EVIDENCE_FILE);
-await examine$1(examiners, {
-reader, rules: this.rules, ledger, tenant, chains, isComplete, isSingle: true
-}, tally);
-}
-checkHead() {
-const { manifest } = this;
-let raw;
-let document;
-let statement;
-try {
-raw = readSmall(this.files, HEAD, SMALL_FILE_MAX);
-if (raw === null) return;
-document = readJson(raw);
-statement = readStatement(document, "head");
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-this.fail("SCHEMA_INVALID", error.message, HEAD);
-return;
-}
-const number = (value) => new JsonNumber(String(value));
-const content = new Map([["v", number(1)], ["run_id", manifest.runId], ["ledger", manifest.head.ledger], ["tenant", manifest.head.tenant], ["chain", manifest.head.chain], ["count", number(manifest.head.count)], ["hash", manifest.head.hash], ["num_actions", manifest.numActions], ["final_receipt_hash", manifest.finalReceiptHash], ["manifest_sha256", sha256Hex(this.raw)]]);
-if (statement.purpose !== "cap" || !equalJson(statement.content, content)) this.fail("ARTIFACT_HASH_MISMATCH", "the head that was signed is not that of this manifest", HEAD);
-if (!areSameBytes(raw, dumpDocument(document))) this.fail("NOT_CANONICAL", "the head is not written as Aver writes it", HEAD);
-const results = checkStatement(statement, this.rules.ring, this.rules.ed25519);
-if (!results.length) this.fail("SIG_MISSING", "the head is not signed", HEAD);
-for (const { by, key, outcome } of results) {
-const role = key === null ? null : roleOf(this.rules, key);
-const retired = key === null ? null : this.rules.retired.get(key.ed25519)?.retiredAt ?? null;
-if (outcome === "unknown") {
-const words = `the head was signed by ${by}, whose key is not known here`;
-this.archive.add({
-check: "signature", status: "not_checked", code: "UNKNOWN_SIGNER", words, place: place(null, null, HEAD)
-});
-} else if (outcome !== "valid") this.fail("SIG_INVALID", `the signature of the head is not ${by}'s`, HEAD);
-else if (role !== null && !role.mayAttest) this.fail("KEY_MISMATCH", `${by}, who signed the head, is a key of ${role}; only the ledger's key may`, HEAD);
-else if (retired !== null && manifest.createdAt > retired) this.fail("KEY_RETIRED", `${by}, who signed the head, was retired before`, HEAD);
-}
-}
-};
-// src/verify/run/capseal.ts
-var MANIFEST = "manifest.json";
-var ACTIONS = "actions.jsonl";
-var ACTIONS_JSON = "actions.json";
-var CAPSULE = "agent_capsule.json";
-var PROOF = "proof.json";
-var METADATA = "run_metadata.json";
-var ROWS = "row_archive/rows.json";
-var LEVELS = "row_archive/merkle_levels.json";
-var CAPSEAL_MEMBERS = new Set([MANIFEST, ACTIONS, ACTIONS_JSON, CAPSULE, PROOF, METADATA, ROWS, LEVELS]);
-var AVER_ONLY = ["head.json", "capsules.jsonl", "commitments.json", EVIDENCE_FILE];
-var MODULUS = 2n ** 64n - 2n ** 32n + 1n;
-var LEAVES_COMPARED_MAX = 2e5;
-function readDocument(archive, name) {
-const raw = readSmall(archive, name, name === CAPSULE ? ELEMENT_MAX : SMALL_FILE_MAX);
-return raw === null ? void 0 : readJson(raw);
-}
-function isCapseal(archive) {
-if (AVER_ONLY.some((name) => archive.members.has(name))) return false;
-if (archive.members.has(CAPSULE)) return true;
-try {
-const manifest = readDocument(archive, MANIFEST);
-return isObject(manifest) && ["run_cap_v1", "agent_cap_v1"].includes(manifest.get("schema"));
-} catch (error) {
-if (error instanceof BadInput) return false;
-throw error;
-}
-}
-async function judgeCapseal(name, archive, _options) {
-const judge = new CapsealJudge(archive);
-await judge.judge();
-const { tally, receipts } = judge;
-tally.records = receipts.count;
-receipts.finish();
-tally.skip("signature", "the public tool's format has no signatures: anyone can make such a file", { matters: true });
-tally.skip("sealed", "nothing is sealed in this format, and metadata are not bound", { matters: true });
-tally.skip("gates", "the gate's decisions are not recorded in this format", { matters: true });
-return conclude(name, tally, "signature", [...CHECKS, ...RUN_CHECKS, ARCHIVE_CHECK]);
-}
-function limbs(digest) {
-const view = new DataView(fromHex(digest).buffer);
-return [view.getBigUint64(0, true) % MODULUS, view.getBigUint64(8, true) % MODULUS];
-}
-function buildRow(index, action, receipt) {
-const flags = Number(action.success) | Number(action.gate_decision !== "skip") << 1 | Number(action.gate_score !== null) << 2 | Number(action.policy_verdict !== null) << 3 | Number(action.action_type === "tool_call") << 4 | Number(action.action_type === "code_gen") << 5;
-const hashes = [sha256Hex(action.action_type), action.instruction_hash, action.input_hash, action.output_hash];
-const parent = action.parent_receipt_hash === null ? [0n, 0n] : limbs(action.parent_receipt_hash);
-return [BigInt(index), ...hashes.flatMap(limbs), ...parent, ...limbs(receipt), BigInt(flags)];
-}
-function hashRow(row) {
-const data = new Uint8Array(8 + 16 * row.length);
-const view = new DataView(data.buffer);
-view.setBigUint64(0, row[0]);
-row.forEach((value, at) => view.setBigUint64(8 + 16 * at + 8, value));
-return sha256Bytes(data);
-}
-function buildLevels(leaves) {
-const levels = [leaves];
-for (let level = leaves; level.length > 1; levels.push(level)) {
-const above = [];
-for (let at = 0; at < level.length; at += 2) {
-const pair = new Uint8Array(64);
-pair.set(level[at]);
-pair.set(level[at + 1] ?? level[at], 32);
-above.push(sha256Bytes(pair));
-}
-level = above;
-}
-return levels;
-}
-var ArrayFile = class ArrayFile {
-items = [];
-error = null;
-at = 0;
-isReported = false;
-report;
-isMissing;
-constructor(isMissing, report) {
-this.isMissing = isMissing;
-this.report = report;
-}
-static async open(data, report) {
-const file = new ArrayFile(data === void 0, report);
-if (data === void 0) return file;
-for await (const { items, error } of readElements(new MemorySource(data))) {
-for (const item of items) if ("value" in item) file.items.push(item.value);
-file.error = error;
-}
-return file;
-}
-next() {
-if (this.at < this.items.length) return this.items[this.at++];
-if (!this.isReported) {
-this.isReported = true;
-if (this.isMissing) this.report("ARTIFACT_MISSING", "it is not here");
-else if (this.error !== null) this.report("SCHEMA_INVALID", this.error.message);
-}
-}
-};
-var MissingKeys = class extends BadInput {};
-var CapsealJudge = class {
-tally = new Tally();
-receipts = new ReceiptJudge(this.tally, { source: ACTIONS });
-archive;
-leaves = [];
-constructor(archive) {
-this.archive = archive;
-}
-async judge() {
-this.tally.countDone(ARCHIVE_CHECK);
-if (this.archive.members.has(ACTIONS)) await this.judgeLines();
-else this.fail("ARTIFACT_MISSING", "there are no actions with receipts", ACTIONS);
-this.checkDocument(MANIFEST, (data) => this.checkManifest(data));
-this.checkDocument(CAPSULE, (data) => this.checkCapsule(data));
-this.checkDocument(PROOF, (data) => this.checkProof(data));
-if (this.archive.members.has(METADATA)) this.checkDocument(METADATA, (data) => this.checkMetadata(data));
-if (this.archive.members.has(LEVELS)) await this.checkLevels();
-}
-checkDocument(name, check) {
-try {
-const document = readDocument(this.archive, name);
-if (document === void 0 || document === null) this.fail("ARTIFACT_MISSING", `${name} is not here`, name);
-else check(document);
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-this.fail("SCHEMA_INVALID", error.message, name);
-}
-}
-fail(code, words, name, check = ARCHIVE_CHECK) {
-this.tally.fail(check, code, words, place(null, null, name));
-}
-async judgeLines() {
-const open = (name) => ArrayFile.open(this.archive.members.get(name), (code, words) => this.fail(code, words, name));
-const listed = await open(ACTIONS_JSON);
-const rows = await open(ROWS);
-const lines = readRawLines(this.archive.members.get(ACTIONS), ACTION_LINE_MAX);
-for (const line of this.receipts.takeAll(lines)) {
-const beside = listed.next();
-if (line === null) continue;
-const row = buildRow(this.leaves.length, line.action, line.receiptHash);
-this.leaves.push(hashRow(row));
-const expected = row.map((value) => new JsonNumber(String(value)));
-if (!equalJson(rows.next(), expected)) this.fail("PROOF_INVALID", `row ${row[0]} is not that of its action`, ROWS, "proof");
-if (!equalJson(beside, actionFields(line.action))) this.fail("RECEIPT_MISMATCH", `action ${this.receipts.count - 1} is another one than in ${ACTIONS}`, ACTIONS_JSON);
-}
-for (const [name, file] of [[ACTIONS_JSON, listed], [ROWS, rows]]) {
-const more = file.next();
-if (more !== void 0 && more !== null) this.fail("TRUNCATED", `it has more entries than ${ACTIONS}`, name);
-}
-}
-checkManifest(manifest) {
-if (!isObject(manifest)) throw new BadInput("it is not an object");
-const last = this.receipts.lastReceipt;
-const expected = [["chain_hash", last], ["root_hex", last], ["actions_count", this.count]];
-for (const [key, value] of expected) if (manifest.has(key) && !equalJson(manifest.get(key), value)) this.fail("TRUNCATED", `its ${key} is not that of the actions`, MANIFEST);
-}
-checkCapsule(capsule) {
-const whole = member(capsule);
-const own = new Map([...whole].filter(([key]) => key !== "capsule_hash"));
-const statement = get(whole, "statement");
-if (get(whole, "capsule_hash") !== sha256Hex(dumpSpaced(own)) || get(whole, "statement_hash") !== sha256Hex(dumpSpaced(statement))) this.fail("HASH_MISMATCH", "its hashes are not its own", CAPSULE);
-const inputs = member(get(member(statement), "public_inputs"));
-if (!equalJson(get(inputs, "num_actions"), this.count) || !equalJson(get(inputs, "final_receipt_hash"), this.receipts.lastReceipt)) this.fail("TRUNCATED", "it is about other actions", CAPSULE);
-const root = this.rowRoot;
-if (get(member(statement), "row_commitment") !== root || get(member(get(whole, "commitment")), "row_root") !== root) this.fail("PROOF_INVALID", "its root is not that of the rows", CAPSULE, "proof");
-const proof = readSmall(this.archive, PROOF, 1048576) ?? new Uint8Array();
-if (get(member(get(whole, "proof")), "proof_hash") !== sha256Hex(proof)) this.fail("ARTIFACT_HASH_MISMATCH", "it has the hash of another proof.json", CAPSULE, "proof");
-}
-checkProof(proof) {
-this.tally.countDone("proof", this.receipts.count);
-const whole = member(proof);
-if (!(get(whole, "air_id") === "agent_air_v1" && get(member(get(whole, "constraint_verification")), "valid") === true)) this.fail("PROOF_INVALID", "it does not say that the constraints hold", PROOF, "proof");
-if (get(member(get(whole, "commitment")), "row_root") !== this.rowRoot || !equalJson(get(member(get(whole, "statement")), "num_actions"), this.count)) this.fail("PROOF_INVALID", "it is about other rows", PROOF, "proof");
-}
-checkMetadata(metadata) {
-const whole = member(metadata);
-const expected = [["num_actions", this.count], ["final_receipt_hash", this.receipts.lastReceipt]];
-for (const [key, value] of expected) if (whole.has(key) && !equalJson(whole.get(key), value)) this.fail("TRUNCATED", `its ${key} is not that of the actions`, METADATA);
-}
-async checkLevels() {
-if (this.leaves.length > LEAVES_COMPARED_MAX) {
-this.tally.skip("proof", `${LEVELS} was not compared: more than ${LEAVES_COMPARED_MAX} leaves`, { matters: false });
-return;
-}
-const expected = buildLevels(this.leaves).map((level) => level.map(toHex$1));
-const file = await ArrayFile.open(this.archive.members.get(LEVELS), (code, words) => this.fail(code, words, LEVELS));
-const levels = [];
-for (let level = file.next(); level !== void 0; level = file.next()) levels.push(level);
-if (!equalJson(levels, expected)) this.fail("PROOF_INVALID", "it is not the tree over the rows", LEVELS, "proof");
-}
-get count() {
-return new JsonNumber(String(this.receipts.count));
-}
-get rowRoot() {
-const top = buildLevels(this.leaves).at(-1)?.[0];
-return top === void 0 ? sha256Hex("empty") : toHex$1(top);
-}
-};
-function member(value) {
-if (!isObject(value)) throw new MissingKeys("it lacks keys that the tool writes");
-return value;
-}
-function get(data, key) {
-const value = data.get(key);
-if (value === void 0) throw new MissingKeys("it lacks keys that the tool writes");
-return value;
-}
-var BATCH$1 = 500;
-var ActionItem = class extends Sealed {
-keys;
-findings;
-constructor(canonical, { hash, computedHash, keys, at, findings }) {
-super(canonical, {
-hash, signature: "", signature_pq: "", signed_at: at, signed_by: ""
-});
-this.adoptHash(computedHash);
-this.keys = keys;
-this.findings = findings;
-}
-get value() {
-const fields = readJson(this.canonical);
-const metadata = fields.get("metadata");
-const said = (name) => isObject(metadata) && typeof metadata.get(name) === "string" ? metadata.get(name) : "";
-const type = String(fields.get("action_type"));
-const call = new Map([["tool", said("tool_name") || type], ["success", fields.get("success")]]);
-const words = said("description") || said("tool_name") || String(fields.get("action_id"));
-return new Map([["type", "tool"], ["trigger", new Map([["timestamp", this.signed_at]])], ["context", new Map([["environment", new Map([["aver", new Map([["kind", "action"]])]])]])], ["authority", new Map([["type", fields.get("gate_decision") ?? ""]])], ["execution", new Map([["tool_calls", [call]]])], ["outcome", new Map([["status", fields.get("success") === true ? "success" : "failure"], ["summary", `${type}: ${words}`], ["result", fields]])]]);
-}
-};
-function* readActions(data) {
-const tally = new Tally();
-const judge = new ReceiptJudge(tally, {});
-let batch = [];
-for (const raw of readRawLines(data, ACTION_LINE_MAX)) {
-const line = judge.take(raw);
-const findings = tally.findings.splice(0);
-tally.counts.clear();
-if (line === null) batch.push(raw instanceof BadInput ? raw : new Unreadable(findings[0]?.words ?? ""));
-else {
-const { action, texts, receiptHash: hash, keys, problem } = line;
-const computedHash = problem === null ? hash : keys === RECEIPT_KEY_COUNT ? texts.receiptHash : "";
-batch.push(new ActionItem(new TextDecoder().decode(raw), {
-hash, computedHash, keys, at: action.timestamp, findings
-}));
-}
-if (batch.length < BATCH$1) continue;
-yield batch;
-batch = [];
-}
-yield batch;
-}
-function readProof(data) {
-const document = readJson(data);
-if (!isObject(document)) throw new BadInput("a proof is an object");
-const items = [];
-const action = readAction(document.get("action"));
-const { receiptHash } = encodeAction(action);
-const hash = String(document.get("receipt_hash"));
-items.push(new ActionItem(canonicalJson(actionFields(action)), {
-hash, computedHash: receiptHash, keys: RECEIPT_KEY_COUNT, at: action.timestamp, findings: []
-}));
-const seal = document.get("seal");
-if (isObject(seal)) items.push(new Sealed(String(seal.get("canonical")), readSeal(seal, (key) => new BadInput(`${key} must be a string`))));
-return items;
-}
-function* readCap(packed, name) {
-const archive = readArchive(packed, new Set(MEMBER_ORDER), CAPSEAL_MEMBERS);
-const actions = archive.members.get("actions.jsonl") ?? new Uint8Array();
-if (isCapseal(archive)) {
-for (const items of readActions(actions)) yield {
-chain: name, items
-};
-return;
-}
-const lines = readRawLines(actions, ACTION_LINE_MAX);
-let last = name;
-for (const raw of readOwnLines(archive.members.get("capsules.jsonl") ?? new Uint8Array(), CAPSULE_LINE_MAX)) try {
-if (raw instanceof BadInput) throw raw;
-const capsule = readCapsuleLine(readJson(raw));
-last = capsule.chain;
-let action = null;
-if (capsule.hasAction) {
-const line = lines.next().value;
-if (line instanceof Uint8Array) {
-const read = readActionLine(line);
-action = sealForm(read.action, read.texts);
-}
-}
-yield {
-chain: last, items: [capsule.rebuild(action)]
-};
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-yield {
-chain: last, items: [error]
-};
-}
-}
 var SUMMARY_MAX = 240;
 function text(value) {
 if (typeof value === "string") return value;
@@ -14013,7 +11522,6 @@ return value instanceof JsonNumber ? value.text : "";
 }
 function safeContent(record) {
 try {
-if (record instanceof ActionItem) return record.content;
 return record.canonical.isWellFormed() ? readJson(record.canonical) : void 0;
 } catch (error) {
 if (error instanceof BadInput) return void 0;
@@ -14274,7 +11782,7 @@ const end = (session) => ends.get(mainChain(session)) ?? "";
 return [...found].sort((one, other) => end(one) < end(other) ? 1 : -1);
 }
 var SHOWN_MAX = 50;
-var figure = (value) => value === void 0 || value === null ? "–" : count(value);
+var figure = (value) => value === void 0 || value === null ? "–" : count$1(value);
 var COLUMNS = [{
 name: "start", words: "Start", value: (row) => row.figures?.started ?? "", show: (row) => a(Time, {
 brief: true, children: row.figures?.started ?? ""
@@ -14289,7 +11797,7 @@ name: "tokens", words: "Tokens", isNumber: true, value: (row) => row.figures?.to
 name: "cost", words: "Cost", isNumber: true, value: (row) => row.figures?.costUsd ?? -1, show: (row) => row.figures?.costUsd == null ? "–" : formatMoney(row.figures.costUsd)
 }, {
 name: "denials", words: "Denials", isNumber: true, value: (row) => row.figures?.denials ?? -1, show: (row) => row.figures?.denials ? a("strong", {
-class: "bad", children: count(row.figures.denials)
+class: "bad", children: count$1(row.figures.denials)
 }) : figure(row.figures?.denials)
 }, {
 name: "risk", words: "Risk", isNumber: true, value: (row) => row.figures?.risk ?? -1, show: (row) => row.figures?.risk == null ? "–" : row.figures.risk.toFixed(2)
@@ -14383,7 +11891,7 @@ class: "choice", children: [a("input", {
 type: "checkbox", checked: isByWorkspace, onChange: (event) => setByWorkspace(event.currentTarget.checked)
 }), " by workspace"]
 }), a("span", {
-class: "beside", role: "status", children: sessionRows.value === null ? "" : `${count(found.length)} of ${count(all.length)}`
+class: "beside", role: "status", children: sessionRows.value === null ? "" : `${count$1(found.length)} of ${count$1(all.length)}`
 }), wanted.trim() ? a("button", {
 type: "submit", class: "small", children: "Search the records for it"
 }) : null]
@@ -14400,7 +11908,7 @@ rows, sorted, onSort
 })] }, workspace)), found.length > shown ? a("p", { children: a("button", {
 type: "button", onClick: () => setShown(shown + SHOWN_MAX), children: ["Show ", SHOWN_MAX, " more"]
 }) }) : null, all.length ? a("p", {
-class: "beside", children: [indexed.value ? `The figures are from the server's index, which proves nothing; a session's own page counts them anew from its records.${indexed.value.complete ? "" : ` The index has read ${count(indexed.value.records)} of ${count(indexed.value.of_records)} records.`}` : "The figures are counted from the records, as aver sessions counts them.", " A dash: the records do not say."]
+class: "beside", children: [indexed.value ? `The figures are from the server's index, which proves nothing; a session's own page counts them anew from its records.${indexed.value.complete ? "" : ` The index has read ${count$1(indexed.value.records)} of ${count$1(indexed.value.of_records)} records.`}` : "The figures are counted from the records, as aver sessions counts them.", " A dash: the records do not say."]
 }) : null] });
 }
 var HEIGHT$1 = 72;
@@ -14489,7 +11997,7 @@ class: "beside audits", children: [a("strong", {
 class: "bad", children: [plural$1(audits.length, "audit"), " failed"]
 }), ": ", a("a", {
 href: link("protocol", first.chain), children: a(Text, { children: first.chain })
-}), audits.length > 1 ? a($, { children: [", and ", count(audits.length - 1), " more"] }) : null, ". That is an auditor's word on the work, apart from whether the records are intact."]
+}), audits.length > 1 ? a($, { children: [", and ", count$1(audits.length - 1), " more"] }) : null, ". That is an auditor's word on the work, apart from whether the records are intact."]
 });
 }
 function Intact({ audits }) {
@@ -14583,11 +12091,11 @@ return a("section", { children: [a("h2", { children: ["Activity ", a("span", {
 class: "soft", children: ["since ", names[0]]
 })] }), a("div", {
 class: "charts", children: [a(DayChart, {
-title: "Records", days: names, show: count, series: [{
+title: "Records", days: names, show: count$1, series: [{
 name: "records", colour: "ink", values: of("records")
 }]
 }), a(DayChart, {
-title: "Outcomes", days: names, show: count, series: [{
+title: "Outcomes", days: names, show: count$1, series: [{
 name: "success", colour: "good", values: of("success")
 }, {
 name: "failure", colour: "warn", values: of("failure")
@@ -14595,11 +12103,11 @@ name: "failure", colour: "warn", values: of("failure")
 name: "denied", colour: "bad", values: of("blocked")
 }]
 }), a(DayChart, {
-title: "Denials", days: names, show: count, series: [{
+title: "Denials", days: names, show: count$1, series: [{
 name: "denied", colour: "bad", values: of("blocked")
 }]
 }), a(DayChart, {
-title: "Tokens", days: names, show: count, series: [{
+title: "Tokens", days: names, show: count$1, series: [{
 name: "tokens", colour: "ink", values: of("tokens")
 }]
 }), a(DayChart, {
@@ -14674,7 +12182,7 @@ href: link("chains"), children: "Its chains"
 }), " have what was recorded otherwise."] }) : "Nothing is recorded here yet. This records the sessions of coding agents on your machine:"
 }) : null, (sessionRows.value?.length ?? 0) > LATEST ? a("p", {
 class: "all", children: a("a", {
-href: link("sessions"), children: ["All ", count(sessionRows.value?.length ?? 0), " sessions"]
+href: link("sessions"), children: ["All ", count$1(sessionRows.value?.length ?? 0), " sessions"]
 })
 }) : null] }), activity.state === "failed" ? a(Problem, {
 words: activity.words, retry: activity.retry
@@ -14683,7 +12191,7 @@ rows: 6, words: "Counting the activity"
 }) : null, activity.value ? a(Refused, { denials: activity.value.denials }) : null, activity.value ? a(Charts, {
 days: fillDays(activity.value.days), from: activity.value.from
 }) : null, activity.state === "done" && activity.value === null ? a("p", {
-class: "strip", children: ["There are more than ", count(COUNTED_MAX), " records: the page does not count their activity. ", a("code", { children: "aver sessions" }), " does."]
+class: "strip", children: ["There are more than ", count$1(COUNTED_MAX), " records: the page does not count their activity. ", a("code", { children: "aver sessions" }), " does."]
 }) : null] });
 }
 var ROLES = ["operator", "planner", "executor", "critic", "auditor"];
@@ -14907,7 +12415,7 @@ const [mark, words] = AUDITS[status] ?? ["failed", "The audit has a status that 
 const findings = asList(report?.get("findings") ?? null).filter(isObject);
 return a("section", {
 class: `band ${mark}`, children: [a("h2", { children: [a(Mark, { name: mark }), " Audit: ", a(Text, { children: status })] }), a("p", { children: [words, " By ", a(Text, { children: audit.agent }), ", ", a(Time, { children: audit.at }), ", in ", a("a", {
-href: link("c", chain, `p${audit.place}`), children: ["record ", audit.place]
+href: link("c", chain, audit.place), children: ["record ", audit.place]
 }), "."] }), a("p", {
 class: "beside", children: ["These are the auditor's words. The page checks the seals; whether the evidence holds is judged anew by ", a(Command, { children: verifyCommand() })]
 }), report === null ? a("p", {
@@ -14969,7 +12477,7 @@ class: failing ? "" : tone, children: a(Text, { children: claim.standing })
 }), ": ", STANDINGS[claim.standing] ?? "", judged === void 0 ? ", and no audit has judged it" : "", " · about ", claim.about || "an outcome", " · confidence ", a("span", {
 class: "figure", children: claim.confidence || "–"
 }), " · ", a(Text, { children: claim.agent }), " · ", a("a", {
-href: link("c", chain, `p${claim.place}`), children: ["record ", claim.place]
+href: link("c", chain, claim.place), children: ["record ", claim.place]
 })]
 }), claim.earlier.map((earlier, place) => a("p", {
 class: "beside earlier", children: ["before: ", a("del", { children: a(Text, { children: earlier.text }) })]
@@ -14979,7 +12487,7 @@ items: claim.evidence, judged: asList(judged?.get("evidence") ?? null), chain, t
 class: "challenge", children: [a("p", { children: [a("strong", { children: "Challenge" }), " by ", a(Text, { children: challenge.agent }), ", ", a("strong", {
 class: challenge.standing === "open" ? "warn" : "", children: a(Text, { children: challenge.standing })
 }), " · ", a("a", {
-href: link("c", chain, `p${challenge.place}`), children: ["record ", challenge.place]
+href: link("c", chain, challenge.place), children: ["record ", challenge.place]
 })] }), a("p", { children: a(Text, { children: challenge.reason }) }), challenge.rationale ? a("p", {
 class: "beside", children: a(Text, { children: challenge.rationale })
 }) : null, a(Evidence, {
@@ -15002,7 +12510,7 @@ const start = trace.events.find((event) => event.id === at(item, "execution"));
 const word = judged[place];
 const holds = at(word, "holds");
 return a("tr", { children: [a("td", { children: a(Text, { children: describeCheck(at(item, "check")) }) }), a("td", { children: [start ? a("a", {
-href: link("c", chain, `p${start.place}`), children: ["execution ", start.place]
+href: link("c", chain, start.place), children: ["execution ", start.place]
 }) : null, " ", asText(at(item, "artifact")) ? a(Hex, { children: asText(at(item, "artifact")) }) : null] }), a("td", { children: [word === void 0 ? "–" : holds === true ? a("span", {
 class: "good", children: "✓ holds"
 }) : a($, { children: [a("span", {
@@ -15028,7 +12536,7 @@ scope: "col", children: role
 }, role))] }) }), a("tbody", { children: trace.events.slice(0, shown).map((event) => a("tr", {
 class: event.before !== event.after ? "turn" : "", children: [a("th", {
 scope: "row", children: [a("a", {
-href: link("c", chain, `p${event.place}`), children: event.place
+href: link("c", chain, event.place), children: event.place
 }), " ", a("span", {
 class: "beside", children: a(Time, {
 short: true, children: event.at
@@ -15055,25 +12563,6 @@ class: "verdict-word", children: [" exit code ", code.text]
 }) : null, asText(payload.get("tool")) ? a($, { children: [" ", a("code", { children: a(Text, { children: asText(payload.get("tool")) }) })] }) : null, words ? a("p", { children: a(Text, { children: words.slice(0, 300) }) }) : null, asObject(payload.get("arguments")).size ? a("p", { children: a("code", { children: a(Text, { children: shortenArguments(payload.get("arguments")) }) }) }) : null, event.before !== event.after ? a("p", {
 class: "beside", children: a(Text, { children: `${event.before} → ${event.after}` })
 }) : null] });
-}
-function ReferenceView({ parts: [uri = ""] }) {
-const answer = useAnswer(() => connection.ask({
-type: "locate", uri
-}), [uri, contents.value]);
-const found = answer.value?.found;
-const [, fragment] = uri.split("#", 2);
-A$1(() => {
-if (found) location.replace(recordLink(found.chain, found.row) + (fragment ? link(fragment).slice(1) : ""));
-}, [found]);
-return a($, { children: [a("h1", { children: "Reference" }), answer.state === "failed" ? a(Problem, {
-words: answer.words, retry: answer.retry
-}) : null, answer.state === "loading" || found ? a(Loading, {
-rows: 4, words: "Looking for the record"
-}) : null, answer.value && !found ? a($, { children: [a(NotHere, {
-what: "record", name: uri
-}), answer.value.isCut ? a("p", { children: "The page looked through the first 200,000 records only." }) : null, a("p", { children: ["Open the records that have it under ", a("a", {
-href: link("open"), children: "Verify a file"
-}), ", or look for it in your own ledger:"] }), a("p", { children: a(Command, { children: `aver show ${quoteName(uri)}` }) })] }) : null] });
 }
 var WIDTH = typeof window !== "undefined" && window.innerWidth < 720 ? 360 : 720;
 var HEIGHT = 220;
@@ -15211,7 +12700,7 @@ return [Math.max(0, (middle - spread) / whole), Math.min(1, (middle + spread) / 
 var READ_MAX = 2e4;
 var DRAWN_MAX = 1e3;
 var ACTION_SHOWN = 200;
-var LISTED = 20;
+var LISTED$1 = 20;
 async function readRisk(report) {
 const all = (contents.value?.chains ?? []).map((chain) => chain.id).filter((id) => id !== "meta" && id !== "keys");
 const isGate = (id) => id.replace(/^import\.[0-9a-f]{16}\./, "").startsWith("gate.");
@@ -15278,7 +12767,7 @@ const refused = decisions.filter((one) => refuses(one) && !isObserved(one)).leng
 const asked = decisions.filter((one) => one.decision === "human_review").length;
 const observed = decisions.filter(isObserved).length;
 return a($, { children: [a("p", {
-class: "sentence", children: [plural$1(decisions.length, "decision"), ": ", count(decisions.length - refused - asked), " allowed, ", count(asked), " left to a person, ", count(refused), " denied.", observed ? ` ${plural$1(observed, "of them", "of them")} only observed, and held nothing back.` : ""]
+class: "sentence", children: [plural$1(decisions.length, "decision"), ": ", count$1(decisions.length - refused - asked), " allowed, ", count$1(asked), " left to a person, ", count$1(refused), " denied.", observed ? ` ${plural$1(observed, "of them", "of them")} only observed, and held nothing back.` : ""]
 }), unread ? a("p", {
 class: "strip", children: ["Only the gate's own chains were read: ", plural$1(unread, "other record"), " would have to be searched for outcomes. A git history says more: ", a(Command, { children: "aver gate report --git ." })]
 }) : null, a("h2", { children: "Over time" }), a(OverTime, { decisions }), a("h2", { children: "How reliable" }), a(Reliability, { reading }), a("h2", { children: "What was learned" }), a(Learned, { decisions })] });
@@ -15288,7 +12777,7 @@ function addressOf({ chain, sequence }) {
 return link("c", chain ?? "", sequence ?? 0);
 }
 function OverTime({ decisions }) {
-const [listed, setListed] = d$2(LISTED);
+const [listed, setListed] = d$2(LISTED$1);
 const scored = w$2(() => decisions.filter((one) => one.score instanceof JsonNumber).slice(-1e3), [decisions]);
 const times = scored.map((one) => Date.parse(one.at)).filter(Number.isFinite);
 const [first, last] = [Math.min(...times), Math.max(...times)];
@@ -15315,7 +12804,7 @@ class: "good", children: "● allowed"
 class: "warn", children: "■ left to a person"
 }), " ", a("span", {
 class: "bad", children: "✕ denied"
-}), " A line is the 90 % interval of the score. ", limits.length ? "Dashes are at the limits named above. " : "", scored.length === DRAWN_MAX ? `The chart has the latest ${count(DRAWN_MAX)}.` : ""]
+}), " A line is the 90 % interval of the score. ", limits.length ? "Dashes are at the limits named above. " : "", scored.length === DRAWN_MAX ? `The chart has the latest ${count$1(DRAWN_MAX)}.` : ""]
 }), a("div", {
 class: "scroll", children: a("table", {
 class: "chains decisions", children: [a("thead", { children: a("tr", { children: [a("th", {
@@ -15349,7 +12838,7 @@ class: "at-class", children: riskClass(decision)
 })] }, decision.hash)) })]
 })
 }), rows.length > listed ? a("p", { children: a("button", {
-type: "button", onClick: () => setListed(listed + 100), children: ["Show ", count(Math.min(100, rows.length - listed)), " more"]
+type: "button", onClick: () => setListed(listed + 100), children: ["Show ", count$1(Math.min(100, rows.length - listed)), " more"]
 }) }) : null] });
 }
 function Reliability({ reading: { decisions, outcomes } }) {
@@ -15485,21 +12974,21 @@ return a($, { children: [a("h1", { children: "Search" }), a("form", {
 class: "filters", onSubmit: (event) => {
 event.preventDefault();
 const given = field.current?.value.trim();
-if (given) location.hash = searchLink(given);
+if (given) location.hash = link("search", given);
 }, children: [a("label", { children: ["Words ", a("input", {
 ref: field, type: "search", defaultValue: words, class: "wide"
 }, words)] }), a("button", {
 type: "submit", children: "Search"
 })]
 }), a("p", {
-class: "beside", children: ["Words, ", a("code", { children: "\"whole phrases\"" }), ", ", a("code", { children: "begin*" }), ", and ", a("code", { children: "tool:" }), " ", a("code", { children: "kind:" }), " ", a("code", { children: "outcome:" }), " ", a("code", { children: "path:" }), " ", a("code", { children: "since:" }), ". All must fit. A ", a("code", { children: "capsule://" }), " URI opens its record."]
+class: "beside", children: ["Words, ", a("code", { children: "\"whole phrases\"" }), ", ", a("code", { children: "begin*" }), ", and ", a("code", { children: "tool:" }), " ", a("code", { children: "kind:" }), " ", a("code", { children: "outcome:" }), " ", a("code", { children: "path:" }), " ", a("code", { children: "since:" }), ". All must fit."]
 }), answer.state === "failed" ? a(Problem, {
 words: answer.words, retry: answer.retry
 }) : null, words && answer.state === "loading" ? a(Loading, {
 rows: 8, words: "Searching"
 }) : null, words ? null : a(Empty, { children: "Nothing was searched for yet. Write a word above." }), found && words ? a("p", {
 role: "status", children: [plural$1(found.hits.length, "hit"), found.isCut ? " so far" : "", " in ", plural$1(found.searched, "record"), ".", " ", a("span", {
-class: "beside", children: found.by === "index" ? `Places from the server's index, texts from its records. Neither is proved until you open a hit.${found.behind ? ` ${count(found.behind)} records are not in it yet.` : ""}` : "This page read every record."
+class: "beside", children: found.by === "index" ? `Places from the server's index, texts from its records. Neither is proved until you open a hit.${found.behind ? ` ${count$1(found.behind)} records are not in it yet.` : ""}` : "This page read every record."
 })]
 }) : null, found && words && !found.hits.length ? a(Empty, { children: ["Nothing has these words. Fewer words, or ", a("code", { children: "begin*" }), " for a beginning, find more."] }) : null, a("ul", {
 class: "hits", ref: box, children: found?.hits.map((hit, at) => a(HitRow, {
@@ -15581,8 +13070,6 @@ route: "try", title: "Try to change it", letter: "t", rail: "more", needs: "reco
 }, {
 route: "search", title: "Search", letter: "", rail: "none", needs: "records", Module: SearchView
 }, {
-route: "ref", title: "Reference", letter: "", rail: "none", needs: "records", Module: ReferenceView
-}, {
 route: "more", title: "More", letter: "", rail: "none", needs: "nothing", Module: MoreView
 }, {
 route: "chain", title: "Chain", letter: "", rail: "none", needs: "records", Module: ChainView, within: "chains"
@@ -15654,7 +13141,7 @@ class: "open-name", children: a(Text, { children: contents.value?.name ?? "" })
 role: "search", class: "search", onSubmit: (event) => {
 event.preventDefault();
 const words = new FormData(event.currentTarget).get("words");
-if (typeof words === "string" && words.trim()) location.hash = searchLink(words.trim());
+if (typeof words === "string" && words.trim()) location.hash = link("search", words.trim());
 }, children: contents.value === null ? null : a($, { children: [a("input", {
 id: "search", name: "words", type: "search", placeholder: "Search", "aria-label": "Search the records", autocomplete: "off", spellcheck: false, defaultValue: view === "search" ? query : ""
 }, view === "search" ? query : ""), a("kbd", {
@@ -16010,10 +13497,494 @@ Q$1(a(App, {}), document.getElementById("app"));
 openDoor();
 }
 var ed25519_default = JSON.parse("{\"cases\":[{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":true},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a324d44cdc754624a221a274000a45390f7ee35d30b457a92b4a5b451635a8412\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a46794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32affffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7DB0DC9222F3C183457DDDE4C708DE8E5EA6BF3D5C4404CCA14B32729A05C32A45794E70ADF14FF24B7D2F9D21AA747BF7EE35D30B457A92B4A5B451635A8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a840\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"\",\"valid\":false},{\"public\":\"17FFAD8068DC0DE9935D36636F3AD1B5DE6DE3413B12388E453B05F2A4C1D3DB\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c3aa45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d35b\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32addb10045b6baf45dae10d700b83882148514174774e44e45482e82f0cedbda08\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f001714052d4d123999d3481ef433eae6141387b7f29e22534cb5438fd0a9bca01\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f039664a9d22f918f83b50feda34a733e78df948f23a997ef3c08031ca6d82e202\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df3d7f9f4e98c44a359c41af028fa056a78d0c659c27e88c57d8a3e4c37e9d000b\",\"valid\":true},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"08e8461bace82b50af65402ff1cad3d2399afe459544096a7f106c54fc875d42cafc071b07e4f68ea27d9dee2143ca5ecd8ef64970d7cf23dd88478147e27f04\",\"valid\":true},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000000a85d7876be7fe939a1c833ac034f6fa2658f5f1e4b686db01ee28b678dbfcf02\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"2f1132ca61ab38dff00f2fea3228f24c6c71d58085b80e47e19515cb27e8d0470400000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a90ce4683dbcb3f0d5c92ba2ba8ae21b4a394325e0ddc3e31eb3d154e1ae59806\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0000000000000000000000000000000000000000000000000000000000000080553abc646aec113a58b1157a1f9b89fd3b9ba2a566bfb2e1eec7bc76fb68d602\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"b862409fb5c4c4123df2abf7462b88f041ad36dd6864ce872fd5472be363c5b10700000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc057a1856d4a24d0154f236577aa2158ff4e4a8e7299915e418b16a7e58c940b105\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f513336340b726b4fe08df064d58a91f981ef0071d5b5b08d170b2f08e65fe408\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85e48f9e1f1530a4310ece319a386a936b88b75ec9d8896b983ada57e362e37f0d\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"d4b4f5784868c3020403246717ec169ff79e26608ea126a1ab69ee77d1b167120300000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"00000000000000000000000000000000000000000000000000000000000000008da25ecabaa35a1ee255270ceaa653b1f8b7dfdff1d27442e7ee790e9f7f5f00\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa2fa9559780a2fa41dc07bda1901ea15016ed0c4c289fae5387e11e8bafb1f708\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f08268f3bab2e4e24d078d5892615ffbd5ab3b8a3a64fd09d2c47633811993307\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7fc270846424df53abce63cefdf786a1bbda991e7d494bee9c09623a9bb023c205\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"801f40eaaee1ef8723279a28b2cf4037b889dad222604678748b53ed0db0db920d00000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7670f8ab9423355e5b2cfae628a87eda264419cc7c518e438c3375c423b0dd0d\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7a4a92e5705dc69de78ac3dbbd537534e599069c67dae84733f459619620e504\",\"valid\":false},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000080b2e62271a523df3fb1c991955954e7c8b05b3d75f538d564e1a838a6995b3e03\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff001b6dd9d8d745c5f6b6a4b72676822a295fd21bc5f57ed461be302fb1d3c805\",\"valid\":false},{\"public\":\"efffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"0200000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"02000000000000000000000000000000000000000000000000000000000000000500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false}]}");
+// src/verify/examiner.ts
+var EXAMINED_DOMAINS = new Map([["gate", ["decisions"]], ["approvals", ["approvals"]], ["approvers", ["approvals"]], ["actions", RUN_CHECKS], ["gateway", ACT_CHECKS], ["delegations", ["delegation"]], ["protocol", ["protocol"]]]);
+var PYTHON_ALONE = new Map([["gate", ["decisions", "changes"]], ["gateway", ACT_CHECKS], ["delegations", ["delegation"]], ["protocol", ["protocol"]]]);
+var PYTHON_WORDS = "a page cannot make this check; run: aver verify";
+function selectChains(examination, ...domains) {
+return examination.chains.filter((chain) => domains.includes(domainOf(chain.origin)));
+}
+async function examine$1(examiners, examination, tally) {
+for (const domain of new Set(examination.chains.map((chain) => domainOf(chain.origin)))) skipPythonChecks(domain, tally);
+for (const examiner of examiners) {
+const chains = selectChains(examination, ...examiner.domains);
+if (!chains.length) continue;
+const { reader } = examination;
+reader.leftOut = null;
+try {
+await guard(tally, examiner.checks[0], place(chains[0].name), async () => {
+tally.merge(await examiner.examine(examination));
+});
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+for (const check of examiner.checks) tally.skip(check, `the records cannot be read: ${error.message}`, { matters: true });
+}
+if (reader.leftOut !== null) for (const check of examiner.checks) tally.skip(check, "records that do not hold were left out", { matters: true });
+}
+}
+function skipPythonChecks(domain, tally) {
+for (const check of PYTHON_ALONE.get(domain) ?? []) tally.skip(check, PYTHON_WORDS, { matters: true });
+}
+function skipExaminers(domain, reason, tally) {
+for (const check of EXAMINED_DOMAINS.get(domain) ?? []) tally.skip(check, reason, { matters: true });
+}
+async function guard(tally, check, where, work) {
+try {
+await work();
+} catch (error) {
+if (error instanceof NotFound) throw error;
+const words = error instanceof BadInput ? error.message : `it lacks keys of a record of its kind (${error.name})`;
+tally.fail(check, "SCHEMA_INVALID", words, where);
+}
+}
+var ValidRecords = class {
+leftOut = null;
+reader;
+rules;
+names;
+doubtful;
+constructor(reader, rules, names, doubtful) {
+this.reader = reader;
+this.rules = {
+...rules, retired: new Map()
+};
+this.names = names;
+this.doubtful = doubtful;
+}
+async *read(chain) {
+const name = this.names.get(chain);
+if (name === void 0) throw new NotFound(`the chain ${chain} is not here`);
+for await (const record of this.reader.read(name)) if (!this.doubtful.has(name) || this.holds(record, name)) yield record;
+}
+async get(hash) {
+const record = await this.reader.get(hash);
+return record !== null && this.holds(record, record.chain) ? record : null;
+}
+blob(digest) {
+return this.reader.blob(digest);
+}
+has(chain) {
+const name = this.names.get(chain);
+return name !== void 0 && (this.reader.head(name)?.count ?? 0) > 0;
+}
+holds(record, chain) {
+const judge = new ChainJudge(this.rules, {
+chain, start: null
+});
+judge.judge(record);
+const failed = judge.tally.findings.find((finding) => finding.status === "failed");
+if (failed !== void 0) this.leftOut ??= failed.place;
+return failed === void 0;
+}
+};
+function readChainIdentity(record) {
+let named;
+try {
+named = record === null ? void 0 : readBlock(record.content)?.get("chain");
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+}
+return isObject(named) && named.size ? named : null;
+}
 // src/verify/approvals/descriptive.json
 var descriptive_default = {
 "Agent": ["description"], "Bash": ["description"], "Task": ["description"], "codebase_search": ["explanation"], "delete_file": ["explanation"], "exec_command": ["justification"], "execute_command": ["task_progress"], "file_search": ["explanation"], "grep_search": ["explanation"], "list_dir": ["explanation"], "local_shell": ["justification"], "read_file": ["explanation", "task_progress"], "run_terminal_cmd": ["explanation"], "shell": ["justification"], "shell_command": ["justification"], "web_search": ["explanation"], "write_to_file": ["task_progress"]
 };
+// src/verify/run/action.ts
+var ACTION_TYPES = [...["tool_call", "code_gen", "code_edit", "api_request", "decision", "observation", "file_read", "file_write"], ...["file_delete", "shell_exec", "command", "browser_action", "web_request", "action", "unknown"]];
+var DECISIONS = ["pass", "skip", "human_review", "human_approved", "skipped"];
+var POLICY_VERDICTS = ["PROOF_ONLY", "POLICY_ENFORCED", "FULLY_VERIFIED"];
+var FIELDS$2 = [...["action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"], ...["parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "success", "duration_ms"], ...["timestamp", "metadata"]];
+var OPTIONAL = new Set([...["parent_action_id", "parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "metadata"]]);
+var ID_MAX = 256;
+var DURATION_MAX = 2 ** 53;
+var METADATA_INLINE = 8192;
+var METADATA_MAX = 4194304;
+var TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/;
+function actionFields(action) {
+return new Map(FIELDS$2.map((name) => [name, action[name]]));
+}
+function readAction(data) {
+if (!isObject(data)) throw new BadInput("an action must be an object");
+for (const name of data.keys()) if (!FIELDS$2.includes(name)) throw new BadInput(`${show$1(name)} is not a field of an action`);
+const get = (name) => {
+const value = data.get(name);
+if (value !== void 0) return value;
+if (OPTIONAL.has(name)) return null;
+throw new BadInput(`the action lacks '${name}'`);
+};
+const check = (name, isGood) => {
+const value = get(name);
+if (!isGood(value)) throw new BadInput(`${name} has a bad value`);
+return value;
+};
+const isId = (value) => typeof value === "string" && value !== "" && codePoints(value) <= ID_MAX && isPrintable(value);
+const isHash = (value) => typeof value === "string" && HEX64.test(value);
+const orNull = (isGood) => (value) => value === null || isGood(value);
+const oneOf = (words) => (value) => typeof value === "string" && words.includes(value);
+FIELDS$2.forEach(get);
+return {
+action_id: check("action_id", isId), parent_action_id: check("parent_action_id", orNull(isId)), action_type: check("action_type", oneOf(ACTION_TYPES)), gate_decision: check("gate_decision", orNull(oneOf(DECISIONS))), policy_verdict: check("policy_verdict", orNull(oneOf(POLICY_VERDICTS))), instruction_hash: check("instruction_hash", isHash), input_hash: check("input_hash", isHash), output_hash: check("output_hash", isHash), parent_receipt_hash: check("parent_receipt_hash", orNull(isHash)), gate_score: check("gate_score", orNull((value) => value instanceof JsonNumber && value.value >= 0 && value.value <= 1)), success: check("success", (value) => typeof value === "boolean"), duration_ms: check("duration_ms", (value) => isInteger(value) && value.value >= 0 && BigInt(value.text) <= BigInt(DURATION_MAX)), timestamp: check("timestamp", (value) => typeof value === "string" && TIME.test(value) && isCalendarTime(value)), metadata: check("metadata", orNull(isObject))
+};
+}
+var RECEIPT_KEYS = [...["action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"], ...["parent_receipt_hash", "gate_score", "gate_decision", "success", "duration_ms", "timestamp"]];
+var RECEIPT_KEY_COUNT = RECEIPT_KEYS.length;
+var CAPSEAL_KEYS = [...RECEIPT_KEYS, "policy_verdict"];
+function encodeAction(action) {
+const receipt = receiptText(action);
+if (metadataBlobDigest(action.metadata) !== null) throw new BadInput("metadata must not be a reference to a blob");
+const metadata = action.metadata === null ? "null" : canonicalJson(action.metadata);
+if (encoder.encode(metadata).length > METADATA_MAX) throw new BadInput(`metadata has more than ${METADATA_MAX} bytes`);
+return {
+receipt, receiptHash: sha256Hex(receipt), metadata
+};
+}
+function receiptText(action) {
+const fields = actionFields(action);
+return asciiJson(new Map(RECEIPT_KEYS.map((name) => [name, fields.get(name)])));
+}
+function receiptHash(action) {
+return sha256Hex(receiptText(action));
+}
+function metadataBlobDigest(metadata) {
+if (!isObject(metadata) || metadata.size !== 1 || !metadata.has("blob")) return null;
+for (const { digest, size } of blobReferences(metadata)) if (BigInt(size) > BigInt(METADATA_INLINE)) return digest;
+return null;
+}
+function sealForm(action, texts) {
+const fields = actionFields(action);
+const data = encoder.encode(texts.metadata);
+let metadata = action.metadata;
+if (data.length > METADATA_INLINE) {
+const reference = [["alg", "sha256"], ["digest", sha256Hex(data)], ["size", new JsonNumber(String(data.length))], ["media", "application/json"]];
+metadata = new Map([["blob", new Map(reference)]]);
+}
+return canonicalJson(fields.set("metadata", metadata));
+}
+var ACTION_LINE_MAX = ELEMENT_MAX;
+function readActionLine(raw) {
+const content = readJson(raw);
+if (!isObject(content)) throw new Unreadable("a line of actions must be a JSON object");
+const stored = content.get("receipt_hash");
+const fields = content.get("canonical_fields") ?? null;
+content.delete("receipt_hash");
+content.delete("canonical_fields");
+let action;
+let texts;
+try {
+action = readAction(content);
+texts = encodeAction(action);
+} catch (error) {
+throw error instanceof BadInput ? new Unreadable(error.message) : error;
+}
+if (typeof stored !== "string" || !HEX64.test(stored)) throw new Unreadable("the action has no receipt_hash of 64 lower-case hex digits");
+const own = actionFields(action);
+const line = {
+action, texts, receiptHash: stored
+};
+if (fields === null) {
+for (const keys of [RECEIPT_KEYS, CAPSEAL_KEYS]) if (isReceipt(stored, new Map(keys.map((name) => [name, own.get(name)])), null)) return {
+...line, keys: keys.length, problem: null
+};
+return {
+...line, keys: RECEIPT_KEYS.length, problem: "receipt_hash is not the hash of the action's fields"
+};
+}
+const hasKeys = (keys) => isObject(fields) && fields.size === keys.length && keys.every((name) => fields.has(name));
+if (!isObject(fields) || !(hasKeys(RECEIPT_KEYS) || hasKeys(CAPSEAL_KEYS))) throw new Unreadable("canonical_fields are neither the 12 keys of a receipt nor those with policy_verdict");
+if ([...fields.values()].some((value) => isObject(value) || Array.isArray(value))) throw new Unreadable("canonical_fields hold something that is no field of an action");
+return {
+...line, keys: fields.size, problem: receiptProblem(own, stored, fields)
+};
+}
+function receiptProblem(own, stored, fields) {
+if (!isReceipt(stored, fields, fields.get("gate_score"))) return "receipt_hash is not the hash of canonical_fields";
+for (const [name, value] of fields) {
+const beside = own.get(name);
+if (!equalJson(value, beside) || typeof value === "boolean" !== (typeof beside === "boolean")) return `canonical_fields say another ${name} than the action`;
+}
+return null;
+}
+function isReceipt(stored, fields, asWritten) {
+const value = fields.get("gate_score");
+const scores = new Set([asciiJson(value)]);
+if (asWritten instanceof JsonNumber) scores.add(asWritten.text);
+if (isInteger(value) && (value.value === 0 || value.value === 1)) scores.add(pythonRepr(value.value + 0));
+for (const score of scores) if (sha256Hex(`{${[...fields.keys()].sort().map((key) => {
+return `${asciiString(key)}:${key === "gate_score" ? score : asciiJson(fields.get(key))}`;
+}).join(",")}}`) === stored) return true;
+return false;
+}
+function* readRawLines(data, limit) {
+for (let at = 0; at < data.length;) {
+const { line, next } = readEachLine(data, at, limit);
+at = next;
+if (!(line instanceof BadInput) && line.length === 0) while (at < data.length && [32, 9, 10, 13].includes(data[at])) at++;
+else yield line;
+}
+}
+function* readOwnLines(data, limit) {
+for (let at = 0; at < data.length;) {
+const { line, next } = readEachLine(data, at, limit);
+at = next;
+if (!(line instanceof BadInput) && line.length === 0) {
+yield new Unreadable("the line is empty, and Aver writes no empty lines; the rest was not read");
+return;
+}
+yield line;
+}
+}
+function readEachLine(data, at, limit) {
+const feed = data.indexOf(10, at);
+const next = feed < 0 ? data.length : feed + 1;
+if (next - at > limit + 1) return {
+line: new Unreadable(`the line is longer than ${limit} bytes`), next
+};
+let end = next;
+while (end > at && (data[end - 1] === 10 || data[end - 1] === 13)) end--;
+return {
+line: data.subarray(at, end), next
+};
+}
+// src/verify/merkle.ts
+var EMPTY_ROOT = sha256Bytes(new Uint8Array());
+function hashWith(prefix, ...parts) {
+const data = new Uint8Array(1 + parts.reduce((size, part) => size + part.length, 0));
+data[0] = prefix;
+let at = 1;
+for (const part of parts) {
+data.set(part, at);
+at += part.length;
+}
+return sha256Bytes(data);
+}
+function leafHash(data) {
+return hashWith(0, data);
+}
+var MerkleTree = class {
+size = 0;
+peaks = [];
+add(leaf) {
+let node = leaf;
+for (let size = this.size; size % 2 === 1; size = Math.floor(size / 2)) node = hashWith(1, this.peaks.pop(), node);
+this.peaks.push(node);
+this.size++;
+}
+get root() {
+let node = null;
+for (const peak of [...this.peaks].reverse()) node = node === null ? peak : hashWith(1, peak, node);
+return node ?? EMPTY_ROOT;
+}
+};
+function rootFromPath(leaf, index, size, path) {
+if (!(index >= 0 && index < size)) return null;
+let node = leaf;
+let last = size - 1;
+for (const sibling of path) {
+if (last === 0) return null;
+if (index % 2 === 1 || index === last) {
+node = hashWith(1, sibling, node);
+while (index % 2 === 0) {
+index = Math.floor(index / 2);
+last = Math.floor(last / 2);
+}
+} else node = hashWith(1, node, sibling);
+index = Math.floor(index / 2);
+last = Math.floor(last / 2);
+}
+return last === 0 ? node : null;
+}
+// src/verify/run/trace.ts
+var AIR_ID = "aver_agent_air_v1";
+var CONSTRAINTS = {
+row: ["booleans", "passed_only_if_gated", "enforced_only_if_passed", "parent_only_if_linked"], transition: ["next_index", "next_parent_is_receipt", "next_has_parent"], boundary: ["first_index_is_zero", "first_has_no_parent", "last_receipt_is_final", "last_index_is_count"]
+};
+var PATH_MAX = 64;
+var NO_PARENT = "0".repeat(64);
+function buildRow$1(index, action, texts) {
+const parent = action.parent_receipt_hash;
+const isPassed = action.gate_decision === "pass" || action.gate_decision === "human_approved";
+const rest = sha256Hex(`{"metadata":${texts.metadata},"policy_verdict":${canonicalJson(action.policy_verdict)}}`);
+const data = new Uint8Array(440);
+const view = new DataView(data.buffer);
+let column = 0;
+const put = (value) => view.setBigUint64(8 * column++, BigInt(value));
+put(index);
+put(1 + ACTION_TYPES.indexOf(action.action_type));
+for (const hash of [action.instruction_hash, action.input_hash, action.output_hash, parent ?? NO_PARENT, texts.receiptHash, rest]) {
+const bytes = new DataView(fromHex(hash).buffer);
+for (let limb = 0; limb < 8; limb++) put(bytes.getUint32(4 * limb));
+}
+put(Number(parent !== null));
+put(Number(action.success));
+put(Number(action.gate_decision !== null));
+put(Number(isPassed));
+put(Number(isPassed && action.policy_verdict === "POLICY_ENFORCED"));
+return {
+index, hasParent: parent !== null, parent: parent ?? NO_PARENT, receipt: texts.receiptHash, leaf: leafHash(data)
+};
+}
+var Trace = class {
+count = 0;
+problem = null;
+tree = new MerkleTree();
+last = null;
+take(action, texts) {
+const row = buildRow$1(this.count, action, texts);
+const broken = this.problem === null ? brokenConstraint(this.last, row) : null;
+if (broken !== null) this.problem = `${broken}, row ${this.count}`;
+this.last = row;
+this.tree.add(row.leaf);
+this.count++;
+}
+get root() {
+return toHex$1(this.tree.root);
+}
+problemAtEnd(count, finalReceipt) {
+if (this.problem !== null) return this.problem;
+if (this.last === null || this.last.index !== count - 1) return `last_index_is_count, ${this.count} rows`;
+return this.last.receipt === finalReceipt ? null : `last_receipt_is_final, row ${this.count - 1}`;
+}
+};
+function brokenConstraint(before, row) {
+if (before === null) return row.hasParent ? "first_has_no_parent" : null;
+if (row.parent !== before.receipt) return "next_parent_is_receipt";
+return row.hasParent ? null : "next_has_parent";
+}
+var FIXED = [["air_id", AIR_ID], ["field", "goldilocks"], ["row_width", new JsonNumber(String(55))], ["receipt_keys", new JsonNumber(String(RECEIPT_KEY_COUNT))]];
+function statementFields$1(statement) {
+return new Map([...FIXED, ["run_id", statement.runId], ["num_actions", new JsonNumber(String(statement.numActions))], ["final_receipt_hash", statement.finalReceiptHash], ["row_root", statement.rowRoot]]);
+}
+function readRunStatement(data) {
+const names = ["run_id", "num_actions", "final_receipt_hash", "row_root"];
+const all = [...FIXED.map(([name]) => name), ...names];
+if (!isObject(data) || data.size !== all.length || !all.every((name) => data.has(name))) throw new BadInput("a statement about a run has other keys");
+for (const [name, value] of FIXED) {
+const here = data.get(name);
+if (!(value instanceof JsonNumber ? isInteger(here) && here.text === value.text : here === value)) throw new BadInput(`the statement's ${name} is another`);
+}
+const [runId, count, final, root] = names.map((name) => data.get(name));
+if (typeof runId !== "string" || !isInteger(count) || count.value < 1) throw new BadInput("a statement names a run and how many actions it has");
+if (typeof final !== "string" || typeof root !== "string" || !HEX64.test(final) || !HEX64.test(root)) throw new BadInput("a statement's receipt and root are 64 lower-case hex digits");
+return {
+runId, numActions: count.value, finalReceiptHash: final, rowRoot: root
+};
+}
+function traceProblem(statement, trace) {
+if (trace.count !== statement.numActions) return `the statement is about ${statement.numActions} actions; there are ${trace.count}`;
+const broken = trace.problemAtEnd(statement.numActions, statement.finalReceiptHash);
+if (broken !== null) return `a constraint does not hold: ${broken}`;
+return trace.root === statement.rowRoot ? null : "the rows have another root than the statement says";
+}
+function inclusionProblem(statement, index, action, path) {
+if (path.length > PATH_MAX || !path.every((step) => typeof step === "string" && HEX64.test(step))) return "the path is not one";
+if (!(index >= 0 && index < statement.numActions)) return `the run has no place ${index}`;
+const texts = encodeAction(action);
+const { leaf } = buildRow$1(index, action, texts);
+const root = rootFromPath(leaf, index, statement.numActions, path.map((step) => fromHex(step)));
+if (root === null || toHex$1(root) !== statement.rowRoot) return `the action does not lead to the run's root from place ${index}`;
+return index === statement.numActions - 1 && texts.receiptHash !== statement.finalReceiptHash ? "the last action has another receipt than the statement says" : null;
+}
+var ONE = new JsonNumber("1");
+function runChain(runId) {
+return chainName("actions", runId);
+}
+function hasExactly$1(data, keys) {
+return data.size === keys.length && keys.every((key) => data.has(key));
+}
+function readResult(content) {
+const result = at(content, "outcome", "result");
+if (!isObject(result) || !equalJson(result.get("v"), ONE)) throw new BadInput("the capsule's result is not one of this version");
+return result;
+}
+function readSealedAction(content) {
+const result = readResult(content);
+if (!hasExactly$1(result, ["v", "action", "receipt_hash", "gate"])) throw new BadInput("the capsule of an action has other keys in its result");
+const [fields, receiptHash, gate] = ["action", "receipt_hash", "gate"].map((name) => result.get(name));
+if (typeof receiptHash !== "string") throw new BadInput("the capsule of an action names no receipt");
+if (gate === null) return {
+fields, receiptHash, gate: null
+};
+const names = ["gate_id", "record", "digest", "decision", "diff_sha256"];
+if (!isObject(gate) || !hasExactly$1(gate, names)) throw new BadInput("the gate entry of an action has other keys");
+for (const name of names) {
+const value = gate.get(name);
+if (typeof value !== "string" && !(name === "diff_sha256" && value === null)) throw new BadInput("the gate entry of an action has values that are not text");
+}
+const [gateId, record, digest, decision, diffSha256] = names.map((name) => gate.get(name));
+return {
+fields, receiptHash, gate: {
+gateId, record, digest, decision, diffSha256: diffSha256 ?? null
+}
+};
+}
+async function loadAction(sealed, blob) {
+const action = readAction(sealed.fields);
+const digest = metadataBlobDigest(action.metadata);
+if (digest === null) return action;
+const metadata = readJson(await blob(digest));
+if (metadata !== null && !isObject(metadata)) throw new BadInput("metadata must be an object");
+return {
+...action, metadata
+};
+}
+function readRunSeal(content, of) {
+const result = readResult(content);
+const names = ["gates", "statement", "head", "run_id", "num_actions", "final_receipt_hash", "policy_verdict"];
+for (const name of names) if (!result.has(name)) throw new BadInput(`the run's seal cannot be read: it lacks ${name}`);
+const [gates, statement, head, runId, count, final, verdict] = names.map((name) => result.get(name));
+const place = [["ledger", of.ledger], ["tenant", of.tenant]];
+if (!isObject(head)) throw new BadInput("the run's seal cannot be read");
+if (gates !== null && !isObject(gates)) throw new BadInput("the run's seal cannot be read");
+const seal = {
+head: readHead(new Map([...place, ["chain", of.chain], ...head])), statement: statement === null ? null : readRunStatement(statement), gates: gates === null ? null : readHead(new Map([...place, ...gates]))
+};
+if (typeof runId !== "string" || typeof final !== "string" || !isInteger(count)) throw new BadInput("the run's seal does not say which run, how many actions and which receipt is the last");
+if (verdict !== null && !(typeof verdict === "string" && POLICY_VERDICTS.includes(verdict))) throw new BadInput("the run's seal has a verdict that is none");
+return {
+...seal, runId, numActions: count.value, finalReceiptHash: final, policyVerdict: verdict
+};
+}
+function readDecision(content) {
+if (readKind(content) !== "gate.decision") return null;
+const result = at(content, "outcome", "result");
+if (!isObject(result)) return null;
+const needed = ["gate_id", "decision", "digest", "score", "action", "instruction_sha256", "input_sha256"];
+if (!needed.every((name) => result.has(name))) return null;
+const [gateId, decision, digest, score, action, instructionHash, inputHash] = needed.map((name) => result.get(name));
+const policy = result.get("policy");
+if (isTrue(policy) && !isObject(policy)) return null;
+const refs = at(content, "context", "environment", "aver", "refs");
+if (isTrue(refs) && !isObject(refs)) return null;
+if (!isObject(action) || ![gateId, decision, digest].every((text) => typeof text === "string")) return null;
+return {
+gateId, decision, digest, score, type: action.get("type"), diffSha256: action.get("diff_sha256"), files: action.get("files"), instructionHash, inputHash, isObserved: result.get("mode") === "observe"
+};
+}
+function isTrue(value) {
+if (value instanceof JsonNumber) return value.value !== 0;
+if (Array.isArray(value)) return value.length > 0;
+return isObject(value) ? value.size > 0 : Boolean(value);
+}
+function compareWithDecision(action, mark, decided) {
+const none = (value) => value === void 0 || value === null;
+const files = action.metadata?.get("files_affected");
+const areDiffsKnown = mark.diffSha256 !== null && !none(decided.diffSha256);
+const areFilesKnown = isTrue(files) && isTrue(decided.files);
+const hasHash = !none(decided.instructionHash) || !none(decided.inputHash);
+let mismatch = null;
+if (mark.gateId !== decided.gateId || mark.digest !== decided.digest) mismatch = "the decision it names is about something else";
+else if (action.gate_decision !== decided.decision || mark.decision !== decided.decision) mismatch = `it says that the gate decided ${action.gate_decision}; the gate's record says ${decided.decision}`;
+else if (!equalJson(action.gate_score, decided.score)) mismatch = "it says another score than the gate's record";
+else if (action.action_type !== decided.type) mismatch = `it is a ${action.action_type}; the gated action is another`;
+else if (areDiffsKnown && mark.diffSha256 !== decided.diffSha256) mismatch = "the change that was made is not the one that was gated";
+else if (!none(decided.instructionHash) && decided.instructionHash !== action.instruction_hash) mismatch = "its instruction is not the one that was gated";
+else if (!none(decided.inputHash) && decided.inputHash !== action.input_hash) mismatch = "its input is not the one that was gated";
+else if (areFilesKnown && !equalJson(files, decided.files)) mismatch = "the files that it says it affects are not those that were gated";
+return {
+mismatch, isConclusive: hasHash || areDiffsKnown || areFilesKnown
+};
+}
 var divNearest = (num, den) => (num + (num >= 0 ? den : -den) / _2n) / den;
 function _splitEndoScalar(k, basis, n) {
 aInRange("scalar", k, _0n, n);
@@ -17118,6 +15089,457 @@ check: CHECK$4, status, code, words: makePrintable(words), place: placeOf(record
 function statementFields(statement) {
 return new Map([["v", new JsonNumber("1")], ["purpose", statement.purpose], ["content", statement.content], ["signatures", statement.signatures.map(signatureFields)]]);
 }
+// src/verify/bytes.ts
+var CHUNK = 262144;
+async function* readChunks(source) {
+for (let at = 0; at < source.size; at += CHUNK) {
+const chunk = await source.read(at, Math.min(at + CHUNK, source.size));
+if (chunk.length === 0) return;
+yield chunk;
+}
+}
+async function readStart(source, limit) {
+return source.read(0, Math.min(limit, source.size));
+}
+var MemorySource = class {
+bytes;
+constructor(bytes) {
+this.bytes = bytes;
+}
+get size() {
+return this.bytes.length;
+}
+async read(start, end) {
+return this.bytes.subarray(start, end);
+}
+};
+var BlobSource = class {
+blob;
+constructor(blob) {
+this.blob = blob;
+}
+get size() {
+return this.blob.size;
+}
+async read(start, end) {
+return new Uint8Array(await this.blob.slice(start, end).arrayBuffer());
+}
+};
+var FileMap = class {
+name;
+files;
+constructor(name, files) {
+this.name = name;
+this.files = files;
+}
+async list(inside) {
+if (inside !== void 0 && this.files.has(inside)) return null;
+const prefix = inside === void 0 ? "" : `${inside}/`;
+const names = new Set();
+for (const path of this.files.keys()) if (path.startsWith(prefix)) names.add(path.slice(prefix.length).split("/", 1)[0]);
+return [...names];
+}
+async open(...names) {
+const found = this.files.get(names.join("/"));
+if (found === void 0) throw new NotFound(`there is no ${names.join("/")}`);
+return found;
+}
+};
+var LINE_FEED = 10;
+var LineReader = class {
+place = 0;
+source;
+window = new Uint8Array();
+start = 0;
+constructor(source, place = 0) {
+this.source = source;
+this.place = place;
+}
+async readLine(limit) {
+let searched = 0;
+for (;;) {
+const left = this.window.length - this.start;
+const feed = this.window.indexOf(LINE_FEED, this.start + searched);
+if (feed >= 0 && feed - this.start < limit) return this.take(feed + 1 - this.start);
+if (left >= limit) return this.take(limit);
+searched = left;
+if (!await this.fill()) return left ? this.take(left) : null;
+}
+}
+async skipBlanks() {
+let feeds = 0;
+for (;;) {
+while (this.start < this.window.length) {
+const byte = this.window[this.start];
+if (byte !== 32 && byte !== 9 && byte !== 10 && byte !== 13) return feeds;
+if (byte === LINE_FEED) feeds++;
+this.start++;
+this.place++;
+}
+if (!await this.fill()) return feeds;
+}
+}
+async readRest(limit) {
+while (this.window.length - this.start < limit && await this.fill());
+return this.take(Math.min(limit, this.window.length - this.start));
+}
+take(size) {
+const taken = this.window.subarray(this.start, this.start + size);
+this.start += size;
+this.place += size;
+return taken;
+}
+async fill() {
+const from = this.place + this.window.length - this.start;
+if (from >= this.source.size) return false;
+const more = await this.source.read(from, Math.min(from + Math.max(CHUNK, this.window.length - this.start), this.source.size));
+if (more.length === 0) return false;
+const kept = this.window.subarray(this.start);
+const window = new Uint8Array(kept.length + more.length);
+window.set(kept);
+window.set(more, kept.length);
+this.window = window;
+this.start = 0;
+return true;
+}
+};
+function areSameBytes(one, other) {
+let at = 0;
+while (at < one.length && one[at] === other[at]) at++;
+return at === one.length && at === other.length;
+}
+// src/verify/elements.ts
+var WINDOW_CHARS = 65536;
+var TextWindow = class {
+text = "";
+at = 0;
+isDone = false;
+decoder = new TextDecoder("utf-8", {
+fatal: true, ignoreBOM: true
+});
+get wanted() {
+return Math.min(Math.max(2 * (this.text.length - this.at), WINDOW_CHARS), ELEMENT_MAX + WINDOW_CHARS);
+}
+add(chunk) {
+let more;
+try {
+more = chunk === null ? this.decoder.decode() : this.decoder.decode(chunk, { stream: true });
+} catch {
+throw new Unreadable("not UTF-8");
+}
+this.text = this.text.slice(this.at) + more;
+this.at = 0;
+if (chunk === null) this.isDone = true;
+}
+};
+function* readArrayTexts(window) {
+yield* expect(window, "[");
+if ((yield* peek(window)) === "]") {
+window.at++;
+return;
+}
+for (;;) {
+yield yield* readValue(window);
+if ((yield* peek(window)) === ",") window.at++;
+else {
+yield* expect(window, "]");
+return;
+}
+}
+}
+function* readTopArrayTexts(window) {
+yield* readArrayTexts(window);
+yield* end(window);
+}
+function* readTopArray(window) {
+for (const steps = readTopArrayTexts(window);;) {
+const step = steps.next();
+if (step.done) return;
+yield step.value === void 0 ? void 0 : {
+text: step.value, value: parseBounded(step.value)
+};
+}
+}
+function* readObjectWithArray(window, key) {
+const others = new Map();
+const seen = new Set();
+let size = 0;
+let tokens = 0;
+yield* expect(window, "{");
+if ((yield* peek(window)) === "}") window.at++;
+else for (;;) {
+const name = parseBounded(yield* readValue(window));
+if (typeof name !== "string") throw new Unreadable("an object key is not a string");
+if (seen.has(name)) throw new DuplicateKey(`the key ${JSON.stringify(name.slice(0, 80))} occurs twice in one object`);
+seen.add(name);
+yield* expect(window, ":");
+if (name === key) for (const steps = readArrayTexts(window);;) {
+const step = steps.next();
+if (step.done) break;
+yield step.value === void 0 ? void 0 : {
+text: step.value, value: parseBounded(step.value)
+};
+}
+else {
+const text = yield* readValue(window);
+size += name.length + text.length;
+tokens += 1 + countTokens(text);
+if (size > 16777216 || tokens > 1e6) throw new Unreadable(`the members beside '${key}' have more than ${ELEMENT_MAX} bytes or ${TOKENS_MAX} values`);
+others.set(name, parseBounded(text));
+}
+if ((yield* peek(window)) === ",") window.at++;
+else {
+yield* expect(window, "}");
+break;
+}
+}
+if (!seen.has(key)) throw new Unreadable(`has no '${key}'`);
+yield { others };
+yield* end(window);
+}
+function* peek(window) {
+for (;;) {
+window.at = skipSpace(window.text, window.at);
+if (window.at < window.text.length) return window.text[window.at];
+if (window.isDone) return "";
+yield void 0;
+}
+}
+function* expect(window, character) {
+const found = yield* peek(window);
+if (found !== character) throw new Unreadable(`expected '${character}', found '${found || "the end"}'`);
+window.at++;
+}
+function* end(window) {
+if (yield* peek(window)) throw new Unreadable("something follows the end of the document");
+}
+function* readValue(window) {
+if (!(yield* peek(window))) throw new Unreadable("the document ends early");
+let found = findValueEnd(window.text, window.at);
+while (found === null) {
+if (byteLength(window.text.slice(window.at)) > 16777216) throw new Unreadable(`an element is larger than ${ELEMENT_MAX} bytes`);
+if (window.isDone) throw new Unreadable("the document ends early");
+yield void 0;
+found = findValueEnd(window.text, window.at);
+}
+const text = window.text.slice(window.at, found);
+if (isTooLarge(text)) throw new Unreadable(`an element is larger than ${ELEMENT_MAX} bytes`);
+checkTokenCount(text);
+window.at = found;
+return text;
+}
+async function* readBatches(source, read) {
+const window = new TextWindow();
+const steps = read(window);
+const chunks = readChunks(source);
+let items = [];
+try {
+for (;;) {
+const step = steps.next();
+if (step.done) break;
+if (step.value !== void 0) {
+items.push(step.value);
+continue;
+}
+if (items.length) {
+yield {
+items, error: null
+};
+items = [];
+}
+for (const wanted = window.wanted; !window.isDone && window.text.length - window.at < wanted;) {
+const chunk = await chunks.next();
+window.add(chunk.done ? null : chunk.value);
+}
+}
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+yield {
+items, error
+};
+return;
+}
+if (items.length) yield {
+items, error: null
+};
+}
+function readElements(source) {
+return readBatches(source, readTopArray);
+}
+function readElementTexts(source) {
+return readBatches(source, readTopArrayTexts);
+}
+function readMemberElements(source, key) {
+return readBatches(source, (window) => readObjectWithArray(window, key));
+}
+// src/verify/bundle/layout.ts
+var INDEX = "index.json";
+var META = "meta.json";
+var HEAD$1 = "head.json";
+var BLOBS = "blobs";
+var RESERVED_IDS = new Set(["head", "index", "meta"]);
+var SHORTEST_CHAIN = 1200;
+var ABSENT_MAX = 1e3;
+var UNKNOWN_KEPT = 10;
+var CLAIM_TEXT_MAX = 256;
+var INDEX_KEYS = new Set([...["generated_at", "public_key", "fingerprint", "keys", "pq_keys", "chain_count", "capsule_count"], ...["meta", "chains", "ledger", "tenant", "part", "blobs", "unfinished", "files"]]);
+var SUMMARY_KEYS = new Set([...["id", "tool", "title", "length", "head_hash", "genesis_hash", "origin"], ...["all_hashes_ok", "signed_by", "started_at", "ended_at", "db_path"]]);
+var RECORD_KEYS = new Set([...SEAL_KEYS, "canonical"]);
+function claimedName({ id, tool }) {
+return tool && id.startsWith(`${tool}-`) ? `${tool}.${id.slice(tool.length + 1)}` : id;
+}
+function fileOf(claim) {
+return `${claim.id}.json`;
+}
+function checkFileName(name) {
+if (!isFileName(name)) throw new Unreadable(`${show$1(name)} is not a name that a file may have here`);
+return name;
+}
+async function readIndex(directory) {
+const data = readJson(await readStart(await directory.open(INDEX), ELEMENT_MAX + 1));
+const listed = isObject(data) ? data.get("chains") : null;
+if (!isObject(data) || !Array.isArray(listed)) throw new Unreadable("an index is an object that lists chains");
+const here = Math.min((await directory.list()).length, listed.length);
+if (listed.length - here > ABSENT_MAX) throw new Unreadable(`it lists ${listed.length} chains, and ${here} files are here: the rest was not read`);
+const chains = new Map();
+const names = new Set();
+listed.forEach((summary, at) => {
+const claim = readClaim(summary, `chains[${at}]`);
+if (RESERVED_IDS.has(claim.id.toLowerCase())) throw new Unreadable(`a chain cannot have the id '${claim.id}'`);
+if (chains.has(claim.id)) throw new Unreadable("two chains have the same id");
+if (names.has(claimedName(claim))) throw new Unreadable("two chains have the same name");
+chains.set(claim.id, claim);
+names.add(claimedName(claim));
+});
+const shared = await directory.findSharedFiles?.(new Set([INDEX, META, HEAD$1, ...[...chains.values()].map(fileOf)]));
+if (shared) throw new Unreadable(`${shared[0]} and ${shared[1]} are two names of one file; each part of a bundle has a file of its own`);
+const meta = data.get("meta") ?? null;
+const files = data.has("files") ? data.get("files") : [];
+if (meta !== null && !isObject(meta)) throw new Unreadable("meta must be an object");
+if (!Array.isArray(files)) throw new Unreadable("files must be a list");
+const claimOfMeta = meta === null ? null : readClaim(new Map([...meta, ["id", "meta"], ["origin", null]]), "meta");
+files.forEach(checkFileName);
+return {
+chains: [...chains.values()], meta: claimOfMeta, chainCount: requireCount(data, "chain_count"), capsuleCount: requireCount(data, "capsule_count"), ledger: requireText(data, "ledger"), tenant: requireText(data, "tenant"), isPart: requireFlag(data, "part"), areBlobsLeftOut: data.get("blobs") === null, blobs: requireCount(data, "blobs"), publicKey: requireText(data, "public_key"), fingerprint: requireText(data, "fingerprint"), keys: requireTexts(data, "keys"), pqKeys: requireTexts(data, "pq_keys"), isUnfinished: requireFlag(data, "unfinished"), unknown: unknownKeys(data, INDEX_KEYS)
+};
+}
+function unknownKeys(data, known) {
+return sortTexts([...data.keys()].filter((key) => !known.has(key))).slice(0, UNKNOWN_KEPT);
+}
+function readClaim(summary, where, { own = false } = {}) {
+if (!isObject(summary)) throw new Unreadable(`${where} must be an object`);
+const id = summary.get("id");
+if (!(own && id === "")) {
+checkFileName(id);
+checkFileName(`${id}.json`);
+}
+const text = (key) => requireText(summary, key, `${where}.`);
+const plain = (key) => {
+const value = summary.get(key) ?? null;
+if (value !== null && typeof value !== "string") throw new Unreadable(`${where}.${key} must be a text`);
+return value;
+};
+const claim = {
+id, tool: text("tool") ?? "", length: requireCount(summary, "length", `${where}.`), headHash: text("head_hash"), genesisHash: text("genesis_hash"), origin: text("origin"), title: plain("title"), startedAt: plain("started_at"), endedAt: plain("ended_at"), dbPath: plain("db_path"), signedBy: null, allHashesOk: null, unknown: unknownKeys(summary, SUMMARY_KEYS)
+};
+const signers = summary.get("signed_by") ?? null;
+if (signers !== null && !(Array.isArray(signers) && signers.every((name) => typeof name === "string"))) throw new Unreadable(`${where}.signed_by must be a list of texts`);
+const ok = summary.get("all_hashes_ok") ?? null;
+if (ok !== null && typeof ok !== "boolean") throw new Unreadable(`${where}.all_hashes_ok must be true or false`);
+return {
+...claim, signedBy: signers, allHashesOk: ok
+};
+}
+function requireFlag(data, key) {
+const value = data.has(key) ? data.get(key) : false;
+if (typeof value !== "boolean") throw new Unreadable(`${key} must be true or false`);
+return value;
+}
+function requireCount(data, key, where = "") {
+const value = data.get(key) ?? null;
+if (value === null) return null;
+if (!isInteger(value) || value.value < 0) throw new Unreadable(`${where}${key} must be a count`);
+return value.value + 0;
+}
+function requireText(data, key, where = "") {
+const value = data.get(key) ?? null;
+if (value === null) return null;
+if (typeof value !== "string" || !isPrintable(value) || codePoints(value) > CLAIM_TEXT_MAX) throw new Unreadable(`${where}${key} must be a short text`);
+return value;
+}
+function requireTexts(data, key) {
+const value = data.get(key) ?? null;
+if (value === null) return null;
+if (!isObject(value) || ![...value.values()].every((item) => typeof item === "string")) throw new Unreadable(`${key} must be an object of texts`);
+return value;
+}
+function isRecordSource(source) {
+return "entries" in source;
+}
+async function* readEntries(source, unknown) {
+let number = -1;
+for await (const entries of source.entries()) yield entries.map((entry) => {
+number++;
+try {
+if (entry instanceof BadInput) return entry;
+const record = readBundleRecord(entry);
+if (unknown !== null) noteUnknownMembers(entry, number, unknown);
+return record;
+} catch (problem) {
+if (!(problem instanceof BadInput)) throw problem;
+return problem;
+}
+});
+}
+async function* readChainFile(source, unknown = null) {
+if (isRecordSource(source)) {
+yield* readEntries(source, unknown);
+return;
+}
+let number = -1;
+for await (const { items, error } of readMemberElements(source, "capsules")) {
+const found = [];
+let failure = error;
+for (const item of items) {
+if ("others" in item) {
+try {
+found.push({ claim: readClaim(new Map([["id", ""], ...item.others]), "the chain's summary", { own: true }) });
+} catch (problem) {
+if (!(problem instanceof BadInput)) throw problem;
+failure = problem;
+break;
+}
+continue;
+}
+number++;
+try {
+found.push(readBundleRecord(item.value));
+} catch (problem) {
+if (!(problem instanceof BadInput)) throw problem;
+found.push(problem);
+continue;
+}
+if (unknown !== null) noteUnknownMembers(item.value, number, unknown);
+}
+if (failure !== null) found.push(failure);
+yield found;
+if (failure !== null) return;
+}
+}
+function noteUnknownMembers(entry, number, unknown) {
+for (const key of entry.keys()) if (!RECORD_KEYS.has(key)) {
+const others = sortTexts([...entry.keys()].filter((name) => !RECORD_KEYS.has(name)));
+for (const name of others.slice(0, Math.max(0, UNKNOWN_KEPT - unknown.size))) if (!unknown.has(name)) unknown.set(name, number);
+return;
+}
+}
+function readBundleRecord(entry) {
+const canonical = isObject(entry) ? entry.get("canonical") : null;
+if (!isObject(entry) || typeof canonical !== "string") throw new Unreadable("a capsule in a bundle is an object with its seal and `canonical`");
+const seal = readSeal(entry, () => new Unreadable("the parts of a seal are strings"));
+if (!canonical.isWellFormed()) throw new Unreadable("`canonical` contains a lone surrogate, which has no bytes");
+return checkSealFields(new Sealed(canonical, seal));
+}
 var TITLE_SCAN_MAX = 4096;
 var SIGNERS_MAX = 1e3;
 var ChainFacts = class {
@@ -17704,6 +16126,207 @@ head(chain) {
 return this.heads.get(chain) ?? null;
 }
 };
+// src/verify/run/inflate.ts
+var RATIO_CHECKED_FROM = 64 * 1024 ** 2;
+var RATIO_MAX = 250;
+var PACKED_CHUNK = 262144;
+var LOOK_EVERY = 262144;
+var UNPACKED_MAX = 512 * 1024 ** 2;
+var LENGTH_BASE = [3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258];
+var LENGTH_EXTRA = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0];
+var DISTANCE_BASE = [...[1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769], ...[1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577]];
+var DISTANCE_EXTRA = [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13];
+var CODE_ORDER = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
+function damaged$1(words) {
+return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
+}
+function buildHuffman(lengths, start, end, mayBeIncomplete) {
+const counts = new Uint16Array(16);
+for (let at = start; at < end; at++) counts[lengths[at]]++;
+let left = 1;
+let longest = 0;
+for (let length = 1; length <= 15; length++) {
+left = 2 * left - counts[length];
+if (left < 0) throw damaged$1("a code is over-subscribed");
+if (counts[length]) longest = length;
+}
+if (longest > 0 && left > 0 && !(mayBeIncomplete && longest === 1)) throw damaged$1("a code is incomplete");
+const offsets = new Uint16Array(16);
+for (let length = 1; length < 15; length++) offsets[length + 1] = offsets[length] + counts[length];
+const symbols = new Uint16Array(end - start);
+for (let at = start; at < end; at++) {
+const length = lengths[at];
+if (length) symbols[offsets[length]++] = at - start;
+}
+counts[0] = 0;
+return {
+counts, symbols
+};
+}
+var FIXED_LITERALS = buildHuffman(Uint8Array.from({ length: 288 }, (_, at) => at < 144 ? 8 : at < 256 ? 9 : at < 280 ? 7 : 8), 0, 288, false);
+var FIXED_DISTANCES = buildHuffman(new Uint8Array(32).fill(5), 0, 32, false);
+var Inflater = class {
+out = new Uint8Array(262144);
+size = 0;
+room = this.out.length;
+data;
+at;
+bits = 0;
+bitCount = 0;
+constructor(data, at) {
+this.data = data;
+this.at = at;
+}
+run() {
+for (let isLast = 0; !isLast;) {
+isLast = this.take(1);
+const type = this.take(2);
+if (type === 0) this.copyStored();
+else if (type === 1) this.decode(FIXED_LITERALS, FIXED_DISTANCES);
+else if (type === 2) this.decode(...this.readCodes());
+else throw damaged$1("a block of an unknown type");
+}
+return this.at;
+}
+take(count) {
+while (this.bitCount < count) {
+const byte = this.data[this.at++];
+if (byte === void 0) throw damaged$1("it ends early");
+this.bits |= byte << this.bitCount;
+this.bitCount += 8;
+}
+const value = this.bits & (1 << count) - 1;
+this.bits >>>= count;
+this.bitCount -= count;
+return value;
+}
+symbol({ counts, symbols }) {
+let code = 0;
+let first = 0;
+let index = 0;
+for (let length = 1; length <= 15; length++) {
+code |= this.take(1);
+const count = counts[length];
+if (code - count < first) return symbols[index + (code - first)];
+index += count;
+first = first + count << 1;
+code <<= 1;
+}
+throw damaged$1("a code that means nothing");
+}
+readCodes() {
+const literals = this.take(5) + 257;
+const distances = this.take(5) + 1;
+const codes = this.take(4) + 4;
+if (literals > 286 || distances > 30) throw damaged$1("too many codes");
+const codeLengths = new Uint8Array(19);
+for (let at = 0; at < codes; at++) codeLengths[CODE_ORDER[at]] = this.take(3);
+const lengthCode = buildHuffman(codeLengths, 0, 19, false);
+const lengths = new Uint8Array(literals + distances);
+for (let at = 0; at < lengths.length;) {
+const symbol = this.symbol(lengthCode);
+if (symbol < 16) {
+lengths[at++] = symbol;
+continue;
+}
+if (symbol === 16 && at === 0) throw damaged$1("a repetition of nothing");
+const value = symbol === 16 ? lengths[at - 1] : 0;
+const times = symbol === 16 ? 3 + this.take(2) : symbol === 17 ? 3 + this.take(3) : 11 + this.take(7);
+if (at + times > lengths.length) throw damaged$1("a repetition beyond the end");
+lengths.fill(value, at, at + times);
+at += times;
+}
+if (lengths[256] === 0) throw damaged$1("a block without an end");
+return [buildHuffman(lengths, 0, literals, true), buildHuffman(lengths, literals, lengths.length, true)];
+}
+decode(literals, distances) {
+for (;;) {
+const symbol = this.symbol(literals);
+if (symbol === 256) return;
+if (symbol < 256) {
+if (this.size === this.room) this.grow(1);
+this.out[this.size++] = symbol;
+continue;
+}
+if (symbol > 285) throw damaged$1("a length that means nothing");
+const length = LENGTH_BASE[symbol - 257] + this.take(LENGTH_EXTRA[symbol - 257]);
+const far = this.symbol(distances);
+if (far > 29) throw damaged$1("a distance that means nothing");
+const distance = DISTANCE_BASE[far] + this.take(DISTANCE_EXTRA[far]);
+if (distance > this.size) throw damaged$1("a distance beyond the beginning");
+if (this.size + length > this.room) this.grow(length);
+for (let end = this.size + length; this.size < end; this.size++) this.out[this.size] = this.out[this.size - distance];
+}
+}
+copyStored() {
+this.at -= Math.floor(this.bitCount / 8);
+this.bits = this.bitCount = 0;
+const header = this.data.subarray(this.at, this.at + 4);
+if (header.length < 4) throw damaged$1("it ends early");
+const [low = 0, high = 0, notLow = 0, notHigh = 0] = header;
+const length = low | high << 8;
+if (length !== (~(notLow | notHigh << 8) & 65535)) throw damaged$1("a stored block of two lengths");
+this.at += 4;
+if (this.at + length > this.data.length) throw damaged$1("it ends early");
+if (this.size + length > this.room) this.grow(length);
+this.out.set(this.data.subarray(this.at, this.at + length), this.size);
+this.size += length;
+this.at += length;
+}
+grow(by) {
+const wanted = this.size + by;
+const packed = Math.min(Math.ceil(this.at / PACKED_CHUNK) * PACKED_CHUNK, this.data.length);
+if (this.size > RATIO_CHECKED_FROM && this.size > packed * RATIO_MAX) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`);
+if (wanted > UNPACKED_MAX) throw new NotJudged("it unpacks to more than a page can hold; run: aver verify FILE");
+if (wanted > this.out.length) {
+const larger = new Uint8Array(Math.min(Math.max(2 * this.out.length, wanted), UNPACKED_MAX));
+larger.set(this.out.subarray(0, this.size));
+this.out = larger;
+}
+this.room = Math.min(Math.max(wanted, this.size + LOOK_EVERY), this.out.length);
+}
+};
+function gunzip(data) {
+if (data.length < 10 || data[0] !== 31 || data[1] !== 139 || data[2] !== 8) throw damaged$1("no gzip header");
+const flags = data[3];
+if (flags & 224) throw damaged$1("unknown header flags");
+let at = 10;
+const skipText = () => {
+const end = data.indexOf(0, at);
+if (end < 0) throw damaged$1("it ends early");
+at = end + 1;
+};
+if (flags & 4) {
+if (at + 2 > data.length) throw damaged$1("it ends early");
+at += 2 + (data[at] | data[at + 1] << 8);
+}
+if (flags & 8) skipText();
+if (flags & 16) skipText();
+if (flags & 2) {
+if (at + 2 > data.length) throw damaged$1("it ends early");
+if ((data[at] | data[at + 1] << 8) !== (crc32(data.subarray(0, at)) & 65535)) throw damaged$1("the header has another checksum");
+at += 2;
+}
+const inflater = new Inflater(data, at);
+at = inflater.run();
+if (at + 8 > data.length) throw damaged$1("it ends early");
+const view = new DataView(data.buffer, data.byteOffset + at, 8);
+const out = inflater.out.subarray(0, inflater.size);
+if (view.getUint32(0, true) !== crc32(out)) throw damaged$1("incorrect data check");
+if (view.getUint32(4, true) !== out.length % 2 ** 32) throw damaged$1("incorrect length check");
+if (at + 8 !== data.length) throw new Unreadable("there are extra bytes after the end of the gzip");
+return out;
+}
+var CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+let value = byte;
+for (let bit = 0; bit < 8; bit++) value = value & 1 ? 3988292384 ^ value >>> 1 : value >>> 1;
+return value >>> 0;
+});
+function crc32(data) {
+let crc = 4294967295;
+for (let at = 0; at < data.length; at++) crc = CRC_TABLE[(crc ^ data[at]) & 255] ^ crc >>> 8;
+return (crc ^ 4294967295) >>> 0;
+}
 // src/verify/bundle/site.ts
 var CHECK$1 = "page";
 var DATA = "explorer/data";
@@ -17746,7 +16369,7 @@ if (error instanceof BadInput) return false;
 throw error;
 }
 }
-function readText(data) {
+function readText$1(data) {
 return new TextDecoder("latin1").decode(data);
 }
 function parse(text) {
@@ -17755,7 +16378,7 @@ return readJson(Uint8Array.from(text, (unit) => unit.charCodeAt(0)));
 async function readNames(directory) {
 const file = await directory.open("explorer", "data", "names.js");
 if (file.size > NAMES_MAX) throw new BadInput("names.js is too large");
-const match = /^averNames\((\[[^]*\])\);\n$/.exec(readText(await readStart(file, NAMES_MAX)));
+const match = /^averNames\((\[[^]*\])\);\n$/.exec(readText$1(await readStart(file, NAMES_MAX)));
 const names = match === null ? null : parse(match[1]);
 if (!Array.isArray(names) || !names.every((name) => typeof name === "string")) throw new BadInput("names.js does not list files");
 if (new Set(names).size !== names.length) throw new BadInput("names.js lists a file twice");
@@ -17765,7 +16388,7 @@ async function isTwin(directory, number, name) {
 const file = await directory.open(...name.split("/"));
 const twin = await directory.open("explorer", "data", `${number}.js`);
 if (twin.size > 2 * file.size + 4096 + 6 * encoder.encode(name).length) throw new BadInput(`${number}.js is too large`);
-const text = readText(await twin.read(0, twin.size));
+const text = readText$1(await twin.read(0, twin.size));
 const head = /^averFile\(("(?:[^"\\]|\\[^])*"),"/.exec(text.slice(0, TWIN_HEAD_MAX));
 if (head === null || !text.endsWith("\");\n")) throw new BadInput(`${number}.js is no twin of a file`);
 if (parse(head[1]) !== name) return false;
@@ -18403,6 +17026,1090 @@ const count = countOf(value, "count");
 const hash = value.get("hash");
 return count !== null && (count === 0n ? hash === null : typeof hash === "string" && HEX64.test(hash));
 }
+// src/verify/run/archive.ts
+var GZIP_HEADER = [31, 139, 8, 0, 0, 0, 0, 0, 2, 255];
+var BLOCK = 512;
+var TAR_RECORD = 10240;
+var MEMBERS_MAX = 64;
+var TIME_HEADER_MAX = 4096;
+var TIME_HEADER = /^(?:[0-9]{1,4} [amc]time=[0-9]{1,20}(?:\.[0-9]{1,20})?\n)*$/;
+function readSmall(archive, name, limit) {
+const data = archive.members.get(name) ?? null;
+if (data !== null && data.length > limit) throw new Unreadable(`${name} is larger than ${limit} bytes`);
+return data;
+}
+function readArchive(packed, ...formats) {
+const archive = {
+members: new Map(), isPlain: GZIP_HEADER.every((byte, at) => packed[at] === byte)
+};
+const tar = gunzip(packed);
+let fitting = formats;
+let isDescribed = false;
+let at = 0;
+const take = (size) => {
+if (at + size > tar.length) throw damaged("it ends early");
+at += size;
+return tar.subarray(at - size, at);
+};
+for (;;) {
+const block = take(BLOCK);
+if (isZero(block)) break;
+const header = readHeader(block);
+if (header.type === "x" && !isDescribed) {
+checkTimeHeader(header.size, take);
+archive.isPlain = false;
+isDescribed = true;
+continue;
+}
+isDescribed = false;
+checkMember(header, archive);
+fitting = fitting.filter((names) => names.has(header.name));
+if (!fitting.length) throw new Unreadable(`${header.name} is no part of a run`);
+archive.isPlain &&= areSameBytes(block, writeHeader(header.name, header.size));
+archive.members.set(header.name, take(header.size));
+if (!isZero(take((BLOCK - header.size % BLOCK) % BLOCK))) throw new Unreadable(`there are extra bytes after the end of ${header.name}`);
+}
+if (!isZero(tar.subarray(at))) throw new Unreadable("there are extra bytes after the end of the tar");
+archive.isPlain &&= tar.length % TAR_RECORD === 0;
+return archive;
+}
+function damaged(words) {
+return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
+}
+function isZero(data) {
+return data.every((byte) => byte === 0);
+}
+function readHeader(block) {
+let sum = 0;
+let signed = 0;
+block.forEach((byte, at) => {
+const value = at >= 148 && at < 156 ? 32 : byte;
+sum += value;
+signed += value > 127 ? value - 256 : value;
+});
+const stored = readNumber(block.subarray(148, 156));
+if (stored !== sum && stored !== signed) throw damaged("bad checksum");
+for (const [start, end] of [[100, 108], [108, 116], [116, 124], [136, 148], [329, 337], [337, 345]]) readNumber(block.subarray(start, end));
+for (const [start, end] of [[157, 257], [265, 297], [297, 329]]) readText(block.subarray(start, end));
+let name = readText(block.subarray(0, 100));
+const type = String.fromCharCode(block[156]);
+const prefix = readText(block.subarray(345, 500));
+if (prefix && !["L", "K", "S"].includes(type)) name = `${prefix}/${name}`;
+return {
+name, size: readNumber(block.subarray(124, 136)), type
+};
+}
+function readText(field) {
+const end = field.indexOf(0);
+try {
+return new TextDecoder("utf-8", {
+fatal: true, ignoreBOM: true
+}).decode(end < 0 ? field : field.subarray(0, end));
+} catch {
+throw damaged("a name is not UTF-8");
+}
+}
+function readNumber(field) {
+if (field[0] === 128 || field[0] === 255) {
+let value = 0n;
+for (const byte of field.subarray(1)) value = (value << 8n) + BigInt(byte);
+return Number(field[0] === 255 ? value - (1n << BigInt(8 * (field.length - 1))) : value);
+}
+const text = readText(field);
+if (/[^\x00-\x7f]/.test(text)) throw damaged("invalid header");
+const digits = text.replace(/^[\t-\r\x1c-\x20]+|[\t-\r\x1c-\x20]+$/g, "") || "0";
+const match = /^([-+]?)(?:0[oO]_?)?([0-7]+(?:_[0-7]+)*)$/.exec(digits);
+if (match === null) throw damaged("invalid header");
+const value = Number.parseInt(match[2].replaceAll("_", ""), 8);
+return match[1] === "-" ? -value : value;
+}
+function checkTimeHeader(size, take) {
+if (!(size >= 0 && size <= TIME_HEADER_MAX)) throw new Unreadable("an extended header is too large");
+const text = new TextDecoder("latin1").decode(take(size + (BLOCK - size % BLOCK) % BLOCK).subarray(0, size));
+if (!TIME_HEADER.test(text)) throw new Unreadable("an extended header says more than times");
+}
+function checkMember(header, archive) {
+if (header.type !== "0") throw new Unreadable(`${header.name} is not a plain file`);
+header.name.split("/").forEach(checkFileName);
+if (archive.members.has(header.name)) throw new Unreadable(`${header.name} is in it twice`);
+if (archive.members.size >= MEMBERS_MAX) throw new Unreadable(`it has more than ${MEMBERS_MAX} members`);
+if (header.size < 0) throw new Unreadable(`${header.name} has no size`);
+}
+function writeHeader(name, size) {
+const block = new Uint8Array(BLOCK);
+const put = (text, at) => block.set(encoder.encode(text).subarray(0, BLOCK - at), at);
+put(name.slice(0, 100), 0);
+put("0000644\x000000000\x000000000\0", 100);
+put(`${size.toString(8).padStart(11, "0")}\0${"0".repeat(11)}\0`, 124);
+put("        0", 148);
+put("ustar\x0000", 257);
+put(`${block.reduce((total, byte) => total + byte, 0).toString(8).padStart(6, "0")}\0`, 148);
+return block;
+}
+// src/verify/run/documents.ts
+function dumpDocument(value) {
+return encoder.encode(`${indent(value, "\n")}\n`);
+}
+function scalar(value) {
+if (value === null || typeof value === "boolean") return String(value);
+if (typeof value === "string") return asciiString(value);
+return value instanceof JsonNumber ? canonicalNumber(value) : null;
+}
+function indent(value, line) {
+const inner = `${line}  `;
+if (isObject(value)) {
+if (!value.size) return "{}";
+return `{${inner}${sortedKeys(value).map((key) => `${asciiString(key)}: ${indent(value.get(key), inner)}`).join(`,${inner}`)}${line}}`;
+}
+if (Array.isArray(value)) return value.length ? `[${inner}${value.map((item) => indent(item, inner)).join(`,${inner}`)}${line}]` : "[]";
+return scalar(value);
+}
+function dumpSpaced(value) {
+if (isObject(value)) return `{${sortedKeys(value).map((key) => `${asciiString(key)}: ${dumpSpaced(value.get(key))}`).join(", ")}}`;
+if (Array.isArray(value)) return `[${value.map(dumpSpaced).join(", ")}]`;
+return scalar(value);
+}
+// src/verify/run/evidence.ts
+var EVIDENCE_FILE = "evidence.jsonl";
+var CAPSULE_LINE_MAX = 1048576;
+var BLOB_LINE_MAX = 8388608;
+var SEAL_MAX = 16384;
+var NEEDS_MAX = 1e5;
+var DIGEST_SHOWN = 200;
+var LINE_KEYS = ["chain", "canonical", "hash", "signature", "signature_pq", "signed_at", "signed_by"];
+function readCapsuleLine(content) {
+if (!isObject(content) || content.size !== LINE_KEYS.length || !LINE_KEYS.every((key) => content.has(key))) throw new Unreadable("a line of capsules has a chain, a seal and its canonical text");
+const canonical = content.get("canonical");
+const parts = typeof canonical === "string" ? [canonical] : canonical;
+if (!Array.isArray(parts) || parts.length > 2 || !parts.every((part) => typeof part === "string")) throw new Unreadable("a capsule's canonical text is one text, or two");
+const [chain, , ...seal] = LINE_KEYS.map((key) => content.get(key));
+if (typeof chain !== "string" || !seal.every((value) => typeof value === "string")) throw new Unreadable("the parts of a seal are strings");
+const written = chain + seal.join("");
+if (codePoints(written) > SEAL_MAX || !isPrintable(written)) throw new Unreadable("its seal holds what no seal holds");
+const [hash = "", signature = "", signature_pq = "", signed_at = "", signed_by = ""] = seal;
+return {
+chain, parts, hasAction: parts.length === 2, rebuild: (action) => new Sealed(parts.join(action ?? ""), {
+hash, signature, signature_pq, signed_at, signed_by
+}, chain)
+};
+}
+var EvidenceNeeds = class {
+asked = new Set();
+blobs = new Set();
+add(record) {
+if (record.kind !== "gate.decision") return;
+const result = at(record.content, "outcome", "result");
+if (!isObject(result)) return;
+if (["human_review", "human_approved"].includes(result.get("decision")) && this.asked.size < NEEDS_MAX) this.asked.add(cutText(String(result.get("digest")), DIGEST_SHOWN));
+for (const part of ["basis", "action"]) {
+if (this.blobs.size >= NEEDS_MAX) break;
+for (const { digest } of blobReferences(result.get(part))) this.blobs.add(digest);
+}
+}
+};
+var RunFilesReader = class {
+home;
+chains = new Map();
+blobs = new Map();
+constructor(home) {
+this.home = home;
+}
+addRecord(record, { hasAction }) {
+const name = record.chain ?? "";
+const stored = this.chains.get(name) ?? {
+count: 0, hash: null, records: []
+};
+this.chains.set(name, stored);
+stored.count++;
+stored.hash = record.hash;
+if (!hasAction) stored.records.push(record);
+}
+select(...domains) {
+return [...this.chains.keys()].filter((name) => domains.includes(name.split(".", 1)[0]));
+}
+async *read(chain) {
+const stored = this.chains.get(chain);
+if (stored === void 0) throw new NotFound(`the chain ${chain} is not in the run's files`);
+yield* stored.records;
+}
+async get(hash) {
+for (const { records } of this.chains.values()) {
+const found = records.find((record) => record.hash === hash);
+if (found !== void 0) return found;
+}
+return null;
+}
+async blob(digest) {
+const found = this.blobs.get(digest);
+if (found === void 0) throw new NotFound(`the blob ${digest} is not in the run's files`);
+return found;
+}
+head(chain) {
+const stored = this.chains.get(chain);
+const { ledger, tenant } = this.home;
+return stored === void 0 ? null : {
+ledger, tenant, chain, count: stored.count, hash: stored.hash
+};
+}
+};
+function readBlobLine(content) {
+const digest = isObject(content) ? content.get("sha256") : null;
+if (!isObject(content) || content.size !== 2 || typeof digest !== "string") throw notEvidence();
+const text = content.get("text");
+const coded = content.get("base64");
+let data;
+if (typeof text === "string") {
+if (!text.isWellFormed()) throw new Unreadable("a blob is UTF-8 text, or base64");
+data = encoder.encode(text);
+} else if (typeof coded === "string") {
+const decoded = decodeBase64(coded);
+if (decoded === null) throw new Unreadable("a blob is UTF-8 text, or base64");
+data = decoded;
+} else throw notEvidence();
+if (sha256Hex(data) !== digest) throw new Unreadable("a blob has other bytes than its digest says");
+return [digest, data];
+}
+function notEvidence() {
+return new Unreadable("a line of evidence is a capsule or a blob");
+}
+function judgeEvidence(files, needs, reader, rules) {
+const tally = new Tally();
+const file = files.members.get(EVIDENCE_FILE);
+if (file === void 0) return tally;
+const { ledger, tenant } = reader.home;
+const roster = chainName("approvers", tenant);
+const approvals = chainName("approvals", tenant);
+const rosterJudge = new ChainJudge(rules, {
+chain: roster, identity: {
+name: roster, ledger, tenant
+}, needsBlock: true
+});
+const fail = (code, words) => tally.fail("archive", code, words, place(null, null, EVIDENCE_FILE));
+let number = 0;
+let last = -1n;
+let unreadable = 0;
+for (const raw of readOwnLines(file, BLOB_LINE_MAX)) {
+number++;
+try {
+if (raw instanceof BadInput) throw raw;
+const content = readJson(raw);
+if (!isObject(content) || !content.has("canonical")) {
+const [digest, data] = readBlobLine(content);
+if (!needs.blobs.has(digest)) throw new BadInput(`no decision refers to the blob ${digest}`);
+if (reader.blobs.has(digest)) throw new BadInput(`the blob ${digest} is in it twice`);
+reader.blobs.set(digest, data);
+continue;
+}
+const line = readCapsuleLine(content);
+if (line.hasAction || ![roster, approvals].includes(line.chain)) throw new BadInput("the capsule is neither of the approvers nor of the approvals");
+const record = line.rebuild(null);
+reader.addRecord(record, { hasAction: false });
+if (record.chain === roster) rosterJudge.judge(record);
+else last = judgeApproval(record, last, rules, tally);
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+fail("SCHEMA_INVALID", `line ${number}: ${error.message}`);
+if (++unreadable > 1e3) {
+fail("NOT_READ", REST_UNREAD);
+break;
+}
+}
+}
+tally.merge(rosterJudge.finish());
+tally.chains += reader.select("approvals", "approvers").length;
+return tally;
+}
+function judgeApproval(record, last, rules, tally) {
+const judge = new ChainJudge(rules, {
+chain: record.chain, start: null, needsBlock: true
+});
+const content = judge.judge(record);
+tally.merge(judge.finish());
+if (content === null) return last;
+const sequence = BigInt(content.get("sequence").text);
+if (sequence <= last) tally.fail("links", "SEQUENCE_GAP", "it comes twice, or after a later record", place(record.chain, sequence));
+return sequence > last ? sequence : last;
+}
+// src/verify/run/judge.ts
+var ACTIONS_MAX = 1e6;
+var DECISIONS_MAX = 2e5;
+var FILES_BYTES_MAX = 33554432;
+var VERDICT_RANK = new Map([[null, 0], ["PROOF_ONLY", 1], ["POLICY_ENFORCED", 2], ["FULLY_VERIFIED", 3]]);
+var ReceiptJudge = class {
+tally;
+trace = new Trace();
+keys = new Set();
+count = 0;
+lastReceipt = null;
+chain;
+source;
+ids = new Set();
+last = null;
+unreadable = 0;
+constructor(tally, { chain = null, source = null }) {
+this.tally = tally;
+this.chain = chain;
+this.source = source;
+}
+take(raw) {
+const { last } = this;
+let line = null;
+try {
+if (raw instanceof BadInput) throw raw;
+line = readActionLine(raw);
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+this.unreadable++;
+this.fail("receipts", error.code, error.message);
+}
+if (line !== null) {
+const { action } = line;
+this.keys.add(line.keys);
+if (line.problem !== null) this.fail("receipts", "RECEIPT_MISMATCH", line.problem, action);
+if (this.ids.has(action.action_id)) this.fail("parents", "DUPLICATE_RECORD", "an action before it has the same id", action);
+this.ids.add(action.action_id);
+if (this.count === 0) {
+if (action.parent_receipt_hash !== null || action.parent_action_id !== null) this.fail("parents", "GENESIS_INVALID", "the first action names a parent", action);
+} else if (last === null) {} else if (action.parent_receipt_hash !== last.receiptHash) this.fail("parents", "CHAIN_BREAK", "its parent's receipt is not that of the action before", action);
+else if (action.parent_action_id !== last.action.action_id) this.fail("parents", "CHAIN_BREAK", "its parent's id is not that of the action before", action);
+this.lastReceipt = line.receiptHash;
+if (line.keys === RECEIPT_KEY_COUNT && line.problem === null) this.trace.take(action, line.texts);
+}
+this.last = line;
+this.count++;
+return line;
+}
+*takeAll(lines) {
+for (const raw of lines) {
+yield this.take(raw);
+if (this.unreadable > 1e3) {
+this.fail("receipts", "NOT_READ", REST_UNREAD);
+return;
+}
+if (this.count >= ACTIONS_MAX) {
+this.fail("receipts", "NOT_READ", `it has ${ACTIONS_MAX} actions or more; the rest was not read`);
+return;
+}
+}
+}
+finish() {
+if (!this.count) return;
+this.tally.countDone("receipts", this.count);
+this.tally.countDone("parents", this.count);
+const covered = [...this.keys].sort((one, other) => one - other).map((count) => `over ${count} keys`).join(" and ");
+const isOwn = this.keys.size === 1 && this.keys.has(RECEIPT_KEY_COUNT);
+this.tally.notes.set("receipts", `${this.count} checked, ${isOwn ? "over the protocol's 12 keys" : covered || "none"}`);
+}
+fail(check, code, words, action = null) {
+const named = action === null ? "" : ` (${action.action_id})`;
+const where = this.source ? `${this.source}, ` : "";
+this.tally.fail(check, code, words, place(this.chain, null, `${where}action ${this.count}${named}`));
+}
+};
+var RunJudge = class RunJudge {
+tally = new Tally();
+receipts;
+capsules = new Tally();
+wanted = new Set();
+count = 0;
+actions = 0;
+head = null;
+seal = null;
+name;
+rules;
+runId;
+identity;
+isValid;
+judge;
+gateJudge = null;
+hasGateChain = false;
+gated = [];
+unmarked = 0;
+enforced = [];
+decided = new Map();
+gateCount = 0;
+gateHead = null;
+filesLeft = FILES_BYTES_MAX;
+isOverfull = false;
+constructor(rules, runId, identity, { storedAs = "", isValid = false } = {}) {
+this.rules = rules;
+this.runId = runId;
+this.identity = identity;
+this.isValid = isValid;
+this.name = storedAs || identity.chain;
+this.receipts = new ReceiptJudge(this.tally, { chain: this.name });
+this.judge = isValid ? null : this.newChainJudge(identity.chain);
+}
+newChainJudge(chain) {
+const identity = {
+name: chain, ledger: this.identity.ledger, tenant: this.identity.tenant
+};
+return new ChainJudge(this.rules, {
+chain, identity, needsBlock: true
+});
+}
+stopsReading() {
+return (this.judge?.stopsReading() ?? false) || (this.gateJudge?.stopsReading() ?? false);
+}
+static takeRecord(judge, record) {
+if (judge === null) return record.content;
+const before = countFailures(judge.tally);
+const content = judge.judge(record);
+return countFailures(judge.tally) > before ? null : content;
+}
+take(record, line, text) {
+const content = RunJudge.takeRecord(this.judge, record);
+const at = this.count;
+const before = this.head;
+this.count = at + 1;
+this.head = record.hash;
+if (content === null) return;
+const kind = readKind(content);
+try {
+if (this.seal !== null) this.fail("sealed", "STATE_VIOLATION", "a record follows the run's seal", at);
+else if (kind === "action" && at > 0) this.takeAction(content, line, text, at);
+else if (kind === "run.seal" && at > 0) this.takeSeal(content, at, before);
+else if (kind === "run.open" && at === 0) {
+const result = content.get("outcome").get("result");
+const runId = result instanceof Map ? result.get("run_id") : void 0;
+if (runId === void 0) throw new BadInput("it lacks keys of a record of its kind");
+if (runId !== this.runId) this.fail("sealed", "CHAIN_IDENTITY", "the chain was opened for another run", at);
+} else this.fail("sealed", "STATE_VIOLATION", `a record of kind ${kind.slice(0, 40)} does not belong here`, at);
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+this.fail("sealed", "SCHEMA_INVALID", error.message, at);
+}
+}
+takeSeal(content, at, before) {
+const { ledger, tenant, chain } = this.identity;
+const seal = readRunSeal(content, {
+ledger, tenant, chain
+});
+this.seal = seal;
+this.tally.countDone("sealed");
+if (seal.runId !== this.runId) this.fail("sealed", "CHAIN_IDENTITY", "the seal is of another run", at);
+if (!equalHeads(seal.head, {
+ledger, tenant, chain, count: at, hash: before
+})) this.fail("sealed", "TRUNCATED", "the seal says another head of the chain than it has", at);
+}
+takeAction(content, line, text, at) {
+this.actions++;
+if (this.receipts.count < this.actions) this.fail("sealed", "TRUNCATED", "there is no line for it", at);
+if (line === null || text === null) return;
+let { action } = line;
+const { fields, receiptHash, gate: mark } = readSealedAction(content);
+if (canonicalJson(fields) !== text) {
+this.fail("sealed", "RECEIPT_MISMATCH", "the line is not the action that was sealed", at);
+return;
+}
+if (receiptHash !== line.receiptHash) this.fail("sealed", "RECEIPT_MISMATCH", "the capsule has another receipt than the line", at);
+this.enforced.push(action.policy_verdict === "POLICY_ENFORCED");
+const files = action.metadata?.get("files_affected");
+if (mark !== null) {
+if (this.canKeep(files, this.gated.length)) {
+const metadata = files === void 0 || files === null ? null : new Map([["files_affected", files]]);
+action = {
+...action, metadata
+};
+const isFirstUse = readBlock(content)?.get("key") === `gate-use:${mark.gateId}`;
+this.gated.push({
+number: at - 1, action, mark, isFirstUse
+});
+this.wanted.add(mark.record);
+}
+return;
+}
+if (action.gate_decision !== null || action.gate_score !== null) this.unmarked++;
+if (action.policy_verdict === "POLICY_ENFORCED" || action.policy_verdict === "FULLY_VERIFIED") this.fail("gates", "CLAIM_UNPROVEN", `it says ${action.policy_verdict}, but names no decision of the gate`, at);
+}
+canKeep(files, count) {
+if (isTrue(files)) this.filesLeft -= encoder.encode(canonicalJson(files ?? null)).length;
+if (this.filesLeft >= 0 && count < DECISIONS_MAX) return true;
+if (!this.isOverfull) {
+this.isOverfull = true;
+const words = `it has more than ${DECISIONS_MAX} decisions, or ${FILES_BYTES_MAX} bytes of files in them`;
+this.tally.fail("gates", "NOT_READ", `${words}: the rest was not compared`, place(this.name));
+}
+return false;
+}
+takeGateRecord(record, { isOwn }) {
+let content;
+if (isOwn && this.seal !== null && this.seal.gates !== null) {
+if (!this.hasGateChain) {
+this.hasGateChain = true;
+this.gateJudge = this.isValid ? null : this.newChainJudge(this.seal.gates.chain);
+}
+this.gateCount++;
+this.gateHead = record.hash;
+content = RunJudge.takeRecord(this.gateJudge, record);
+} else if (this.isValid) content = record.content;
+else {
+const judge = new ChainJudge(this.rules, {
+chain: record.chain, start: null, needsBlock: true
+});
+content = judge.judge(record);
+if (judge.tally.hasFailed()) content = null;
+this.capsules.merge(judge.finish());
+if (!this.wanted.has(record.hash)) this.tally.fail("gates", "STATE_VIOLATION", "the run refers to no such record", place(record.chain));
+}
+if (content !== null) {
+const decision = readDecision(content);
+if (decision === null) return;
+if (this.canKeep(decision.files, this.decided.size)) this.decided.set(record.hash, decision);
+}
+this.wanted.delete(record.hash);
+}
+checkDecisions(isComplete) {
+const unproven = new Set();
+const used = new Set();
+let observed = 0;
+for (const { number, action, mark, isFirstUse } of this.gated) {
+const decided = this.decided.get(mark.record) ?? null;
+const problem = gateProblem(action, mark, decided, isFirstUse && !used.has(mark.record));
+used.add(mark.record);
+if (problem !== null || decided === null || !allows(decided) || decided.isObserved) unproven.add(number);
+if (decided?.isObserved) observed++;
+if (problem !== null) this.fail("gates", problem[0], `${action.action_id}: ${problem[1]}`, number + 1);
+}
+const count = this.gated.length;
+if (count) this.tally.countDone("gates", count);
+const approved = this.gated.filter(({ mark }) => mark.decision === "human_approved").length;
+const notes = [...approved ? [`${approved} approved by a human`] : [], ...observed ? [`${observed} in the mode observe: nothing was held back`] : []];
+if (notes.length) this.tally.notes.set("gates", `${count} checked, ${notes.join(", ")}`);
+const words = `${this.wanted.size} decisions that actions name are not here`;
+if (this.wanted.size && isComplete) this.tally.fail("gates", "ARTIFACT_MISSING", words, place(this.name));
+else if (this.wanted.size) this.tally.skip("gates", words, { matters: true });
+if (this.unmarked) {
+const claim = `${this.unmarked} actions claim a decision of the gate without naming its record`;
+this.tally.warn("gates", "CLAIM_UNPROVEN", claim, place(this.name));
+}
+return unproven;
+}
+finish({ isComplete }) {
+const taken = this.tally;
+this.receipts.finish();
+this.tally = new Tally();
+if (this.actions) taken.countDone("sealed", this.actions);
+const unproven = this.checkDecisions(isComplete);
+if (this.judge !== null) this.capsules.merge(this.judge.finish());
+this.capsules.chains++;
+if (this.hasGateChain) {
+if (this.gateJudge !== null) this.capsules.merge(this.gateJudge.finish());
+this.capsules.chains++;
+}
+if (this.seal === null) {
+const words = "the run is not sealed: actions may be missing at its end";
+if (isComplete) this.fail("sealed", "TRUNCATED", words, this.count);
+else this.tally.skip("sealed", words, { matters: true });
+this.tally.skip("proof", "the run is not sealed, so nothing is stated about it", { matters: false });
+} else this.checkSeal(this.seal, unproven);
+return {
+records: taken, capsules: this.capsules, ending: this.tally
+};
+}
+checkSeal(seal, unproven) {
+const { receipts } = this;
+const at = seal.head.count;
+const actions = at - 1;
+if (!(seal.numActions === actions && actions === receipts.count)) {
+const words = `the seal counts ${seal.numActions} actions; ${actions} capsules and ${receipts.count} lines are here`;
+this.fail("sealed", "TRUNCATED", words, at);
+} else if (seal.finalReceiptHash !== receipts.lastReceipt) this.fail("sealed", "RECEIPT_MISMATCH", "the seal names another last receipt", at);
+const areAllEnforced = this.enforced.every((isSaid, index) => isSaid && !unproven.has(index));
+const isProved = seal.statement !== null;
+const earned = areAllEnforced ? isProved ? "FULLY_VERIFIED" : "POLICY_ENFORCED" : isProved ? "PROOF_ONLY" : null;
+const rank = (verdict) => VERDICT_RANK.get(verdict) ?? 0;
+if (seal.policyVerdict !== earned && rank(seal.policyVerdict) > rank(earned)) this.fail("gates", "CLAIM_UNPROVEN", `the seal says ${seal.policyVerdict}; the records support only ${earned}`, at);
+if (seal.gates !== null && (this.gateCount !== seal.gates.count || this.gateHead !== seal.gates.hash)) {
+const words = `the seal counts ${seal.gates.count} records of the gate; ${this.gateCount} are here, or others`;
+this.fail("gates", "TRUNCATED", words, at);
+}
+if (seal.statement === null) {
+this.tally.skip("proof", "the run was sealed without one", { matters: false });
+return;
+}
+this.tally.countDone("proof", receipts.count);
+if (seal.statement.runId !== this.runId) this.fail("proof", "PROOF_INVALID", "the statement is about another run", at);
+const problem = traceProblem(seal.statement, receipts.trace);
+if (problem !== null) this.fail("proof", "PROOF_INVALID", problem, at);
+}
+fail(check, code, words, at) {
+this.tally.fail(check, code, words, place(this.name, at));
+}
+};
+function countFailures(tally) {
+let count = 0;
+for (const counted of tally.counts.values()) if (counted.status === "failed") count += counted.count;
+return count;
+}
+function allows(decided) {
+return decided.decision === "pass" || decided.decision === "human_approved";
+}
+function gateProblem(action, mark, decided, isFirstUse) {
+if (decided === null) return null;
+const { mismatch, isConclusive } = compareWithDecision(action, mark, decided);
+const saysEnforced = action.policy_verdict === "POLICY_ENFORCED";
+if (mismatch !== null) return ["EVIDENCE_INVALID", `it differs from the gated action: ${mismatch}`];
+if (!isFirstUse) return ["REPLAY", "the decision that it names was used by an action before"];
+if (decided.isObserved) return saysEnforced ? ["CLAIM_UNPROVEN", "it says that policy was enforced; the gate only observed"] : null;
+if (allows(decided)) {
+if (isConclusive || !saysEnforced) return null;
+return ["CLAIM_UNPROVEN", "it says that policy was enforced; only its type matches the gated action"];
+}
+if (action.success) return ["ROLE_POLICY_VIOLATION", `it was done, though the gate said ${decided.decision}`];
+return saysEnforced ? ["CLAIM_UNPROVEN", `it says that policy was enforced; the gate said ${decided.decision}`] : null;
+}
+// src/verify/run/files.ts
+var ARCHIVE_CHECK = "archive";
+var MANIFEST$1 = "manifest.json";
+var HEAD = "head.json";
+var PROOF$1 = "proof.json";
+var COMMITMENTS = "commitments.json";
+var ACTIONS$1 = "actions.jsonl";
+var CAPSULES = "capsules.jsonl";
+var LISTED = [PROOF$1, COMMITMENTS, ACTIONS$1, CAPSULES];
+var MEMBER_ORDER = [MANIFEST$1, HEAD, ...LISTED, EVIDENCE_FILE];
+var SMALL_FILE_MAX = 1048576;
+var PROOF_TYPE = "recomputation";
+var EXAMINED_MAX = 64;
+var CHAINS_MAX$1 = 1e4;
+function readManifest(data) {
+const keys = [...["schema", "protocol_version", "run_id", "head", "created_at", "num_actions", "final_receipt_hash"], ...["policy_verdict", "proof_type", "files"]];
+if (!isObject(data) || data.size !== keys.length || !keys.every((key) => data.has(key))) throw new BadInput("the manifest is not whole");
+const get = (key) => data.get(key);
+if (get("schema") !== "aver_cap_v1" || get("protocol_version") !== "0.4.0") throw new BadInput("the manifest is of another schema or protocol");
+const listed = get("files");
+if (!isObject(listed)) throw new BadInput("the manifest is not whole");
+const files = new Map();
+for (const [name, digest] of listed) {
+if (!isObject(digest) || digest.size !== 2 || !digest.has("sha256") || !digest.has("size")) throw new BadInput("the manifest is not whole");
+files.set(name, {
+sha256: digest.get("sha256"), size: digest.get("size")
+});
+}
+const head = readHead(get("head"));
+const type = get("proof_type");
+const names = [...files.keys()].filter((name) => name !== EVIDENCE_FILE);
+if (type !== null && type !== PROOF_TYPE || names.length !== LISTED.length || !LISTED.every((name) => files.has(name))) throw new BadInput("the manifest says more or less than a manifest does");
+const [runId, createdAt, final, count] = ["run_id", "created_at", "final_receipt_hash", "num_actions"].map(get);
+if (typeof runId !== "string" || typeof createdAt !== "string" || typeof final !== "string") throw new BadInput("the manifest does not name the run, its time and its last receipt");
+if (!isInteger(count)) throw new BadInput("the manifest does not count the run's actions");
+return {
+runId, head, createdAt, numActions: count, finalReceiptHash: final, policyVerdict: get("policy_verdict"), isProved: type === PROOF_TYPE, files
+};
+}
+function sealDocuments(seal, head) {
+const number = (value) => new JsonNumber(String(value));
+const { statement, gates } = seal;
+const one = (named) => new Map([["chain", named.chain], ["count", number(named.count)], ["hash", named.hash]]);
+const proof = new Map([["v", number(1)], ["proof_type", null], ["statement", null], ["constraints", null]]);
+const commitments = new Map([["v", number(1)], ["rows", null], ["capsules", one(head)], ["gates", gates === null ? null : one(gates)]]);
+if (statement !== null) {
+proof.set("proof_type", PROOF_TYPE);
+proof.set("statement", statementFields$1(statement));
+proof.set("constraints", new Map(Object.entries(CONSTRAINTS)));
+commitments.set("rows", new Map([["air_id", AIR_ID], ["tree", "rfc6962"], ["hash", "sha256"], ["row_width", number(55)], ["count", number(statement.numActions)], ["root", statement.rowRoot]]));
+}
+return new Map([[PROOF$1, dumpDocument(proof)], [COMMITMENTS, dumpDocument(commitments)]]);
+}
+async function judgeFiles(name, files, options, examiners) {
+const archive = new Tally();
+archive.countDone(ARCHIVE_CHECK);
+let tally = new Tally();
+const fail = (code, words) => archive.fail(ARCHIVE_CHECK, code, words, place(null, null, MANIFEST$1));
+let found = null;
+try {
+const raw = readSmall(files, MANIFEST$1, SMALL_FILE_MAX);
+if (raw === null) fail("ARTIFACT_MISSING", "there is no manifest");
+else {
+const data = readJson(raw);
+const manifest = readManifest(data);
+if (!areSameBytes(raw, dumpDocument(data))) fail("NOT_CANONICAL", "the manifest is not written as Aver writes it");
+if (manifest.head.chain !== runChain(manifest.runId)) fail("CHAIN_IDENTITY", "the manifest names a chain that is not the run's");
+found = {
+manifest, raw
+};
+}
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+fail("SCHEMA_INVALID", error.message);
+}
+if (found !== null) tally = await new RunFilesJudge(files, found.manifest, found.raw, options, archive).judge(examiners);
+tally.merge(archive);
+tally.skip("meta", "only this run was verified, not the ledger it is from", { matters: false });
+return conclude(name, tally, "signature", [...CHECKS, ...RUN_CHECKS, ARCHIVE_CHECK]);
+}
+var RunFilesJudge = class {
+files;
+manifest;
+raw;
+options;
+archive;
+rules;
+needs = new EvidenceNeeds();
+reader;
+constructor(files, manifest, raw, options, archive) {
+this.files = files;
+this.manifest = manifest;
+this.raw = raw;
+this.options = options;
+this.archive = archive;
+const retired = retirementsByTime(options.ring, options.ed25519);
+this.rules = plainRules(options.ring, options.ed25519, {
+retired, requirePq: options.requirePq ?? false
+});
+this.reader = new RunFilesReader(manifest.head);
+}
+async judge(examiners) {
+const here = [...this.files.members.keys()];
+const expected = MEMBER_ORDER.filter((name) => [MANIFEST$1, HEAD].includes(name) || this.manifest.files.has(name));
+for (const name of expected) if (!here.includes(name)) this.fail("ARTIFACT_MISSING", `${name} is not here`, name);
+for (const name of here) if (!expected.includes(name)) this.fail("SCHEMA_INVALID", `${name} is no part of this run`, name);
+const inOrder = expected.filter((name) => here.includes(name)).join();
+if (!this.files.isPlain || here.filter((name) => expected.includes(name)).join() !== inOrder) this.fail("NOT_CANONICAL", "the archive is not packed as Aver packs it", MANIFEST$1);
+const tally = await this.judgeRun();
+await this.prefetch(EVIDENCE_FILE);
+tally.merge(judgeEvidence(this.files, this.needs, this.reader, this.rules));
+await this.examine(examiners, tally);
+for (const [name, { sha256, size }] of this.manifest.files) {
+const file = this.files.members.get(name);
+if (file === void 0) continue;
+if (sha256Hex(file) !== sha256 || !equalJson(size, new JsonNumber(String(file.length)))) this.fail("ARTIFACT_HASH_MISMATCH", "the file has other bytes than the manifest says", name);
+}
+this.checkHead();
+return tally;
+}
+fail(code, words, name) {
+this.archive.fail(ARCHIVE_CHECK, code, words, place(null, null, name));
+}
+async prefetch(name) {
+const records = [];
+for (const raw of readOwnLines(this.files.members.get(name) ?? new Uint8Array(), CAPSULE_LINE_MAX)) try {
+if (!(raw instanceof BadInput)) records.push(readCapsuleLine(readJson(raw)).rebuild(null));
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+}
+await this.options.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(this.rules, record)]));
+}
+async judgeRun() {
+const { manifest } = this;
+const tally = new Tally();
+const judge = new RunJudge(this.rules, manifest.runId, manifest.head);
+await this.prefetch(CAPSULES);
+const last = this.takeLines(judge);
+const { records, capsules, ending } = judge.finish({ isComplete: true });
+for (const part of [records, capsules, ending]) tally.merge(part);
+if (manifest.head.count !== judge.count || manifest.head.hash !== judge.head) {
+const words = `the manifest says ${manifest.head.count} capsules, or another head; ${judge.count} are here`;
+this.fail("TRUNCATED", words, MANIFEST$1);
+}
+const { seal } = judge;
+if (seal === null) return tally;
+const isSame = manifest.numActions.value === seal.numActions && manifest.finalReceiptHash === seal.finalReceiptHash && manifest.policyVerdict === seal.policyVerdict && manifest.isProved === (seal.statement !== null);
+if (last !== null && (!isSame || manifest.createdAt !== last.signed_at)) this.fail("ROLLBACK", "the manifest says something else than the run's seal", MANIFEST$1);
+for (const [name, document] of sealDocuments(seal, manifest.head)) {
+const raw = readSmall(this.files, name, SMALL_FILE_MAX);
+if (raw !== null && !areSameBytes(raw, document)) this.fail("PROOF_INVALID", "it says something else than the run's seal", name);
+}
+return tally;
+}
+takeLines(judge) {
+const { chain } = this.manifest.head;
+const nothing = new Uint8Array();
+const actions = judge.receipts.takeAll(readOwnLines(this.files.members.get(ACTIONS$1) ?? nothing, ACTION_LINE_MAX));
+let last = null;
+let unreadable = 0;
+let number = 0;
+for (const raw of readOwnLines(this.files.members.get(CAPSULES) ?? nothing, CAPSULE_LINE_MAX)) {
+number++;
+if (judge.stopsReading()) break;
+let capsule;
+let line;
+try {
+if (raw instanceof BadInput) throw raw;
+capsule = readCapsuleLine(readJson(raw));
+line = capsule.hasAction && capsule.chain === chain ? actions.next().value ?? null : null;
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+this.fail("SCHEMA_INVALID", `line ${number}: ${error.message}`, CAPSULES);
+if (++unreadable > 1e3) {
+this.fail("NOT_READ", REST_UNREAD, CAPSULES);
+break;
+}
+continue;
+}
+const text = line === null ? null : sealForm(line.action, line.texts);
+const record = capsule.rebuild(text);
+if (capsule.chain === chain) {
+judge.take(record, line, text);
+last = record;
+continue;
+}
+judge.takeGateRecord(record, { isOwn: judge.seal?.gates?.chain === capsule.chain });
+this.needs.add(record);
+this.reader.addRecord(record, { hasAction: capsule.hasAction });
+if (this.reader.chains.size > CHAINS_MAX$1) {
+this.fail("NOT_READ", `it has records of more than ${CHAINS_MAX$1} chains; the rest was not read`, CAPSULES);
+break;
+}
+}
+while (!actions.next().done);
+return last;
+}
+async examine(examiners, tally) {
+const names = [...this.reader.select("gate").slice(0, EXAMINED_MAX), ...this.reader.select("approvals", "approvers")];
+const chains = names.map((name) => ({
+name, origin: name, count: this.reader.chains.get(name)?.count ?? 0
+}));
+const reader = new ValidRecords(this.reader, this.rules, new Map(names.map((name) => [name, name])), new Set(tally.doubtful));
+const { ledger, tenant } = this.manifest.head;
+const isComplete = this.manifest.files.has(EVIDENCE_FILE);
+await examine$1(examiners, {
+reader, rules: this.rules, ledger, tenant, chains, isComplete, isSingle: true
+}, tally);
+}
+checkHead() {
+const { manifest } = this;
+let raw;
+let document;
+let statement;
+try {
+raw = readSmall(this.files, HEAD, SMALL_FILE_MAX);
+if (raw === null) return;
+document = readJson(raw);
+statement = readStatement(document, "head");
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+this.fail("SCHEMA_INVALID", error.message, HEAD);
+return;
+}
+const number = (value) => new JsonNumber(String(value));
+const content = new Map([["v", number(1)], ["run_id", manifest.runId], ["ledger", manifest.head.ledger], ["tenant", manifest.head.tenant], ["chain", manifest.head.chain], ["count", number(manifest.head.count)], ["hash", manifest.head.hash], ["num_actions", manifest.numActions], ["final_receipt_hash", manifest.finalReceiptHash], ["manifest_sha256", sha256Hex(this.raw)]]);
+if (statement.purpose !== "cap" || !equalJson(statement.content, content)) this.fail("ARTIFACT_HASH_MISMATCH", "the head that was signed is not that of this manifest", HEAD);
+if (!areSameBytes(raw, dumpDocument(document))) this.fail("NOT_CANONICAL", "the head is not written as Aver writes it", HEAD);
+const results = checkStatement(statement, this.rules.ring, this.rules.ed25519);
+if (!results.length) this.fail("SIG_MISSING", "the head is not signed", HEAD);
+for (const { by, key, outcome } of results) {
+const role = key === null ? null : roleOf(this.rules, key);
+const retired = key === null ? null : this.rules.retired.get(key.ed25519)?.retiredAt ?? null;
+if (outcome === "unknown") {
+const words = `the head was signed by ${by}, whose key is not known here`;
+this.archive.add({
+check: "signature", status: "not_checked", code: "UNKNOWN_SIGNER", words, place: place(null, null, HEAD)
+});
+} else if (outcome !== "valid") this.fail("SIG_INVALID", `the signature of the head is not ${by}'s`, HEAD);
+else if (role !== null && !role.mayAttest) this.fail("KEY_MISMATCH", `${by}, who signed the head, is a key of ${role}; only the ledger's key may`, HEAD);
+else if (retired !== null && manifest.createdAt > retired) this.fail("KEY_RETIRED", `${by}, who signed the head, was retired before`, HEAD);
+}
+}
+};
+// src/verify/run/capseal.ts
+var MANIFEST = "manifest.json";
+var ACTIONS = "actions.jsonl";
+var ACTIONS_JSON = "actions.json";
+var CAPSULE = "agent_capsule.json";
+var PROOF = "proof.json";
+var METADATA = "run_metadata.json";
+var ROWS = "row_archive/rows.json";
+var LEVELS = "row_archive/merkle_levels.json";
+var CAPSEAL_MEMBERS = new Set([MANIFEST, ACTIONS, ACTIONS_JSON, CAPSULE, PROOF, METADATA, ROWS, LEVELS]);
+var AVER_ONLY = ["head.json", "capsules.jsonl", "commitments.json", EVIDENCE_FILE];
+var MODULUS = 2n ** 64n - 2n ** 32n + 1n;
+var LEAVES_COMPARED_MAX = 2e5;
+function readDocument(archive, name) {
+const raw = readSmall(archive, name, name === CAPSULE ? ELEMENT_MAX : SMALL_FILE_MAX);
+return raw === null ? void 0 : readJson(raw);
+}
+function isCapseal(archive) {
+if (AVER_ONLY.some((name) => archive.members.has(name))) return false;
+if (archive.members.has(CAPSULE)) return true;
+try {
+const manifest = readDocument(archive, MANIFEST);
+return isObject(manifest) && ["run_cap_v1", "agent_cap_v1"].includes(manifest.get("schema"));
+} catch (error) {
+if (error instanceof BadInput) return false;
+throw error;
+}
+}
+async function judgeCapseal(name, archive, _options) {
+const judge = new CapsealJudge(archive);
+await judge.judge();
+const { tally, receipts } = judge;
+tally.records = receipts.count;
+receipts.finish();
+tally.skip("signature", "the public tool's format has no signatures: anyone can make such a file", { matters: true });
+tally.skip("sealed", "nothing is sealed in this format, and metadata are not bound", { matters: true });
+tally.skip("gates", "the gate's decisions are not recorded in this format", { matters: true });
+return conclude(name, tally, "signature", [...CHECKS, ...RUN_CHECKS, ARCHIVE_CHECK]);
+}
+function limbs(digest) {
+const view = new DataView(fromHex(digest).buffer);
+return [view.getBigUint64(0, true) % MODULUS, view.getBigUint64(8, true) % MODULUS];
+}
+function buildRow(index, action, receipt) {
+const flags = Number(action.success) | Number(action.gate_decision !== "skip") << 1 | Number(action.gate_score !== null) << 2 | Number(action.policy_verdict !== null) << 3 | Number(action.action_type === "tool_call") << 4 | Number(action.action_type === "code_gen") << 5;
+const hashes = [sha256Hex(action.action_type), action.instruction_hash, action.input_hash, action.output_hash];
+const parent = action.parent_receipt_hash === null ? [0n, 0n] : limbs(action.parent_receipt_hash);
+return [BigInt(index), ...hashes.flatMap(limbs), ...parent, ...limbs(receipt), BigInt(flags)];
+}
+function hashRow(row) {
+const data = new Uint8Array(8 + 16 * row.length);
+const view = new DataView(data.buffer);
+view.setBigUint64(0, row[0]);
+row.forEach((value, at) => view.setBigUint64(8 + 16 * at + 8, value));
+return sha256Bytes(data);
+}
+function buildLevels(leaves) {
+const levels = [leaves];
+for (let level = leaves; level.length > 1; levels.push(level)) {
+const above = [];
+for (let at = 0; at < level.length; at += 2) {
+const pair = new Uint8Array(64);
+pair.set(level[at]);
+pair.set(level[at + 1] ?? level[at], 32);
+above.push(sha256Bytes(pair));
+}
+level = above;
+}
+return levels;
+}
+var ArrayFile = class ArrayFile {
+items = [];
+error = null;
+at = 0;
+isReported = false;
+report;
+isMissing;
+constructor(isMissing, report) {
+this.isMissing = isMissing;
+this.report = report;
+}
+static async open(data, report) {
+const file = new ArrayFile(data === void 0, report);
+if (data === void 0) return file;
+for await (const { items, error } of readElements(new MemorySource(data))) {
+for (const item of items) if ("value" in item) file.items.push(item.value);
+file.error = error;
+}
+return file;
+}
+next() {
+if (this.at < this.items.length) return this.items[this.at++];
+if (!this.isReported) {
+this.isReported = true;
+if (this.isMissing) this.report("ARTIFACT_MISSING", "it is not here");
+else if (this.error !== null) this.report("SCHEMA_INVALID", this.error.message);
+}
+}
+};
+var MissingKeys = class extends BadInput {};
+var CapsealJudge = class {
+tally = new Tally();
+receipts = new ReceiptJudge(this.tally, { source: ACTIONS });
+archive;
+leaves = [];
+constructor(archive) {
+this.archive = archive;
+}
+async judge() {
+this.tally.countDone(ARCHIVE_CHECK);
+if (this.archive.members.has(ACTIONS)) await this.judgeLines();
+else this.fail("ARTIFACT_MISSING", "there are no actions with receipts", ACTIONS);
+this.checkDocument(MANIFEST, (data) => this.checkManifest(data));
+this.checkDocument(CAPSULE, (data) => this.checkCapsule(data));
+this.checkDocument(PROOF, (data) => this.checkProof(data));
+if (this.archive.members.has(METADATA)) this.checkDocument(METADATA, (data) => this.checkMetadata(data));
+if (this.archive.members.has(LEVELS)) await this.checkLevels();
+}
+checkDocument(name, check) {
+try {
+const document = readDocument(this.archive, name);
+if (document === void 0 || document === null) this.fail("ARTIFACT_MISSING", `${name} is not here`, name);
+else check(document);
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+this.fail("SCHEMA_INVALID", error.message, name);
+}
+}
+fail(code, words, name, check = ARCHIVE_CHECK) {
+this.tally.fail(check, code, words, place(null, null, name));
+}
+async judgeLines() {
+const open = (name) => ArrayFile.open(this.archive.members.get(name), (code, words) => this.fail(code, words, name));
+const listed = await open(ACTIONS_JSON);
+const rows = await open(ROWS);
+const lines = readRawLines(this.archive.members.get(ACTIONS), ACTION_LINE_MAX);
+for (const line of this.receipts.takeAll(lines)) {
+const beside = listed.next();
+if (line === null) continue;
+const row = buildRow(this.leaves.length, line.action, line.receiptHash);
+this.leaves.push(hashRow(row));
+const expected = row.map((value) => new JsonNumber(String(value)));
+if (!equalJson(rows.next(), expected)) this.fail("PROOF_INVALID", `row ${row[0]} is not that of its action`, ROWS, "proof");
+if (!equalJson(beside, actionFields(line.action))) this.fail("RECEIPT_MISMATCH", `action ${this.receipts.count - 1} is another one than in ${ACTIONS}`, ACTIONS_JSON);
+}
+for (const [name, file] of [[ACTIONS_JSON, listed], [ROWS, rows]]) {
+const more = file.next();
+if (more !== void 0 && more !== null) this.fail("TRUNCATED", `it has more entries than ${ACTIONS}`, name);
+}
+}
+checkManifest(manifest) {
+if (!isObject(manifest)) throw new BadInput("it is not an object");
+const last = this.receipts.lastReceipt;
+const expected = [["chain_hash", last], ["root_hex", last], ["actions_count", this.count]];
+for (const [key, value] of expected) if (manifest.has(key) && !equalJson(manifest.get(key), value)) this.fail("TRUNCATED", `its ${key} is not that of the actions`, MANIFEST);
+}
+checkCapsule(capsule) {
+const whole = member(capsule);
+const own = new Map([...whole].filter(([key]) => key !== "capsule_hash"));
+const statement = get(whole, "statement");
+if (get(whole, "capsule_hash") !== sha256Hex(dumpSpaced(own)) || get(whole, "statement_hash") !== sha256Hex(dumpSpaced(statement))) this.fail("HASH_MISMATCH", "its hashes are not its own", CAPSULE);
+const inputs = member(get(member(statement), "public_inputs"));
+if (!equalJson(get(inputs, "num_actions"), this.count) || !equalJson(get(inputs, "final_receipt_hash"), this.receipts.lastReceipt)) this.fail("TRUNCATED", "it is about other actions", CAPSULE);
+const root = this.rowRoot;
+if (get(member(statement), "row_commitment") !== root || get(member(get(whole, "commitment")), "row_root") !== root) this.fail("PROOF_INVALID", "its root is not that of the rows", CAPSULE, "proof");
+const proof = readSmall(this.archive, PROOF, 1048576) ?? new Uint8Array();
+if (get(member(get(whole, "proof")), "proof_hash") !== sha256Hex(proof)) this.fail("ARTIFACT_HASH_MISMATCH", "it has the hash of another proof.json", CAPSULE, "proof");
+}
+checkProof(proof) {
+this.tally.countDone("proof", this.receipts.count);
+const whole = member(proof);
+if (!(get(whole, "air_id") === "agent_air_v1" && get(member(get(whole, "constraint_verification")), "valid") === true)) this.fail("PROOF_INVALID", "it does not say that the constraints hold", PROOF, "proof");
+if (get(member(get(whole, "commitment")), "row_root") !== this.rowRoot || !equalJson(get(member(get(whole, "statement")), "num_actions"), this.count)) this.fail("PROOF_INVALID", "it is about other rows", PROOF, "proof");
+}
+checkMetadata(metadata) {
+const whole = member(metadata);
+const expected = [["num_actions", this.count], ["final_receipt_hash", this.receipts.lastReceipt]];
+for (const [key, value] of expected) if (whole.has(key) && !equalJson(whole.get(key), value)) this.fail("TRUNCATED", `its ${key} is not that of the actions`, METADATA);
+}
+async checkLevels() {
+if (this.leaves.length > LEAVES_COMPARED_MAX) {
+this.tally.skip("proof", `${LEVELS} was not compared: more than ${LEAVES_COMPARED_MAX} leaves`, { matters: false });
+return;
+}
+const expected = buildLevels(this.leaves).map((level) => level.map(toHex$1));
+const file = await ArrayFile.open(this.archive.members.get(LEVELS), (code, words) => this.fail(code, words, LEVELS));
+const levels = [];
+for (let level = file.next(); level !== void 0; level = file.next()) levels.push(level);
+if (!equalJson(levels, expected)) this.fail("PROOF_INVALID", "it is not the tree over the rows", LEVELS, "proof");
+}
+get count() {
+return new JsonNumber(String(this.receipts.count));
+}
+get rowRoot() {
+const top = buildLevels(this.leaves).at(-1)?.[0];
+return top === void 0 ? sha256Hex("empty") : toHex$1(top);
+}
+};
+function member(value) {
+if (!isObject(value)) throw new MissingKeys("it lacks keys that the tool writes");
+return value;
+}
+function get(data, key) {
+const value = data.get(key);
+if (value === void 0) throw new MissingKeys("it lacks keys that the tool writes");
+return value;
+}
 // src/verify/run/verify.ts
 var WHOLE_MAX = 256 * 1024 ** 2;
 async function readWhole(name, source) {
@@ -18826,7 +18533,7 @@ break;
 case "rollback":
 if (place === 0) throw new NotJudged("this is the first record: nothing would be left");
 records.length = place;
-shorten(document, records);
+shorten$1(document, place, records.at(-1)?.["hash"] ?? null);
 }
 return JSON.stringify(document);
 }
@@ -18843,63 +18550,76 @@ canonical, hash, signature, signature_pq: "", signed_by: signer
 function toHex(bytes) {
 return [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
-var PAGE_FILES = /^(?:index\.html$|explorer\/)/;
-var BLOB_FILE = /^blobs\/(.+)$/;
-function shorten(claim, records) {
-claim["length"] = records.length;
-claim["head_hash"] = records.at(-1)?.["hash"] ?? null;
+function shorten$1(claim, length, head) {
+claim["length"] = length;
+claim["head_hash"] = head;
 for (const name of CLAIMS) delete claim[name];
-if (!records.some(({ canonical = "" }) => /"request":"(?!")/.test(canonical))) delete claim["title"];
 }
-async function rollBack(names, read, chain, place) {
-const index = JSON.parse(await read("index.json"));
-const claims = [...index.meta ? [{
-...index.meta, id: "meta"
-}] : [], ...index.chains ?? []];
-const documents = new Map();
-for (const { id } of claims) documents.set(String(id), JSON.parse(await read(`${id}.json`)));
-const signedAt = (record) => record["signed_at"] ?? "";
-const target = documents.get(chain)?.capsules?.[place];
-if (target === void 0) throw new NotJudged("only a record of a bundle's chain can be changed here");
-if (place === 0) throw new NotJudged("this is the first record: nothing would be left");
-const moment = signedAt(target);
-let meta = "";
-const kept = [];
-const files = [["head.json", null]];
-const texts = [];
-const signers = new Set([index["fingerprint"]]);
-let total = 0;
-for (const claim of claims) {
-const id = String(claim["id"]);
-const document = documents.get(id);
-const all = document.capsules ?? [];
-const isLater = (record) => id === "meta" ? signedAt(record) >= moment : signedAt(record) > moment;
-const end = id === chain ? place : claim["origin"] ? meta.includes(`"${id}"`) ? -1 : 0 : all.findIndex(isLater);
-const records = end < 0 ? all : all.slice(0, end);
-if (id === "meta") meta = records.map((record) => record["canonical"]).join("\n");
-else total += records.length;
-for (const record of records) {
-texts.push(record["canonical"] ?? "");
-signers.add(record["signed_by"]);
+function rollIndexBack(source, chain, changed) {
+const index = JSON.parse(source);
+const records = JSON.parse(changed).capsules ?? [];
+const claim = index.chains?.find((one) => one["id"] === chain);
+if (claim === void 0) throw new NotJudged(`the index does not list ${chain}`);
+const before = Number(claim["length"]);
+shorten$1(claim, records.length, records.at(-1)?.["hash"] ?? null);
+if (typeof index["capsule_count"] === "number") index["capsule_count"] -= before - records.length;
+index["meta"] = null;
+return JSON.stringify(index);
 }
-if (records.length || !all.length) kept.push(claim);
-if (records.length === all.length) continue;
-document.capsules = records;
-for (const one of [document, claim]) shorten(one, records);
-files.push([`${id}.json`, records.length ? JSON.stringify(document) : null]);
+var HELD_MAX = 5e5;
+var GIVEN_MAX = 5e4;
+var DIGITS = 13;
+function shorten(hash) {
+return [parseInt(hash.slice(0, DIGITS), 16), parseInt(hash.slice(DIGITS, 26), 16)];
 }
-const known = texts.join("\n");
-const blobs = names.filter((name) => BLOB_FILE.test(name));
-const lost = blobs.filter((name) => !known.includes(BLOB_FILE.exec(name)?.[1] ?? ""));
-for (const name of [...lost, ...names.filter((name) => PAGE_FILES.test(name))]) files.push([name, null]);
-if (typeof index["blobs"] === "number") index["blobs"] = blobs.length - lost.length;
-if (typeof index["capsule_count"] === "number") index["capsule_count"] = total;
-index.meta = kept.find((claim) => claim["id"] === "meta") ?? null;
-index.chains = kept.filter((claim) => claim["id"] !== "meta");
-if (typeof index["chain_count"] === "number") index["chain_count"] = index.chains.length;
-for (const name of ["keys", "pq_keys"]) if (index[name]) index[name] = Object.fromEntries(Object.entries(index[name]).filter(([signer]) => signers.has(signer)));
-return [...files, ["index.json", JSON.stringify(index)]];
+var DigestNotes = class {
+noted = new Map();
+count = 0;
+add(chain, hash) {
+if (this.count++ >= HELD_MAX) return;
+const known = this.noted.get(chain);
+if (known === void 0) this.noted.set(chain, shorten(hash));
+else known.push(...shorten(hash));
 }
+get digests() {
+return [...this.noted].map(([chain, numbers]) => [chain, new Float64Array(numbers)]);
+}
+};
+var HeldRecords = class {
+held;
+given = new Map();
+constructor(digests = []) {
+this.held = new Map(digests);
+}
+hold(digests) {
+this.held = new Map(digests);
+for (const [where, hash] of this.given) {
+const [place = "", chain = ""] = where.split(/ (.*)/s);
+if (!this.isSame(chain, Number(place), hash)) return `record ${place} of ${chain}`;
+}
+return "";
+}
+async *check(chain, start, stop, batches) {
+let place = start;
+for await (const items of batches) yield items.map((item) => this.take(chain, place++, item));
+const judged = Math.min(stop, (this.held.get(chain)?.length ?? 0) / 2);
+if (place < judged) yield Array.from({ length: judged - place }, () => new NotFound("the server withholds this record, which it gave to be verified (v verifies again)"));
+}
+take(chain, place, item) {
+if (!(item instanceof Sealed) || !item.canonical.isWellFormed()) return item;
+const where = `${place} ${chain}`;
+const before = this.given.get(where) ?? item.computedHash;
+this.given.set(where, before === item.computedHash ? before : "");
+if (this.given.size > GIVEN_MAX) this.given.delete(this.given.keys().next().value);
+return this.isSame(chain, place, item.computedHash) ? item : new Unreadable("the server gives another record here than it gave to be verified (v verifies again)");
+}
+isSame(chain, place, hash) {
+const held = this.held.get(chain);
+if (held === void 0 || held.length <= 2 * place) return true;
+const [first, second] = shorten(hash);
+return held[2 * place] === first && held[2 * place + 1] === second;
+}
+};
 var PAGE = 500;
 var CHAINS_PAGE = 500;
 var CHAINS_MAX = 2e5;
@@ -19098,10 +18818,12 @@ live = null;
 inner = null;
 kept = null;
 crew = null;
+held = new HeldRecords();
 constructor(ed25519) {
 this.ed25519 = ed25519;
 }
 async open(thing) {
+if (thing !== this.thing) this.held = new HeldRecords(thing.held);
 this.thing = thing;
 this.kept = null;
 this.inner = null;
@@ -19130,9 +18852,6 @@ get owner() {
 return {
 ledger: this.contents?.ledger ?? "", tenant: this.contents?.tenant ?? ""
 };
-}
-get api() {
-return this.live?.api ?? null;
 }
 get verifier() {
 return this.ed25519;
@@ -19177,22 +18896,11 @@ return {
 } catch (error) {
 if (!(error instanceof BadInput || error instanceof NotJudged)) throw error;
 }
-const bare = {
-name, keys: [], pqKeys: []
-};
-const listed = format === "cap" ? await listCap(name, source) : {
-format, chains: [{
+const chain = {
 ...bareChain(name), tool: format
-}]
 };
-if (format === "report") listed.chains = [];
-const [chain] = listed.chains;
-const first = chain === void 0 ? null : await this.readFirst(chain.id);
-const named = at(first instanceof Sealed ? safeContent(first) : void 0, "context", "environment", "aver", "chain");
-const [id, ledger, tenant] = ["name", "ledger", "tenant"].map((key) => text(at(named, key)));
-if (chain !== void 0 && id) chain.id = id;
 return {
-...bare, ...listed, ledger: ledger || null, tenant: tenant || null
+name, format, ledger: null, tenant: null, chains: format === "proof" || format === "report" ? [] : [chain], keys: [], pqKeys: []
 };
 }
 async recognise(thing) {
@@ -19218,8 +18926,9 @@ const [name, blob] = thing.files[0] ?? ["", new Blob()];
 const verdict = thing.isFolder ? await verifyDirectory(this.live !== null && chains !== null ? this.live.limitTo(chains) : this.directory, options) : await verifyFile(name, new BlobSource(blob), options);
 seen.addTo(verdict, chains);
 if (thing.areCopies) noteCopies(verdict);
+const [heads, held] = verdict.status === "failed" ? [[], []] : [seen.heads, this.live === null ? [] : seen.notes.digests];
 return {
-verdict, usesPlatform: this.ed25519.usesPlatform, heads: verdict.status === "failed" ? [] : seen.heads
+verdict, usesPlatform: this.ed25519.usesPlatform, heads, held
 };
 }
 async readFirst(chain) {
@@ -19236,18 +18945,11 @@ const name = thing.isFolder ? chain === "meta" ? "meta.json" : `${chain}.json` :
 const file = thing.files.find(([path]) => path === name)?.[1];
 if (file === void 0) throw new NotJudged(`there is no ${name} that could be copied`);
 if (file.size > CHANGED_MAX) throw new NotJudged("this chain is too large to be copied into a page's memory");
-if (change === "rollback" && thing.isFolder) {
-const inside = new Map(thing.files);
-let size = 0;
-const read = async (path) => {
-const found = inside.get(path);
-if (found === void 0) throw new NotJudged(`there is no ${path} that could be copied`);
-if ((size += found.size) > CHANGED_MAX) throw new NotJudged("this bundle is too large to be copied into a page's memory");
-return found.text();
-};
-return { files: (await rollBack([...inside.keys()], read, chain, place)).map(([path, text]) => [path, text === null ? null : new Blob([text])]) };
-}
-return { files: [[name, new Blob([await changeChain(await file.text(), place, change)])]] };
+const changed = await changeChain(await file.text(), place, change);
+const files = [[name, new Blob([changed])]];
+const index = thing.files.find(([path]) => path === "index.json")?.[1];
+if (change === "rollback" && index !== void 0) files.push(["index.json", new Blob([rollIndexBack(await index.text(), chain, changed)])], ["head.json", null], ["meta.json", null]);
+return { files };
 }
 async rows(chain, start, stop) {
 if (this.live !== null) {
@@ -19308,7 +19010,7 @@ item: batch[0], place
 };
 return null;
 }
-const isWanted = (item, place) => "place" in address ? place === address.place : item instanceof Sealed && (item instanceof ActionItem ? String(place) : text(at(safeContent(item), "sequence"))) === address.sequence;
+const isWanted = (item, place) => "place" in address ? place === address.place : item instanceof Sealed && text(at(safeContent(item), "sequence")) === address.sequence;
 let place = 0;
 const known = this.keptItems(chain);
 for await (const batch of known ? [known] : this.readBatches(chain)) {
@@ -19330,10 +19032,9 @@ const found = await this.findRecord(chain, address);
 if (found === null) throw new NotJudged(`there is no such record in ${chain}`);
 const { item, place } = found;
 if (item instanceof BadInput) throw new NotJudged(`this record cannot be read: ${item.message}`);
-if (item instanceof ActionItem) return describeAction(item, place);
 const ring = makeRing(keys);
 const judge = new ChainJudge(plainRules(ring, this.ed25519), {
-chain, start: null
+chain, start: this.live === null ? null : place
 });
 judge.judge(item);
 return {
@@ -19353,7 +19054,7 @@ if (this.live !== null) {
 const count = this.live.chains.get(chain)?.count ?? 0;
 const end = Math.min(stop ?? count, count);
 const part = new LiveChainSource(this.live.api, chain, end, start);
-if (start < end) yield* keepRecords(readChainFile(part));
+if (start < end) yield* this.held.check(chain, start, end, keepRecords(readChainFile(part)));
 return;
 }
 if (thing.isFolder || this.inner !== null) {
@@ -19363,22 +19064,10 @@ return;
 const { source, format, opening } = await this.recognise(thing);
 if (format === "chain") yield* keepRecords(readChainFile(source));
 else if (format === "capsules") for await (const items of readCapsuleItems(source, opening)) yield items.map(({ item }) => item);
-else if (format === "cap") {
-for (const part of readCap(await readWhole(thing.name, source), thing.name)) if (part.chain === chain) yield part.items;
-} else if (format === "actions") yield* readActions(await readWhole(thing.name, source));
-else if (format === "proof") yield readProof(await readWhole(thing.name, source));
+else if (format === "cap") yield readCap(await source.read(0, source.size));
+else yield [];
 }
 };
-function describeAction(item, place) {
-const { canonical, hash, computedHash, findings, keys } = item;
-const unsigned = {
-signature: "", signaturePq: "", signedAt: "", signedBy: "", matchesOwnKey: null
-};
-const previousHash = text(at(item.content, "outcome", "result", "parent_receipt_hash"));
-return {
-...unsigned, row: describeRow(item, place), canonical, hash, computedHash, previousHash, findings, receiptKeys: keys
-};
-}
 function describeOther(name, beginning) {
 const keys = firstKeys(beginning);
 const has = (...names) => names.every((key) => keys.includes(key));
@@ -19407,24 +19096,6 @@ name, format: "ledger", ledger: live.about.ledger, tenant: live.about.tenant, ch
 async function* keepRecords(batches) {
 for await (const items of batches) yield items.flatMap((item) => item instanceof Sealed || item instanceof BadInput ? [item] : []);
 }
-async function listCap(name, source) {
-const lengths = new Map();
-let isPublic = false;
-try {
-for (const { chain, items } of readCap(await readWhole(name, source), name)) {
-lengths.set(chain, (lengths.get(chain) ?? 0) + items.length);
-isPublic ||= items[0] instanceof ActionItem;
-}
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-}
-const chains = [...lengths.size ? lengths : [[name, 0]]].map(([chain, length]) => ({
-...bareChain(chain), length
-}));
-return {
-format: isPublic ? "capseal" : "cap", chains
-};
-}
 function describeText(item, place) {
 const bare = {
 place, canonical: "", hash: "", signature: "", signaturePq: "", signedAt: "", signedBy: "", problem: ""
@@ -19432,14 +19103,32 @@ place, canonical: "", hash: "", signature: "", signaturePq: "", signedAt: "", si
 if (item instanceof BadInput) return {
 ...bare, problem: item.message
 };
-const { canonical, hash } = item;
-if (item instanceof ActionItem) return {
-...bare, canonical, hash
-};
-const { signature } = item;
+const { canonical, hash, signature } = item;
 return {
 ...bare, canonical, hash, signature, signaturePq: item.signature_pq, signedAt: item.signed_at, signedBy: item.signed_by
 };
+}
+function readCap(packed) {
+const archive = readArchive(packed, new Set(MEMBER_ORDER), CAPSEAL_MEMBERS);
+const lines = readRawLines(archive.members.get("actions.jsonl") ?? new Uint8Array(), ACTION_LINE_MAX);
+const items = [];
+for (const raw of readOwnLines(archive.members.get("capsules.jsonl") ?? new Uint8Array(), CAPSULE_LINE_MAX)) try {
+if (raw instanceof BadInput) throw raw;
+const capsule = readCapsuleLine(readJson(raw));
+let action = null;
+if (capsule.hasAction) {
+const line = lines.next().value;
+if (line instanceof Uint8Array) {
+const read = readActionLine(line);
+action = sealForm(read.action, read.texts);
+}
+}
+items.push(capsule.rebuild(action));
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+items.push(error);
+}
+return items;
 }
 function noteCopies(verdict) {
 verdict.checks.push({
@@ -19451,6 +19140,7 @@ var HeadWitness = class {
 remembered;
 found = new Map();
 last = new Map();
+notes = new DigestNotes();
 constructor(remembered) {
 this.remembered = new Map(remembered);
 }
@@ -19458,6 +19148,7 @@ take = (chain, place, hash) => {
 this.last.set(chain, {
 count: place + 1, hash
 });
+this.notes.add(chain, hash);
 if (this.remembered.get(chain)?.count === place + 1) this.found.set(chain, hash);
 };
 get heads() {
@@ -19507,58 +19198,6 @@ verdict.checks.push({
 };
 function makeRing(keys) {
 return new Ring(keys.map((key) => new PublicKey(key.publicKey, key.publicKeyPq)));
-}
-var LOOKED_MAX = 2e5;
-async function locate(library, text) {
-const uri = parseUri(text);
-if (library.api !== null) return {
-found: await askServer(library, text, uri), isCut: false
-};
-let looked = 0;
-for (const { id: chain } of library.chains) {
-if (uri.chain !== null && chain !== uri.chain) continue;
-let place = -1;
-for await (const items of library.readBatches(chain)) {
-for (const item of items) {
-place++;
-if (isNamed(item, uri)) return {
-found: {
-chain, row: describeRow(item, place)
-}, isCut: false
-};
-}
-if ((looked += items.length) >= LOOKED_MAX) return {
-found: null, isCut: true
-};
-}
-}
-return {
-found: null, isCut: false
-};
-}
-async function askServer(library, text, uri) {
-let place;
-try {
-place = await library.api?.json(`locate${query({ ref: text })}`) ?? {
-chain: null, sequence: null
-};
-} catch (error) {
-if (error instanceof ApiError && error.status === 404) return null;
-throw error;
-}
-const { chain, sequence } = place;
-if (typeof chain !== "string" || !Number.isSafeInteger(sequence)) throw new NotJudged("the server's answer names no record");
-const start = sequence;
-for await (const [item] of library.readBatches(chain, start, start + 1)) if (item !== void 0 && (uri.chain === null || uri.chain === chain) && isNamed(item, uri)) return {
-chain, row: describeRow(item, start)
-};
-throw new NotJudged(`the server says that it is record ${start} of ${chain}, and another record is there`);
-}
-function isNamed(item, { hash, sequence, id }) {
-if (item instanceof BadInput) return false;
-if (hash !== null) return item.hash === hash;
-const content = safeContent(item);
-return sequence !== null ? text(at(content, "sequence")) === sequence : text(at(content, "id")) === id;
 }
 var ENTRIES_MAX = 2e4;
 async function listMeta(library) {
@@ -19786,6 +19425,7 @@ return null;
 case "crew":
 library.crew = request.ports.length ? new WorkerCrew(request.ports) : null;
 return null;
+case "hold": return library.held.hold(request.held);
 case "open": return library.open(request.thing);
 case "refresh": return library.refresh();
 case "rows": return library.rows(request.chain, request.start, request.stop);
@@ -19794,7 +19434,6 @@ case "blob": return library.blob(request.digest);
 case "figures": return countSession(library, request.session);
 case "sessions": return listSessions(library);
 case "search": return search(library, request.words, request.limit);
-case "locate": return locate(library, request.uri);
 case "hit": return readHit(library, request.chain, request.place, request.words);
 case "approvals": return listApprovals(library, makeRing(request.keys), request.now);
 case "statements": return checkStatements(request.text, makeRing(request.keys), request.along, library.verifier);
@@ -19824,6 +19463,7 @@ id: 0, type: "alive"
 }), ALIVE_EVERY);
 self.addEventListener("message", (event) => {
 if (event.data.type === "rest") opening.then((library) => library.crew?.rest());
+else if (event.data.type === "hold") answer(opening, event.data);
 else queue = queue.then(() => answer(opening, event.data));
 });
 }
