@@ -1,12 +1,12 @@
 /**
  * Leave out the parts of the libraries that the page never calls: it verifies, and signs nothing.
  *
- * A bundler drops the functions that nobody imports, but not the members of classes and objects. `CUTS` names those, the
- * declarations that only they use, and the few lines that mention them. Nothing else of a library is changed.
+ * A bundler drops the functions that nobody imports, but not the members of classes and objects. `CUTS` names those, and
+ * the declarations that only they use. Nothing else of a library is changed.
  *
  * A new version of a library must not lose a part by accident. So the build fails
  *
- * 1. if a module, a name or a line of `CUTS` is not found,
+ * 1. if a module or a name of `CUTS` is not found,
  * 2. if a module still uses a declaration that was cut, or has the name of a member as a text,
  * 3. if any code of the page still asks for a member that was cut (`checkCuts`).
  */
@@ -19,51 +19,13 @@ interface Cut {
   members?: string[];
   /** Functions and constants. */
   declarations?: string[];
-  /** Lines that mention them, and their replacement. Each is there once. */
-  lines?: [found: string, replacement: string][];
 }
-
-/** Multiplication by secret scalars, in constant time, and its tables. Verifying multiplies by `mulAddUnsafe`. */
-const MULTIPLICATION = ["multiply", "multiplyUnsafe", "precompute", "clearCofactor", "isSmallOrder"];
-const TABLES: [string, string][] = [["if (wnaf.bits >= 6)\n        Point.BASE.precompute(6);", ""]];
 
 const CUTS: Record<string, Cut> = {
   "@noble/post-quantum/ml-dsa.js": {
     members: ["keygen", "getPublicKey", "sign", "prehash", "lengths"],
     declarations: ["LowBits", "HighBits", "MakeHint", "Power2Round", "ETACoder", "T0Coder", "secretCoder", "CoefFromHalfByte", "RejBoundedPoly", "polyPowerRound", "polyMakeHint", "signRandBytes", "seedCoder"],
   },
-  "@noble/curves/abstract/edwards.js": {
-    members: MULTIPLICATION,
-    declarations: ["wnaf", "normalize"],
-    lines: [
-      ...TABLES,
-      ["const randomBytes = opts.randomBytes === undefined ? wcRandomBytes : opts.randomBytes;\n    // Coordinate", "// Coordinate"],
-      // As `wnaf` computes it.
-      ["return wnaf.mulUnsafe(this, CURVE.n).is0();", "return mulAddUnsafe(Point, [this], [CURVE.n], true).is0();"],
-      ["normalizeZ, ScalarMultiplier, validatePointCons, }", "mulAddUnsafe, validatePointCons, }"],
-    ],
-  },
-  "@noble/curves/abstract/weierstrass.js": {
-    members: [...MULTIPLICATION, "mulAddUnsafe", "hasEvenY"],
-    declarations: ["wnaf", "normalize", "endo", "splitEndoScalarN", "pushWnafPair"],
-    lines: [
-      ...TABLES,
-      ["const randomBytes = extraOpts.randomBytes === undefined ? wcRandomBytes : extraOpts.randomBytes;\n", ""],
-      ["const { endo: endoOpts, allow", "const { allow"],
-      ["if (endoOpts) {\n        if (!Fp.is0(CURVE.a) || typeof endoOpts.beta !== 'bigint' || !Array.isArray(endoOpts.basises)) {\n            throw new Error('invalid endo: expected \"beta\": bigint and \"basises\": array');\n        }\n    }", ""],
-      ["endo: 'object',", ""],
-      // P-256 has the cofactor 1.
-      ["return wnaf.mulUnsafe(this, CURVE_ORDER).is0();", "throw new Error('no orders of points');"],
-    ],
-  },
-  "@noble/curves/abstract/modular.js": {
-    members: ["isValidNot0", "invertBatch", "cmov"],
-    // The primes of both curves are 5 modulo 8 and 3 modulo 4.
-    lines: [["    // P ≡ 9 (mod 16) => Kong algorithm, page 11 of https://eprint.iacr.org/2012/685.pdf (algorithm 4)\n    if (P % _16n === _9n)\n        return sqrt9mod16(P);\n    // Tonelli-Shanks algorithm\n    return tonelliShanks(P);", "throw new Error('no square roots for this prime');"]],
-  },
-  "@noble/hashes/sha3.js": { members: ["clone", "_cloneInto", "xof"] },
-  "@noble/hashes/sha2.js": { members: ["_cloneInto"] },
-  "@noble/hashes/_md.js": { members: ["clone", "_cloneIntoMeta"] },
 };
 
 /** Calls of the browser's own members that have the name of one that was cut. */
@@ -74,7 +36,7 @@ function nameOf(node: unknown): string {
 }
 
 /** Take the parts out of a module. */
-export function cut(code: string, id: string, { members = [], declarations = [], lines = [] }: Cut): string {
+export function cut(code: string, id: string, { members = [], declarations = [] }: Cut): string {
   const spans: [number, number][] = [];
   const found = new Set<string>();
   walk(parseAst(code), (node) => {
@@ -95,10 +57,6 @@ export function cut(code: string, id: string, { members = [], declarations = [],
     at = end;
   }
   left += code.slice(at);
-  for (const [line, replacement] of lines) {
-    if (left.split(line).length !== 2) throw new Error(`${id} does not have once: ${line}`);
-    left = left.replace(line, () => replacement);
-  }
   walk(parseAst(left), (node) => {
     const isUsed = (node.type === "Identifier" && declarations.includes(nameOf(node))) || (node.type === "Literal" && members.includes(String(node.value)));
     if (isUsed) throw new Error(`${id} still uses ${left.slice(node.start, node.end)}`);

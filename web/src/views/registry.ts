@@ -7,7 +7,6 @@
 
 import type { JSX } from "preact";
 import { ActsView } from "./acts/acts.tsx";
-import { ProtocolView } from "./protocol/protocol.tsx"; // Beside the view that it is most like: the page packs better.
 import { ApprovalsView } from "./approvals/approvals.tsx";
 import { CapsuleView } from "./capsule/capsule.tsx";
 import { ChainView } from "./chains/chain.tsx";
@@ -18,6 +17,7 @@ import { MetaView } from "./meta/meta.tsx";
 import { MoreView } from "./more/more.tsx";
 import { OpenView } from "./open/open.tsx";
 import { OverviewView } from "./overview/overview.tsx";
+import { ProtocolView } from "./protocol/protocol.tsx";
 import { ReferenceView } from "./reference/reference.tsx";
 import { RiskView } from "./risk/risk.tsx";
 import { SearchView } from "./search/search.tsx";

@@ -623,7 +623,7 @@ function coerceFloatFields(content, toFloat) {
 	return isChanged ? new Map(content).set("reasoning", changed) : content;
 }
 // node_modules/@noble/hashes/utils.js
-function isBytes(a) {
+function isBytes$1(a) {
 	return a instanceof Uint8Array || ArrayBuffer.isView(a) && a.constructor.name === "Uint8Array" && "BYTES_PER_ELEMENT" in a && a.BYTES_PER_ELEMENT === 1;
 }
 var atitle$1 = (title) => title ? `"${title}" ` : "";
@@ -637,9 +637,9 @@ function abool$1(value, title = "") {
 	return value;
 }
 function abytes$1(value, length, title = "") {
-	if (isBytes(value) && (length === void 0 || value.length === length)) return value;
+	if (isBytes$1(value) && (length === void 0 || value.length === length)) return value;
 	if (length !== void 0) anumber$1(length, "length");
-	const bytes = isBytes(value);
+	const bytes = isBytes$1(value);
 	const ofLen = length !== void 0 ? ` of length ${length}` : "";
 	const got = bytes ? `length=${value.length}` : `type=${typeof value}`;
 	const message = atitle$1(title) + "expected Uint8Array" + ofLen + ", got " + got;
@@ -752,6 +752,13 @@ function createHasher(hashCons, info = {}) {
 	Object.assign(hashC, info);
 	return Object.freeze(hashC);
 }
+function randomBytes$1(bytesLength = 32) {
+	anumber$1(bytesLength, "bytesLength");
+	const cr = typeof globalThis === "object" ? globalThis.crypto : null;
+	if (typeof cr?.getRandomValues !== "function") throw new Error("crypto.getRandomValues must be defined");
+	if (bytesLength > 65536) throw new RangeError(`"bytesLength" expected <= 65536, got ${bytesLength}`);
+	return cr.getRandomValues(new Uint8Array(bytesLength));
+}
 var oidNist = (suffix) => ({ oid: Uint8Array.from([
 	6,
 	9,
@@ -785,7 +792,10 @@ function afunction(value, title) {
 var bytesToHex = bytesToHex$1;
 var concatBytes = (...arrays) => concatBytes$1(...arrays);
 var hexToBytes = (hex) => hexToBytes$1(hex);
-var _0n$4 = /* @__PURE__ */ BigInt(0);
+var isBytes = isBytes$1;
+var randomBytes = (bytesLength) => randomBytes$1(bytesLength);
+var _0n$5 = /* @__PURE__ */ BigInt(0);
+var _1n$5 = /* @__PURE__ */ BigInt(1);
 var atitle = (title) => title ? `"${title}" ` : "";
 function abool(value, title = "") {
 	if (typeof value !== "boolean") throw new TypeError(atitle(title) + "expected boolean, got type=" + typeof value);
@@ -809,7 +819,7 @@ function asafenumber(value, title = "") {
 }
 function hexToNumber(hex) {
 	if (typeof hex !== "string") throw new TypeError("hex string expected, got " + typeof hex);
-	return hex === "" ? _0n$4 : BigInt("0x" + hex);
+	return hex === "" ? _0n$5 : BigInt("0x" + hex);
 }
 function bytesToNumberBE(bytes) {
 	return hexToNumber(bytesToHex$1(bytes));
@@ -833,7 +843,7 @@ function copyBytes(bytes) {
 	return Uint8Array.from(abytes(bytes));
 }
 function isPosBig(n) {
-	return typeof n === "bigint" && _0n$4 <= n;
+	return typeof n === "bigint" && _0n$5 <= n;
 }
 function inRange(n, min, max) {
 	return isPosBig(n) && isPosBig(min) && isPosBig(max) && min <= n && n < max;
@@ -842,9 +852,13 @@ function aInRange(title, n, min, max) {
 	if (!inRange(n, min, max)) throw new RangeError("expected valid " + title + ": " + min + " <= n < " + max + ", got " + n);
 }
 function bitLen(n) {
-	if (n < _0n$4) throw new Error("expected non-negative bigint, got " + n);
-	return n === _0n$4 ? 0 : n.toString(2).length;
+	if (n < _0n$5) throw new Error("expected non-negative bigint, got " + n);
+	return n === _0n$5 ? 0 : n.toString(2).length;
 }
+var bitMask = (n) => {
+	asafenumber(n, "n");
+	return (_1n$5 << BigInt(n)) - _1n$5;
+};
 function validateObject(object, fields = {}, optFields = {}, title = "object") {
 	aobject$1(object, title);
 	aobject$1(fields, "fields");
@@ -912,10 +926,10 @@ var add4H = (low, Ah, Bh, Ch, Dh) => Ah + Bh + Ch + Dh + (low / 2 ** 32 | 0) | 0
 var add5L = (Al, Bl, Cl, Dl, El) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0) + (El >>> 0);
 var add5H = (low, Ah, Bh, Ch, Dh, Eh) => Ah + Bh + Ch + Dh + Eh + (low / 2 ** 32 | 0) | 0;
 // node_modules/@noble/hashes/sha3.js
-var _0n$3 = BigInt(0);
+var _0n$4 = BigInt(0);
 var _1n$4 = BigInt(1);
-var _2n$2 = BigInt(2);
-var _7n = BigInt(7);
+var _2n$3 = BigInt(2);
+var _7n$1 = BigInt(7);
 var _256n = BigInt(256);
 var _0x71n = BigInt(113);
 var SHA3_PI = [];
@@ -925,10 +939,10 @@ for (let round = 0, R = _1n$4, x = 1, y = 0; round < 24; round++) {
 	[x, y] = [y, (2 * x + 3 * y) % 5];
 	SHA3_PI.push(2 * (5 * y + x));
 	SHA3_ROTL.push((round + 1) * (round + 2) / 2 % 64);
-	let t = _0n$3;
+	let t = _0n$4;
 	for (let j = 0; j < 7; j++) {
-		R = (R << _1n$4 ^ (R >> _7n) * _0x71n) % _256n;
-		if (R & _2n$2) t ^= _1n$4 << (_1n$4 << BigInt(j)) - _1n$4;
+		R = (R << _1n$4 ^ (R >> _7n$1) * _0x71n) % _256n;
+		if (R & _2n$3) t ^= _1n$4 << (_1n$4 << BigInt(j)) - _1n$4;
 	}
 	_SHA3_IOTA.push(t);
 }
@@ -991,7 +1005,7 @@ function keccakP(s, rounds = 24) {
 	}
 	clean(B);
 }
-var Keccak = class {
+var Keccak = class Keccak {
 	state;
 	pos = 0;
 	posOut = 0;
@@ -1019,6 +1033,9 @@ var Keccak = class {
 		if (!(0 < blockLen && blockLen < 200)) throw new Error("\"blockLen\" must be 1..199");
 		this.state = /* @__PURE__ */ new Uint8Array(200);
 		this.state32 = u32(this.state);
+	}
+	clone() {
+		return this._cloneInto();
 	}
 	keccak() {
 		swap32IfBE(this.state32);
@@ -1077,6 +1094,10 @@ var Keccak = class {
 		if (!this.enableXOF) throw new Error("XOF is not enabled");
 		return this.writeInto(out);
 	}
+	xof(bytes) {
+		anumber$1(bytes);
+		return this.xofInto(new Uint8Array(bytes));
+	}
 	digestInto(out) {
 		aoutput(out, this);
 		if (this.finished) throw new Error("digest() was already called");
@@ -1092,6 +1113,22 @@ var Keccak = class {
 		this.destroyed = true;
 		clean(this.state);
 	}
+	_cloneInto(to) {
+		const { blockLen, suffix, outputLen, rounds, enableXOF } = this;
+		to ||= new Keccak(blockLen, suffix, outputLen, enableXOF, rounds);
+		to.blockLen = blockLen;
+		to.state32.set(this.state32);
+		to.pos = this.pos;
+		to.posOut = this.posOut;
+		to.finished = this.finished;
+		to.rounds = rounds;
+		to.suffix = suffix;
+		to.outputLen = outputLen;
+		to.enableXOF = enableXOF;
+		to.canXOF = this.canXOF;
+		to.destroyed = this.destroyed;
+		return to;
+	}
 };
 var genKeccak = (suffix, blockLen, outputLen, info = {}) => createHasher(() => new Keccak(blockLen, suffix, outputLen), info);
 var sha3_256 = /* @__PURE__ */ genKeccak(6, 136, 32, /* @__PURE__ */ oidNist(8));
@@ -1103,31 +1140,34 @@ var shake128 = /* @__PURE__ */ genShake(31, 168, 16, /* @__PURE__ */ oidNist(11)
 var shake256 = /* @__PURE__ */ genShake(31, 136, 32, /* @__PURE__ */ oidNist(12));
 // node_modules/@noble/curves/abstract/modular.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _0n$2 = /* @__PURE__ */ BigInt(0);
+var _0n$3 = /* @__PURE__ */ BigInt(0);
 var _1n$3 = /* @__PURE__ */ BigInt(1);
-var _2n$1 = /* @__PURE__ */ BigInt(2);
+var _2n$2 = /* @__PURE__ */ BigInt(2);
 var _3n$1 = /* @__PURE__ */ BigInt(3);
-var _4n$2 = /* @__PURE__ */ BigInt(4);
+var _4n$3 = /* @__PURE__ */ BigInt(4);
 var _5n = /* @__PURE__ */ BigInt(5);
+var _7n = /* @__PURE__ */ BigInt(7);
 var _8n$1 = /* @__PURE__ */ BigInt(8);
+var _9n = /* @__PURE__ */ BigInt(9);
 var _15n = /* @__PURE__ */ BigInt(15);
+var _16n = /* @__PURE__ */ BigInt(16);
 var POW_WINDOWED_MIN = /* @__PURE__ */ BigInt("0x10000000000000000");
 function mod(a, b) {
-	if (b <= _0n$2) throw new Error("mod: expected positive modulus, got " + b);
+	if (b <= _0n$3) throw new Error("mod: expected positive modulus, got " + b);
 	const result = a % b;
-	return result >= _0n$2 ? result : b + result;
+	return result >= _0n$3 ? result : b + result;
 }
 function pow(num, power, modulo) {
 	if (modulo <= _1n$3) throw new Error("pow: expected modulus > 1, got " + modulo);
 	if (typeof power !== "bigint") throw new TypeError("invalid exponent: expected bigint, got " + typeof power);
-	if (power < _0n$2) throw new Error("invalid exponent, negatives unsupported");
-	if (power === _0n$2) return _1n$3;
+	if (power < _0n$3) throw new Error("invalid exponent, negatives unsupported");
+	if (power === _0n$3) return _1n$3;
 	if (power === _1n$3) return num;
 	let d = num % modulo;
-	if (d < _0n$2) d += modulo;
+	if (d < _0n$3) d += modulo;
 	if (power < POW_WINDOWED_MIN) {
 		let p = _1n$3;
-		while (power > _0n$2) {
+		while (power > _0n$3) {
 			if (power & _1n$3) p = p * d % modulo;
 			d = d * d % modulo;
 			power >>= _1n$3;
@@ -1135,9 +1175,9 @@ function pow(num, power, modulo) {
 		return p;
 	}
 	const digits = [];
-	while (power > _0n$2) {
+	while (power > _0n$3) {
 		digits.push(Number(power & _15n));
-		power >>= _4n$2;
+		power >>= _4n$3;
 	}
 	const table = new Array(16);
 	table[0] = _1n$3;
@@ -1155,12 +1195,12 @@ function pow(num, power, modulo) {
 	return p;
 }
 function invert(number, modulo) {
-	if (number === _0n$2) throw new Error("invert: expected non-zero number");
+	if (number === _0n$3) throw new Error("invert: expected non-zero number");
 	if (modulo <= _1n$3) throw new Error("invert: expected modulus > 1, got " + modulo);
 	let a = mod(number, modulo);
 	let b = modulo;
-	let x = _0n$2, u = _1n$3;
-	while (a !== _0n$2) {
+	let x = _0n$3, u = _1n$3;
+	while (a !== _0n$3) {
 		const q = b / a;
 		const r = b - a * q;
 		const m = x - u * q;
@@ -1174,11 +1214,11 @@ function assertIsSquare(Fp, root, n) {
 	if (!F.eql(F.sqr(root), n)) throw new Error("Cannot find square root");
 }
 function aoddModulus(order, fnName) {
-	if ((order & _1n$3) === _0n$2) throw new Error(fnName + ": expected odd modulus, got " + order);
+	if ((order & _1n$3) === _0n$3) throw new Error(fnName + ": expected odd modulus, got " + order);
 }
 function sqrt3mod4(Fp, n) {
 	const F = Fp;
-	const p1div4 = (F.ORDER + _1n$3) / _4n$2;
+	const p1div4 = (F.ORDER + _1n$3) / _4n$3;
 	const root = F.pow(n, p1div4);
 	assertIsSquare(F, root, n);
 	return root;
@@ -1186,19 +1226,85 @@ function sqrt3mod4(Fp, n) {
 function sqrt5mod8(Fp, n) {
 	const F = Fp;
 	const p5div8 = (F.ORDER - _5n) / _8n$1;
-	const n2 = F.mul(n, _2n$1);
+	const n2 = F.mul(n, _2n$2);
 	const v = F.pow(n2, p5div8);
 	const nv = F.mul(n, v);
-	const i = F.mul(F.mul(nv, _2n$1), v);
+	const i = F.mul(F.mul(nv, _2n$2), v);
 	const root = F.mul(nv, F.sub(i, F.ONE));
 	assertIsSquare(F, root, n);
 	return root;
 }
+function sqrt9mod16(P) {
+	const Fp_ = Field(P);
+	const tn = tonelliShanks(P);
+	const c1 = tn(Fp_, Fp_.neg(Fp_.ONE));
+	const c2 = tn(Fp_, c1);
+	const c3 = tn(Fp_, Fp_.neg(c1));
+	const c4 = (P + _7n) / _16n;
+	return ((Fp, n) => {
+		const F = Fp;
+		let tv1 = F.pow(n, c4);
+		let tv2 = F.mul(tv1, c1);
+		const tv3 = F.mul(tv1, c2);
+		const tv4 = F.mul(tv1, c3);
+		const e1 = F.eql(F.sqr(tv2), n);
+		const e2 = F.eql(F.sqr(tv3), n);
+		tv1 = F.cmov(tv1, tv2, e1);
+		tv2 = F.cmov(tv4, tv3, e2);
+		const e3 = F.eql(F.sqr(tv2), n);
+		const root = F.cmov(tv1, tv2, e3);
+		assertIsSquare(F, root, n);
+		return root;
+	});
+}
+function tonelliShanks(P) {
+	if (P < _3n$1) throw new Error("sqrt is not defined for small field");
+	aoddModulus(P, "tonelliShanks");
+	let Q = P - _1n$3;
+	let S = 0;
+	while (Q % _2n$2 === _0n$3) {
+		Q /= _2n$2;
+		S++;
+	}
+	let Z = _2n$2;
+	const _Fp = Field(P);
+	while (FpLegendre(_Fp, Z) === 1) if (Z++ > 1e3) throw new Error("Cannot find square root: probably non-prime P");
+	if (S === 1) return sqrt3mod4;
+	let cc = _Fp.pow(Z, Q);
+	const Q1div2 = (Q + _1n$3) / _2n$2;
+	return function tonelliSlow(Fp, n) {
+		const F = Fp;
+		if (F.is0(n)) return n;
+		if (FpLegendre(F, n) !== 1) throw new Error("Cannot find square root");
+		let M = S;
+		let c = F.mul(F.ONE, cc);
+		let t = F.pow(n, Q);
+		let R = F.pow(n, Q1div2);
+		while (!F.eql(t, F.ONE)) {
+			if (F.is0(t)) throw new Error("Cannot find square root: probably non-prime P");
+			let i = 1;
+			let t_tmp = F.sqr(t);
+			while (!F.eql(t_tmp, F.ONE)) {
+				i++;
+				t_tmp = F.sqr(t_tmp);
+				if (i === M) throw new Error("Cannot find square root");
+			}
+			const exponent = _1n$3 << BigInt(M - i - 1);
+			const b = F.pow(c, exponent);
+			M = i;
+			c = F.sqr(b);
+			t = F.mul(t, c);
+			R = F.mul(R, b);
+		}
+		return R;
+	};
+}
 function FpSqrt(P) {
 	aoddModulus(P, "Fp.sqrt");
-	if (P % _4n$2 === _3n$1) return sqrt3mod4;
+	if (P % _4n$3 === _3n$1) return sqrt3mod4;
 	if (P % _8n$1 === _5n) return sqrt5mod8;
-	throw new Error("no square roots for this prime");
+	if (P % _16n === _9n) return sqrt9mod16(P);
+	return tonelliShanks(P);
 }
 var FIELD_FIELDS = [
 	"create",
@@ -1229,11 +1335,30 @@ function validateField(field) {
 	if (field.ORDER <= _1n$3) throw new Error("invalid field: expected ORDER > 1, got " + field.ORDER);
 	return field;
 }
+function FpInvertBatch(Fp, nums, passZero = false) {
+	validateField(Fp);
+	aarray$1(nums, "nums");
+	abool(passZero, "passZero");
+	const F = Fp;
+	const inverted = new Array(nums.length).fill(passZero ? F.ZERO : void 0);
+	const multipliedAcc = nums.reduce((acc, num, i) => {
+		if (F.is0(num)) return acc;
+		inverted[i] = acc;
+		return F.mul(acc, num);
+	}, F.ONE);
+	const invertedAcc = F.inv(multipliedAcc);
+	nums.reduceRight((acc, num, i) => {
+		if (F.is0(num)) return acc;
+		inverted[i] = F.mul(acc, inverted[i]);
+		return F.mul(acc, num);
+	}, invertedAcc);
+	return inverted;
+}
 function FpLegendre(Fp, n) {
 	validateField(Fp);
 	const F = Fp;
 	aoddModulus(F.ORDER, "FpLegendre");
-	const p1mod2 = (F.ORDER - _1n$3) / _2n$1;
+	const p1mod2 = (F.ORDER - _1n$3) / _2n$2;
 	const powered = F.pow(n, p1mod2);
 	const yes = F.eql(powered, F.ONE);
 	const zero = F.eql(powered, F.ZERO);
@@ -1243,7 +1368,7 @@ function FpLegendre(Fp, n) {
 }
 function nLength(n, nBitLength) {
 	if (nBitLength !== void 0) anumber(nBitLength);
-	if (n <= _0n$2) throw new Error("invalid n length: expected positive n, got " + n);
+	if (n <= _0n$3) throw new Error("invalid n length: expected positive n, got " + n);
 	if (nBitLength !== void 0 && nBitLength < 1) throw new Error("invalid n length: expected positive bit length, got " + nBitLength);
 	const bits = bitLen(n);
 	if (nBitLength !== void 0 && nBitLength < bits) throw new Error(`invalid n length: expected nBitLength (${nBitLength}) >= bitLen(n) (${bits})`);
@@ -1259,7 +1384,7 @@ var _Field = class {
 	BITS;
 	BYTES;
 	isLE;
-	ZERO = _0n$2;
+	ZERO = _0n$3;
 	ONE = _1n$3;
 	_lengths;
 	_mod;
@@ -1289,10 +1414,13 @@ var _Field = class {
 	}
 	isValid(num) {
 		if (typeof num !== "bigint") throw new TypeError("invalid field element: expected bigint, got " + typeof num);
-		return _0n$2 <= num && num < this.ORDER;
+		return _0n$3 <= num && num < this.ORDER;
 	}
 	is0(num) {
-		return num === _0n$2;
+		return num === _0n$3;
+	}
+	isValidNot0(num) {
+		return !this.is0(num) && this.isValid(num);
 	}
 	isOdd(num) {
 		return (num & _1n$3) === _1n$3;
@@ -1360,6 +1488,13 @@ var _Field = class {
 			if (!this.isValid(scalar)) throw new Error("invalid field element: outside of range 0..ORDER");
 		}
 		return scalar;
+	}
+	invertBatch(lst) {
+		return FpInvertBatch(this, lst, true);
+	}
+	cmov(a, b, condition) {
+		abool(condition, "condition");
+		return condition ? b : a;
 	}
 };
 function Field(ORDER, opts = {}) {
@@ -1475,7 +1610,7 @@ function equalBytes(a, b) {
 	return diff === 0;
 }
 function validateOpts(opts) {
-	if (isBytes(opts)) throw new TypeError("\"opts\" expected object, got Uint8Array");
+	if (isBytes$1(opts)) throw new TypeError("\"opts\" expected object, got Uint8Array");
 	aobject(opts, "opts");
 	const proto = Object.getPrototypeOf(opts);
 	if (proto !== null && proto !== Object.prototype) throw new TypeError("\"opts\" expected a plain object");
@@ -2037,6 +2172,18 @@ var HashMD = class {
 		this.destroy();
 		return res;
 	}
+	_cloneIntoMeta(to) {
+		const { buffer, length, finished, destroyed, pos } = this;
+		to.destroyed = destroyed;
+		to.finished = finished;
+		to.length = length;
+		to.pos = pos;
+		if (pos) to.buffer.set(buffer);
+		return to;
+	}
+	clone() {
+		return this._cloneInto();
+	}
 };
 var SHA256_IV = /* @__PURE__ */ Uint32Array.from([
 	1779033703,
@@ -2176,6 +2323,10 @@ var SHA2_32B = class extends HashMD {
 		this.F = F | 0;
 		this.G = G | 0;
 		this.H = H | 0;
+	}
+	_cloneInto(to) {
+		(to ||= new this.constructor()).set(...this.get());
+		return this._cloneIntoMeta(to);
 	}
 	process(view, offset) {
 		for (let i = 0; i < 16; i++, offset += 4) SHA256_W[i] = view.getUint32(offset, false);
@@ -2384,6 +2535,10 @@ var SHA2_64B = class extends HashMD {
 		this.Gl = Gl | 0;
 		this.Hh = Hh | 0;
 		this.Hl = Hl | 0;
+	}
+	_cloneInto(to) {
+		(to ||= new this.constructor()).set(...this.get());
+		return this._cloneIntoMeta(to);
 	}
 	process(view, offset) {
 		for (let i = 0; i < 16; i++, offset += 4) {
@@ -3593,9 +3748,13 @@ function chainName(domain, identifier) {
 }
 // node_modules/@noble/curves/abstract/curve.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _0n$1 = /* @__PURE__ */ BigInt(0);
+var _0n$2 = /* @__PURE__ */ BigInt(0);
 var _1n$2 = /* @__PURE__ */ BigInt(1);
-var _4n$1 = /* @__PURE__ */ BigInt(4);
+var _4n$2 = /* @__PURE__ */ BigInt(4);
+var BLIND_BYTES = 16;
+var BLIND_BITS = 128;
+var FW_WINDOW = 5;
+var TABLE_BYTES_MAX = /* @__PURE__ */ (() => 2 ** 31)();
 function validatePointCons(Point) {
 	const pc = Point;
 	if (typeof pc !== "function") throw new TypeError("\"Point\" expected constructor, got type=" + typeof Point);
@@ -3606,6 +3765,30 @@ function validatePointCons(Point) {
 	aobject$1(pc.ZERO, "Point.ZERO");
 	validateField(pc.Fp);
 	validateField(pc.Fn);
+}
+function normalizeZ(c, points) {
+	validatePointCons(c);
+	validateMSMPoints(points, c);
+	const invertedZs = FpInvertBatch(c.Fp, points.map((p) => p.Z));
+	return points.map((p, i) => c.fromAffine(p.toAffine(invertedZs[i])));
+}
+function validateW(W, bits, min = 1) {
+	if (!Number.isSafeInteger(W) || W < min || W > bits) throw new Error("invalid window size, expected [" + min + ".." + bits + "], got W=" + W);
+}
+function validateTableBytes(numPoints, fpBytes) {
+	const bytes = numPoints * (4 * fpBytes + 128);
+	if (bytes > TABLE_BYTES_MAX) throw new Error("invalid window size: table would need ~" + Math.ceil(bytes / 2 ** 20) + " MiB, max " + TABLE_BYTES_MAX / 2 ** 20 + " MiB");
+}
+function probeRandomBytes(randomBytes, length) {
+	if (randomBytes === void 0) return void 0;
+	afunction(randomBytes, "randomBytes");
+	try {
+		const probe = randomBytes(length);
+		if (!isBytes(probe) || probe.length !== length) return void 0;
+	} catch {
+		return;
+	}
+	return randomBytes;
 }
 function validateMSMPoints(points, c) {
 	aarray$1(points, "points");
@@ -3619,6 +3802,10 @@ function validateMSMScalars(scalars, field, maxScalar) {
 		if (!(maxScalar === void 0 ? field.isValid(s) : isPosBig(s) && s < maxScalar)) throw new Error("invalid scalar at index " + i);
 	});
 }
+var pointWindowSizes = /* @__PURE__ */ new WeakMap();
+function getWindowSize(P) {
+	return pointWindowSizes.get(P) || 1;
+}
 function oddMultiples(p, size) {
 	const dbl = p.double();
 	const t = [p];
@@ -3630,7 +3817,7 @@ function wnafDigits(n, W) {
 	const half = size / 2;
 	const mask = BigInt(size - 1);
 	const d = [];
-	while (n > _0n$1) {
+	while (n > _0n$2) {
 		let w = 0;
 		if (n & _1n$2) {
 			w = Number(n & mask);
@@ -3640,6 +3827,24 @@ function wnafDigits(n, W) {
 		d.push(w);
 		n >>= _1n$2;
 	}
+	return d;
+}
+function signedWindowDigits(n, W, windows) {
+	const size = 2 ** W;
+	const half = size / 2;
+	const mask = BigInt(size - 1);
+	const shiftBy = BigInt(W);
+	const d = [];
+	for (let w = 0; w < windows; w++) {
+		let v = Number(n & mask);
+		n >>= shiftBy;
+		if (v > half) {
+			v -= size;
+			n += _1n$2;
+		}
+		d.push(v);
+	}
+	if (n !== _0n$2) throw new Error("invalid wnaf");
 	return d;
 }
 function wnafWalk(zero, tables, digits) {
@@ -3658,11 +3863,161 @@ function wnafWalk(zero, tables, digits) {
 	}
 	return acc;
 }
+var ScalarMultiplier = class {
+	Point;
+	BASE;
+	ZERO;
+	randomBytes;
+	wnafPrecomputes = /* @__PURE__ */ new WeakMap();
+	baseCanBeBlinded;
+	bits;
+	constructor(Point, randomBytes) {
+		validatePointCons(Point);
+		this.randomBytes = probeRandomBytes(randomBytes, BLIND_BYTES);
+		this.Point = Point;
+		this.BASE = Point.BASE;
+		this.ZERO = Point.ZERO;
+		this.bits = Point.Fn.BITS;
+	}
+	buildWnafTable(point, W, bits) {
+		const windows = Math.ceil(bits / W) + 1;
+		const half = 2 ** (W - 1);
+		const comp = [];
+		let base = point;
+		for (let w = 0; w < windows; w++) {
+			let acc = base;
+			for (let i = 0; i < half; i++) {
+				comp.push(acc);
+				acc = acc.add(base);
+			}
+			base = comp[comp.length - 1].double();
+		}
+		return {
+			W,
+			bits,
+			windows,
+			comp
+		};
+	}
+	wnafCachedCT(precomputes, n) {
+		const { W, windows, comp } = precomputes;
+		const half = 2 ** (W - 1);
+		const digits = signedWindowDigits(n, W, windows);
+		let p = this.ZERO;
+		let f = this.BASE;
+		for (let w = 0; w < windows; w++) {
+			const digit = digits[w];
+			const start = w * half;
+			const idx = Math.abs(digit) - 1;
+			let sel = comp[start];
+			for (let i = 1; i < half; i++) sel = i === idx ? comp[start + i] : sel;
+			const neg = sel.negate();
+			if (digit === 0) f = f.add(comp[start]);
+			else p = p.add(digit < 0 ? neg : sel);
+		}
+		return {
+			p,
+			f
+		};
+	}
+	getWnafPrecomputes(W, point, bits, transform) {
+		let entries = this.wnafPrecomputes.get(point);
+		let comp = entries?.find((entry) => entry.W === W && entry.bits === bits);
+		if (!comp) {
+			comp = this.buildWnafTable(point, W, bits);
+			if (typeof transform === "function") comp = {
+				...comp,
+				comp: transform(comp.comp)
+			};
+			if (!entries) {
+				entries = [];
+				this.wnafPrecomputes.set(point, entries);
+			}
+			entries.push(comp);
+		}
+		return comp;
+	}
+	assertPoint(point) {
+		if (!(point instanceof this.Point)) throw new TypeError("\"point\" expected Point instance, got type=" + typeof point);
+	}
+	validateMulInput(point, scalar) {
+		this.assertPoint(point);
+		if (!inRange(scalar, _1n$2, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
+	}
+	runCT(point, n, bits, transform) {
+		const W = getWindowSize(point);
+		if (W === 1) return this.fixedWindowCT(point, n, bits);
+		return this.wnafCachedCT(this.getWnafPrecomputes(W, point, bits, transform), n);
+	}
+	mulCT(point, scalar, transform) {
+		this.validateMulInput(point, scalar);
+		return this.runCT(point, scalar, this.bits, transform);
+	}
+	mulCTBlinded(point, scalar, transform) {
+		this.validateMulInput(point, scalar);
+		if (this.randomBytes === void 0) throw new Error("randomBytes is required for scalar blinding");
+		const bits = this.Point.Fn.BITS + BLIND_BITS;
+		const blind = this.randomBytes(BLIND_BYTES);
+		if (!isBytes(blind) || blind.length !== BLIND_BYTES) throw new Error("randomBytes returned invalid byte array");
+		blind[0] = blind[0] & 63 | 128;
+		const n = scalar + bytesToNumberBE(blind) * this.Point.Fn.ORDER;
+		return this.runCT(point, n, bits, transform);
+	}
+	fixedWindowCT(point, n, bits) {
+		const W = FW_WINDOW;
+		const size = 32;
+		const mask = bitMask(W);
+		const table = new Array(size);
+		table[0] = this.ZERO;
+		for (let i = 1; i < size; i++) table[i] = table[i - 1].add(point);
+		const windows = Math.ceil(bits / W);
+		let acc = this.ZERO;
+		for (let window = windows - 1; window >= 0; window--) {
+			if (window !== windows - 1) for (let d = 0; d < W; d++) acc = acc.double();
+			const digit = Number(n >> BigInt(window * W) & mask);
+			let sel = table[0];
+			for (let i = 1; i < size; i++) sel = i === digit ? table[i] : sel;
+			acc = acc.add(sel);
+		}
+		return {
+			p: acc,
+			f: acc
+		};
+	}
+	shouldBlind(point, cofactor) {
+		if (this.randomBytes === void 0) return false;
+		if (cofactor === _1n$2) return true;
+		if (point !== this.BASE) return false;
+		if (this.baseCanBeBlinded === void 0) this.baseCanBeBlinded = this.mulUnsafe(this.BASE, this.Point.Fn.ORDER).is0();
+		return this.baseCanBeBlinded;
+	}
+	mulSecret(point, scalar, cofactor, transform) {
+		return this.shouldBlind(point, cofactor) ? this.mulCTBlinded(point, scalar, transform) : this.mulCT(point, scalar, transform);
+	}
+	mulUnsafe(point, scalar, transform) {
+		this.assertPoint(point);
+		if (!isPosBig(scalar)) throw new Error("invalid scalar");
+		const W = getWindowSize(point);
+		if (W === 1 || scalar >= this.Point.Fn.ORDER) return mulAddUnsafe(this.Point, [point], [scalar], true);
+		const precomputes = this.getWnafPrecomputes(W, point, this.bits, transform);
+		return this.wnafCachedCT(precomputes, scalar).p;
+	}
+	setWindowSize(point, W) {
+		this.assertPoint(point);
+		validateW(W, this.bits);
+		validateTableBytes((Math.ceil((this.bits + BLIND_BITS) / W) + 1) * 2 ** (W - 1), this.Point.Fp.BYTES);
+		pointWindowSizes.set(point, W);
+		this.wnafPrecomputes.delete(point);
+	}
+	hasWindowSize(point) {
+		return getWindowSize(point) !== 1;
+	}
+};
 function mulAddUnsafe(c, points, scalars, allowOversized = false) {
 	validatePointCons(c);
 	validateMSMPoints(points, c);
 	abool(allowOversized, "allowOversized");
-	validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$1 : void 0);
+	validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$2 : void 0);
 	if (points.length !== scalars.length) throw new Error("arrays of points and scalars must have equal length");
 	const tables = points.map((p) => oddMultiples(p, 4));
 	const digits = scalars.map((n) => wnafDigits(n, 4));
@@ -3686,7 +4041,7 @@ function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
 		"h"
 	]) {
 		const val = CURVE[p];
-		if (!(isPosBig(val) && val !== _0n$1)) throw new Error(`CURVE.${p} must be positive bigint`);
+		if (!(isPosBig(val) && val !== _0n$2)) throw new Error(`CURVE.${p} must be positive bigint`);
 	}
 	const Fp = createField(CURVE.p, curveOpts.Fp, FpFnLE);
 	const Fn = createField(CURVE.n, curveOpts.Fn, FpFnLE);
@@ -3706,9 +4061,10 @@ function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
 }
 // node_modules/@noble/curves/abstract/edwards.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _0n = /* @__PURE__ */ BigInt(0);
+var _0n$1 = /* @__PURE__ */ BigInt(0);
 var _1n$1 = /* @__PURE__ */ BigInt(1);
-var _2n = /* @__PURE__ */ BigInt(2);
+var _2n$1 = /* @__PURE__ */ BigInt(2);
+var _4n$1 = /* @__PURE__ */ BigInt(4);
 var _8n = /* @__PURE__ */ BigInt(8);
 function isEdValidXY(Fp, CURVE, x, y) {
 	const x2 = Fp.sqr(x);
@@ -3730,7 +4086,8 @@ function edwards(params, extraOpts = {}) {
 		uvRatio: "function",
 		randomBytes: "function"
 	});
-	const MASK = _2n << BigInt(Fp.BYTES * 8) - _1n$1;
+	const randomBytes$4 = opts.randomBytes === void 0 ? randomBytes : opts.randomBytes;
+	const MASK = _2n$1 << BigInt(Fp.BYTES * 8) - _1n$1;
 	function isOdd(n) {
 		if (!Fp.isOdd) throw new Error("Field does not have .isOdd()");
 		return Fp.isOdd(n);
@@ -3744,14 +4101,14 @@ function edwards(params, extraOpts = {}) {
 		} catch (e) {
 			return {
 				isValid: false,
-				value: _0n
+				value: _0n$1
 			};
 		}
 	} : opts.uvRatio;
 	if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
 	const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);
 	function acoord(title, n, banZero = false) {
-		const min = banZero ? _1n$1 : _0n;
+		const min = banZero ? _1n$1 : _0n$1;
 		aInRange("coordinate " + title, n, min, MASK);
 		return n;
 	}
@@ -3793,7 +4150,7 @@ function edwards(params, extraOpts = {}) {
 			const lastByte = bytes[len - 1];
 			normed[len - 1] = lastByte & -129;
 			const y = bytesToNumberLE(normed);
-			aInRange("point.y", y, _0n, zip215 ? MASK : Fp.ORDER);
+			aInRange("point.y", y, _0n$1, zip215 ? MASK : Fp.ORDER);
 			const y2 = Fp.sqr(y);
 			const u = Fp.sub(y2, Fp.ONE);
 			const v = Fp.sub(Fp.mulN(d, y2), a);
@@ -3816,6 +4173,11 @@ function edwards(params, extraOpts = {}) {
 		}
 		get y() {
 			return this.toAffine().y;
+		}
+		precompute(windowSize = 6, isLazy = true) {
+			wnaf.setWindowSize(this, windowSize);
+			if (!isLazy) this.multiply(_2n$1);
+			return this;
 		}
 		assertValidity() {
 			const p = this;
@@ -3854,7 +4216,7 @@ function edwards(params, extraOpts = {}) {
 			const { X: X1, Y: Y1, Z: Z1 } = this;
 			const A = Fp.sqr(X1);
 			const B = Fp.sqr(Y1);
-			const C = Fp.mul(Fp.sqr(Z1), _2n);
+			const C = Fp.mul(Fp.sqr(Z1), _2n$1);
 			const D = mulA(A);
 			const x1y1 = Fp.addN(X1, Y1);
 			const E = Fp.sub(Fp.subN(Fp.sqr(x1y1), A), B);
@@ -3890,8 +4252,22 @@ function edwards(params, extraOpts = {}) {
 			aedpoint(other);
 			return this.add(other.negate());
 		}
+		multiply(scalar) {
+			if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: expected 1 <= sc < curve.n");
+			const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
+			return normalize([p, f])[0];
+		}
+		multiplyUnsafe(scalar) {
+			if (!Fn.isValid(scalar)) throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");
+			if (scalar === _0n$1) return Point.ZERO;
+			if (this.is0() || scalar === _1n$1) return this;
+			return wnaf.mulUnsafe(this, scalar, normalize);
+		}
+		isSmallOrder() {
+			return this.clearCofactor().is0();
+		}
 		isTorsionFree() {
-			return mulAddUnsafe(Point, [this], [CURVE.n], true).is0();
+			return wnaf.mulUnsafe(this, CURVE.n).is0();
 		}
 		toAffine(invertedZ) {
 			const p = this;
@@ -3913,6 +4289,13 @@ function edwards(params, extraOpts = {}) {
 				y
 			};
 		}
+		clearCofactor() {
+			if (cofactor === _1n$1) return this;
+			if (cofactor === _2n$1) return this.double();
+			if (cofactor === _4n$1) return this.double().double();
+			if (cofactor === _8n) return this.double().double().double();
+			return this.multiplyUnsafe(cofactor);
+		}
 		toBytes() {
 			const { x, y } = this.toAffine();
 			const bytes = Fp.toBytes(y);
@@ -3926,15 +4309,41 @@ function edwards(params, extraOpts = {}) {
 			return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
 		}
 	}
+	const normalize = (points) => normalizeZ(Point, points);
+	const wnaf = new ScalarMultiplier(Point, randomBytes$4);
+	if (wnaf.bits >= 6) Point.BASE.precompute(6);
 	Object.freeze(Point.prototype);
 	Object.freeze(Point);
 	return Point;
 }
 // node_modules/@noble/curves/abstract/weierstrass.js
+/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
+var divNearest = (num, den) => (num + (num >= 0 ? den : -den) / _2n) / den;
+function _splitEndoScalar(k, basis, n) {
+	aInRange("scalar", k, _0n, n);
+	const [[a1, b1], [a2, b2]] = basis;
+	const c1 = divNearest(b2 * k, n);
+	const c2 = divNearest(-b1 * k, n);
+	let k1 = k - c1 * a1 - c2 * a2;
+	let k2 = -c1 * b1 - c2 * b2;
+	const k1neg = k1 < _0n;
+	const k2neg = k2 < _0n;
+	if (k1neg) k1 = -k1;
+	if (k2neg) k2 = -k2;
+	const MAX_NUM = bitMask(Math.ceil(bitLen(n) / 2)) + _1n;
+	if (k1 < _0n || k1 >= MAX_NUM || k2 < _0n || k2 >= MAX_NUM) throw new Error("splitScalar (endomorphism): failed for k");
+	return {
+		k1neg,
+		k1,
+		k2neg,
+		k2
+	};
+}
+var _0n = /* @__PURE__ */ BigInt(0);
 var _1n = /* @__PURE__ */ BigInt(1);
+var _2n = /* @__PURE__ */ BigInt(2);
 var _3n = /* @__PURE__ */ BigInt(3);
 var _4n = /* @__PURE__ */ BigInt(4);
-/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 function weierstrass(params, extraOpts = {}) {
 	const validated = createCurveFields("weierstrass", params, extraOpts);
 	const Fp = validated.Fp;
@@ -3943,12 +4352,22 @@ function weierstrass(params, extraOpts = {}) {
 	const { h: cofactor, n: CURVE_ORDER } = CURVE;
 	validateObject(extraOpts, {}, {
 		allowInfinityPoint: "boolean",
+		clearCofactor: "function",
 		isTorsionFree: "function",
 		fromBytes: "function",
 		toBytes: "function",
+		endo: "object",
 		randomBytes: "function"
 	});
-	const { allowInfinityPoint, isTorsionFree, fromBytes, toBytes } = extraOpts;
+	const { endo: endoOpts, allowInfinityPoint, clearCofactor, isTorsionFree, fromBytes, toBytes } = extraOpts;
+	const randomBytes$2 = extraOpts.randomBytes === void 0 ? randomBytes : extraOpts.randomBytes;
+	if (endoOpts) {
+		if (!Fp.is0(CURVE.a) || typeof endoOpts.beta !== "bigint" || !Array.isArray(endoOpts.basises)) throw new Error("invalid endo: expected \"beta\": bigint and \"basises\": array");
+	}
+	const endo = endoOpts ? {
+		beta: endoOpts.beta,
+		basises: endoOpts.basises.map((basis) => [...basis])
+	} : void 0;
 	const lengths = getWLengths(Fp, Fn);
 	function assertCompressionIsSupported() {
 		if (!Fp.isOdd) throw new Error("compression is not supported: Field does not have .isOdd()");
@@ -4030,6 +4449,22 @@ function weierstrass(params, extraOpts = {}) {
 	function aprjpoint(other) {
 		if (!(other instanceof Point)) throw new Error("Weierstrass Point expected");
 	}
+	function splitEndoScalarN(k) {
+		if (!endo || !endo.basises) throw new Error("no endo");
+		return _splitEndoScalar(k, endo.basises, Fn.ORDER);
+	}
+	function pushWnafPair(points, scalars, p, k) {
+		if (!Fn.isValid(k)) throw new RangeError("invalid scalar: out of range");
+		if (endo) {
+			const { k1neg, k1, k2neg, k2 } = splitEndoScalarN(k);
+			const psi = new Point(Fp.mul(p.X, endo.beta), p.Y, p.Z);
+			points.push(k1neg ? p.negate() : p, k2neg ? psi.negate() : psi);
+			scalars.push(k1, k2);
+		} else {
+			points.push(p);
+			scalars.push(k);
+		}
+	}
 	const validityCache = /* @__PURE__ */ new WeakSet();
 	class Point {
 		static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE);
@@ -4069,6 +4504,11 @@ function weierstrass(params, extraOpts = {}) {
 		get y() {
 			return this.toAffine().y;
 		}
+		precompute(windowSize = 6, isLazy = true) {
+			wnaf.setWindowSize(this, windowSize);
+			if (!isLazy) this.multiply(_3n);
+			return this;
+		}
 		assertValidity() {
 			const p = this;
 			if (p.is0()) {
@@ -4081,6 +4521,11 @@ function weierstrass(params, extraOpts = {}) {
 			if (!isValidXY(x, y)) throw new Error("bad point: equation left != right");
 			if (!p.isTorsionFree()) throw new Error("bad point: not in prime-order subgroup");
 			validityCache.add(p);
+		}
+		hasEvenY() {
+			const { y } = this.toAffine();
+			if (!Fp.isOdd) throw new Error("Field doesn't support isOdd");
+			return !Fp.isOdd(y);
 		}
 		equals(other) {
 			aprjpoint(other);
@@ -4183,6 +4628,31 @@ function weierstrass(params, extraOpts = {}) {
 		is0() {
 			return this.equals(Point.ZERO);
 		}
+		multiply(scalar) {
+			if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: out of range");
+			const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
+			return normalize([p, f])[0];
+		}
+		multiplyUnsafe(scalar) {
+			const p = this;
+			const sc = scalar;
+			if (!Fn.isValid(sc)) throw new RangeError("invalid scalar: out of range");
+			if (sc === _0n || p.is0()) return Point.ZERO;
+			if (sc === _1n) return p;
+			if (wnaf.hasWindowSize(this)) return wnaf.mulUnsafe(p, sc, normalize);
+			const points = [];
+			const scalars = [];
+			pushWnafPair(points, scalars, p, sc);
+			return mulAddUnsafe(Point, points, scalars);
+		}
+		mulAddUnsafe(a, other, b) {
+			aprjpoint(other);
+			const points = [];
+			const scalars = [];
+			pushWnafPair(points, scalars, this, a);
+			pushWnafPair(points, scalars, other, b);
+			return mulAddUnsafe(Point, points, scalars);
+		}
 		toAffine(invertedZ) {
 			const p = this;
 			let iz = invertedZ;
@@ -4210,7 +4680,16 @@ function weierstrass(params, extraOpts = {}) {
 		isTorsionFree() {
 			if (cofactor === _1n) return true;
 			if (isTorsionFree) return isTorsionFree(Point, this);
-			throw new Error("no orders of points");
+			return wnaf.mulUnsafe(this, CURVE_ORDER).is0();
+		}
+		clearCofactor() {
+			if (cofactor === _1n) return this;
+			if (clearCofactor) return clearCofactor(Point, this);
+			return this.multiplyUnsafe(cofactor);
+		}
+		isSmallOrder() {
+			if (cofactor === _1n) return this.is0();
+			return this.clearCofactor().is0();
 		}
 		toBytes(isCompressed = true) {
 			abool(isCompressed, "isCompressed");
@@ -4224,6 +4703,9 @@ function weierstrass(params, extraOpts = {}) {
 			return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
 		}
 	}
+	const normalize = (points) => normalizeZ(Point, points);
+	const wnaf = new ScalarMultiplier(Point, randomBytes$2);
+	if (wnaf.bits >= 6) Point.BASE.precompute(6);
 	Object.freeze(Point.prototype);
 	Object.freeze(Point);
 	return Point;

@@ -395,7 +395,7 @@ var add4L = (Al, Bl, Cl, Dl) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0
 var add4H = (low, Ah, Bh, Ch, Dh) => Ah + Bh + Ch + Dh + (low / 2 ** 32 | 0) | 0;
 var add5L = (Al, Bl, Cl, Dl, El) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0) + (El >>> 0);
 var add5H = (low, Ah, Bh, Ch, Dh, Eh) => Ah + Bh + Ch + Dh + Eh + (low / 2 ** 32 | 0) | 0;
-function isBytes(a) {
+function isBytes$1(a) {
 return a instanceof Uint8Array || ArrayBuffer.isView(a) && a.constructor.name === "Uint8Array" && "BYTES_PER_ELEMENT" in a && a.BYTES_PER_ELEMENT === 1;
 }
 var atitle$1 = (title) => title ? `"${title}" ` : "";
@@ -409,9 +409,9 @@ if (typeof value !== "boolean") throw new TypeError(atitle$1(title) + "expected 
 return value;
 }
 function abytes$1(value, length, title = "") {
-if (isBytes(value) && (length === void 0 || value.length === length)) return value;
+if (isBytes$1(value) && (length === void 0 || value.length === length)) return value;
 if (length !== void 0) anumber$1(length, "length");
-const bytes = isBytes(value);
+const bytes = isBytes$1(value);
 const ofLen = length !== void 0 ? ` of length ${length}` : "";
 const got = bytes ? `length=${value.length}` : `type=${typeof value}`;
 const message = atitle$1(title) + "expected Uint8Array" + ofLen + ", got " + got;
@@ -524,6 +524,13 @@ hashC.create = (opts) => hashCons(opts);
 Object.assign(hashC, info);
 return Object.freeze(hashC);
 }
+function randomBytes$1(bytesLength = 32) {
+anumber$1(bytesLength, "bytesLength");
+const cr = typeof globalThis === "object" ? globalThis.crypto : null;
+if (typeof cr?.getRandomValues !== "function") throw new Error("crypto.getRandomValues must be defined");
+if (bytesLength > 65536) throw new RangeError(`"bytesLength" expected <= 65536, got ${bytesLength}`);
+return cr.getRandomValues(new Uint8Array(bytesLength));
+}
 var oidNist = (suffix) => ({ oid: Uint8Array.from([6, 9, 96, 134, 72, 1, 101, 3, 4, 2, suffix]) });
 function Chi(a, b, c) {
 return a & b ^ ~a & c;
@@ -607,6 +614,18 @@ const res = buffer.slice(0, outputLen);
 this.destroy();
 return res;
 }
+_cloneIntoMeta(to) {
+const { buffer, length, finished, destroyed, pos } = this;
+to.destroyed = destroyed;
+to.finished = finished;
+to.length = length;
+to.pos = pos;
+if (pos) to.buffer.set(buffer);
+return to;
+}
+clone() {
+return this._cloneInto();
+}
 };
 var SHA256_IV = Uint32Array.from([1779033703, 3144134277, 1013904242, 2773480762, 1359893119, 2600822924, 528734635, 1541459225]);
 var SHA512_IV = Uint32Array.from([1779033703, 4089235720, 3144134277, 2227873595, 1013904242, 4271175723, 2773480762, 1595750129, 1359893119, 2917565137, 2600822924, 725511199, 528734635, 4215389547, 1541459225, 327033209]);
@@ -645,6 +664,10 @@ this.E = E | 0;
 this.F = F | 0;
 this.G = G | 0;
 this.H = H | 0;
+}
+_cloneInto(to) {
+(to ||= new this.constructor()).set(...this.get());
+return this._cloneIntoMeta(to);
 }
 process(view, offset) {
 for (let i = 0; i < 16; i++, offset += 4) SHA256_W[i] = view.getUint32(offset, false);
@@ -756,6 +779,10 @@ this.Gl = Gl | 0;
 this.Hh = Hh | 0;
 this.Hl = Hl | 0;
 }
+_cloneInto(to) {
+(to ||= new this.constructor()).set(...this.get());
+return this._cloneIntoMeta(to);
+}
 process(view, offset) {
 for (let i = 0; i < 16; i++, offset += 4) {
 SHA512_W_H[i] = view.getUint32(offset);
@@ -830,23 +857,23 @@ super(64, SHA512_IV);
 };
 var sha256 = createHasher(() => new _SHA256(), oidNist(1));
 var sha512 = createHasher(() => new _SHA512(), oidNist(3));
-var _0n$4 = BigInt(0);
-var _1n$4 = BigInt(1);
-var _2n$2 = BigInt(2);
-var _7n = BigInt(7);
+var _0n$5 = BigInt(0);
+var _1n$5 = BigInt(1);
+var _2n$3 = BigInt(2);
+var _7n$1 = BigInt(7);
 var _256n = BigInt(256);
 var _0x71n = BigInt(113);
 var SHA3_PI = [];
 var SHA3_ROTL = [];
 var _SHA3_IOTA = [];
-for (let round = 0, R = _1n$4, x = 1, y = 0; round < 24; round++) {
+for (let round = 0, R = _1n$5, x = 1, y = 0; round < 24; round++) {
 [x, y] = [y, (2 * x + 3 * y) % 5];
 SHA3_PI.push(2 * (5 * y + x));
 SHA3_ROTL.push((round + 1) * (round + 2) / 2 % 64);
-let t = _0n$4;
+let t = _0n$5;
 for (let j = 0; j < 7; j++) {
-R = (R << _1n$4 ^ (R >> _7n) * _0x71n) % _256n;
-if (R & _2n$2) t ^= _1n$4 << (_1n$4 << BigInt(j)) - _1n$4;
+R = (R << _1n$5 ^ (R >> _7n$1) * _0x71n) % _256n;
+if (R & _2n$3) t ^= _1n$5 << (_1n$5 << BigInt(j)) - _1n$5;
 }
 _SHA3_IOTA.push(t);
 }
@@ -909,7 +936,7 @@ s[1] ^= SHA3_IOTA_L[round];
 }
 clean(B$2);
 }
-var Keccak = class {
+var Keccak = class Keccak {
 state;
 pos = 0;
 posOut = 0;
@@ -937,6 +964,9 @@ anumber$1(outputLen, "outputLen");
 if (!(0 < blockLen && blockLen < 200)) throw new Error("\"blockLen\" must be 1..199");
 this.state = new Uint8Array(200);
 this.state32 = u32(this.state);
+}
+clone() {
+return this._cloneInto();
 }
 keccak() {
 swap32IfBE(this.state32);
@@ -995,6 +1025,10 @@ xofInto(out) {
 if (!this.enableXOF) throw new Error("XOF is not enabled");
 return this.writeInto(out);
 }
+xof(bytes) {
+anumber$1(bytes);
+return this.xofInto(new Uint8Array(bytes));
+}
 digestInto(out) {
 aoutput(out, this);
 if (this.finished) throw new Error("digest() was already called");
@@ -1009,6 +1043,22 @@ return out;
 destroy() {
 this.destroyed = true;
 clean(this.state);
+}
+_cloneInto(to) {
+const { blockLen, suffix, outputLen, rounds, enableXOF } = this;
+to ||= new Keccak(blockLen, suffix, outputLen, enableXOF, rounds);
+to.blockLen = blockLen;
+to.state32.set(this.state32);
+to.pos = this.pos;
+to.posOut = this.posOut;
+to.finished = this.finished;
+to.rounds = rounds;
+to.suffix = suffix;
+to.outputLen = outputLen;
+to.enableXOF = enableXOF;
+to.canXOF = this.canXOF;
+to.destroyed = this.destroyed;
+return to;
 }
 };
 var genKeccak = (suffix, blockLen, outputLen, info = {}) => createHasher(() => new Keccak(blockLen, suffix, outputLen), info);
@@ -1280,7 +1330,10 @@ return value;
 var bytesToHex = bytesToHex$1;
 var concatBytes = (...arrays) => concatBytes$1(...arrays);
 var hexToBytes = (hex) => hexToBytes$1(hex);
-var _0n$3 = BigInt(0);
+var isBytes = isBytes$1;
+var randomBytes = (bytesLength) => randomBytes$1(bytesLength);
+var _0n$4 = BigInt(0);
+var _1n$4 = BigInt(1);
 var atitle = (title) => title ? `"${title}" ` : "";
 function abool(value, title = "") {
 if (typeof value !== "boolean") throw new TypeError(atitle(title) + "expected boolean, got type=" + typeof value);
@@ -1304,7 +1357,7 @@ throw new RangeError(prefix + "expected safe integer, got " + value);
 }
 function hexToNumber(hex) {
 if (typeof hex !== "string") throw new TypeError("hex string expected, got " + typeof hex);
-return hex === "" ? _0n$3 : BigInt("0x" + hex);
+return hex === "" ? _0n$4 : BigInt("0x" + hex);
 }
 function bytesToNumberBE(bytes) {
 return hexToNumber(bytesToHex$1(bytes));
@@ -1328,7 +1381,7 @@ function copyBytes(bytes) {
 return Uint8Array.from(abytes(bytes));
 }
 function isPosBig(n) {
-return typeof n === "bigint" && _0n$3 <= n;
+return typeof n === "bigint" && _0n$4 <= n;
 }
 function inRange(n, min, max) {
 return isPosBig(n) && isPosBig(min) && isPosBig(max) && min <= n && n < max;
@@ -1337,9 +1390,13 @@ function aInRange(title, n, min, max) {
 if (!inRange(n, min, max)) throw new RangeError("expected valid " + title + ": " + min + " <= n < " + max + ", got " + n);
 }
 function bitLen(n) {
-if (n < _0n$3) throw new Error("expected non-negative bigint, got " + n);
-return n === _0n$3 ? 0 : n.toString(2).length;
+if (n < _0n$4) throw new Error("expected non-negative bigint, got " + n);
+return n === _0n$4 ? 0 : n.toString(2).length;
 }
+var bitMask = (n) => {
+asafenumber(n, "n");
+return (_1n$4 << BigInt(n)) - _1n$4;
+};
 function validateObject(object, fields = {}, optFields = {}, title = "object") {
 aobject$1(object, title);
 aobject$1(fields, "fields");
@@ -1356,31 +1413,34 @@ const iter = (f, isOpt) => Object.entries(f).forEach(([k, v]) => checkField(k, v
 iter(fields, false);
 iter(optFields, true);
 }
-var _0n$2 = BigInt(0);
+var _0n$3 = BigInt(0);
 var _1n$3 = BigInt(1);
-var _2n$1 = BigInt(2);
+var _2n$2 = BigInt(2);
 var _3n$1 = BigInt(3);
-var _4n$2 = BigInt(4);
+var _4n$3 = BigInt(4);
 var _5n = BigInt(5);
+var _7n = BigInt(7);
 var _8n$1 = BigInt(8);
+var _9n = BigInt(9);
 var _15n = BigInt(15);
+var _16n = BigInt(16);
 var POW_WINDOWED_MIN = BigInt("0x10000000000000000");
 function mod(a, b) {
-if (b <= _0n$2) throw new Error("mod: expected positive modulus, got " + b);
+if (b <= _0n$3) throw new Error("mod: expected positive modulus, got " + b);
 const result = a % b;
-return result >= _0n$2 ? result : b + result;
+return result >= _0n$3 ? result : b + result;
 }
 function pow(num, power, modulo) {
 if (modulo <= _1n$3) throw new Error("pow: expected modulus > 1, got " + modulo);
 if (typeof power !== "bigint") throw new TypeError("invalid exponent: expected bigint, got " + typeof power);
-if (power < _0n$2) throw new Error("invalid exponent, negatives unsupported");
-if (power === _0n$2) return _1n$3;
+if (power < _0n$3) throw new Error("invalid exponent, negatives unsupported");
+if (power === _0n$3) return _1n$3;
 if (power === _1n$3) return num;
 let d = num % modulo;
-if (d < _0n$2) d += modulo;
+if (d < _0n$3) d += modulo;
 if (power < POW_WINDOWED_MIN) {
 let p = _1n$3;
-while (power > _0n$2) {
+while (power > _0n$3) {
 if (power & _1n$3) p = p * d % modulo;
 d = d * d % modulo;
 power >>= _1n$3;
@@ -1388,9 +1448,9 @@ power >>= _1n$3;
 return p;
 }
 const digits = [];
-while (power > _0n$2) {
+while (power > _0n$3) {
 digits.push(Number(power & _15n));
-power >>= _4n$2;
+power >>= _4n$3;
 }
 const table = new Array(16);
 table[0] = _1n$3;
@@ -1408,12 +1468,12 @@ if (digit !== 0) p = p * table[digit] % modulo;
 return p;
 }
 function invert(number, modulo) {
-if (number === _0n$2) throw new Error("invert: expected non-zero number");
+if (number === _0n$3) throw new Error("invert: expected non-zero number");
 if (modulo <= _1n$3) throw new Error("invert: expected modulus > 1, got " + modulo);
 let a = mod(number, modulo);
 let b = modulo;
-let x = _0n$2, u = _1n$3;
-while (a !== _0n$2) {
+let x = _0n$3, u = _1n$3;
+while (a !== _0n$3) {
 const q = b / a;
 const r = b - a * q;
 const m = x - u * q;
@@ -1427,11 +1487,11 @@ const F = Fp;
 if (!F.eql(F.sqr(root), n)) throw new Error("Cannot find square root");
 }
 function aoddModulus(order, fnName) {
-if ((order & _1n$3) === _0n$2) throw new Error(fnName + ": expected odd modulus, got " + order);
+if ((order & _1n$3) === _0n$3) throw new Error(fnName + ": expected odd modulus, got " + order);
 }
 function sqrt3mod4(Fp, n) {
 const F = Fp;
-const p1div4 = (F.ORDER + _1n$3) / _4n$2;
+const p1div4 = (F.ORDER + _1n$3) / _4n$3;
 const root = F.pow(n, p1div4);
 assertIsSquare(F, root, n);
 return root;
@@ -1439,19 +1499,85 @@ return root;
 function sqrt5mod8(Fp, n) {
 const F = Fp;
 const p5div8 = (F.ORDER - _5n) / _8n$1;
-const n2 = F.mul(n, _2n$1);
+const n2 = F.mul(n, _2n$2);
 const v = F.pow(n2, p5div8);
 const nv = F.mul(n, v);
-const i = F.mul(F.mul(nv, _2n$1), v);
+const i = F.mul(F.mul(nv, _2n$2), v);
 const root = F.mul(nv, F.sub(i, F.ONE));
 assertIsSquare(F, root, n);
 return root;
 }
+function sqrt9mod16(P) {
+const Fp_ = Field(P);
+const tn = tonelliShanks(P);
+const c1 = tn(Fp_, Fp_.neg(Fp_.ONE));
+const c2 = tn(Fp_, c1);
+const c3 = tn(Fp_, Fp_.neg(c1));
+const c4 = (P + _7n) / _16n;
+return ((Fp, n) => {
+const F = Fp;
+let tv1 = F.pow(n, c4);
+let tv2 = F.mul(tv1, c1);
+const tv3 = F.mul(tv1, c2);
+const tv4 = F.mul(tv1, c3);
+const e1 = F.eql(F.sqr(tv2), n);
+const e2 = F.eql(F.sqr(tv3), n);
+tv1 = F.cmov(tv1, tv2, e1);
+tv2 = F.cmov(tv4, tv3, e2);
+const e3 = F.eql(F.sqr(tv2), n);
+const root = F.cmov(tv1, tv2, e3);
+assertIsSquare(F, root, n);
+return root;
+});
+}
+function tonelliShanks(P) {
+if (P < _3n$1) throw new Error("sqrt is not defined for small field");
+aoddModulus(P, "tonelliShanks");
+let Q = P - _1n$3;
+let S = 0;
+while (Q % _2n$2 === _0n$3) {
+Q /= _2n$2;
+S++;
+}
+let Z = _2n$2;
+const _Fp = Field(P);
+while (FpLegendre(_Fp, Z) === 1) if (Z++ > 1e3) throw new Error("Cannot find square root: probably non-prime P");
+if (S === 1) return sqrt3mod4;
+let cc = _Fp.pow(Z, Q);
+const Q1div2 = (Q + _1n$3) / _2n$2;
+return function tonelliSlow(Fp, n) {
+const F = Fp;
+if (F.is0(n)) return n;
+if (FpLegendre(F, n) !== 1) throw new Error("Cannot find square root");
+let M = S;
+let c = F.mul(F.ONE, cc);
+let t = F.pow(n, Q);
+let R = F.pow(n, Q1div2);
+while (!F.eql(t, F.ONE)) {
+if (F.is0(t)) throw new Error("Cannot find square root: probably non-prime P");
+let i = 1;
+let t_tmp = F.sqr(t);
+while (!F.eql(t_tmp, F.ONE)) {
+i++;
+t_tmp = F.sqr(t_tmp);
+if (i === M) throw new Error("Cannot find square root");
+}
+const exponent = _1n$3 << BigInt(M - i - 1);
+const b = F.pow(c, exponent);
+M = i;
+c = F.sqr(b);
+t = F.mul(t, c);
+R = F.mul(R, b);
+}
+return R;
+};
+}
 function FpSqrt(P) {
 aoddModulus(P, "Fp.sqrt");
-if (P % _4n$2 === _3n$1) return sqrt3mod4;
+if (P % _4n$3 === _3n$1) return sqrt3mod4;
 if (P % _8n$1 === _5n) return sqrt5mod8;
-throw new Error("no square roots for this prime");
+if (P % _16n === _9n) return sqrt9mod16(P);
+return tonelliShanks(P);
 }
 var FIELD_FIELDS = ["create", "isValid", "is0", "neg", "inv", "sqrt", "sqr", "eql", "add", "sub", "mul", "pow", "div", "addN", "subN", "mulN", "sqrN"];
 function validateField(field) {
@@ -1464,11 +1590,30 @@ if (field.BYTES < 1 || field.BITS < 1) throw new Error("invalid field: expected 
 if (field.ORDER <= _1n$3) throw new Error("invalid field: expected ORDER > 1, got " + field.ORDER);
 return field;
 }
+function FpInvertBatch(Fp, nums, passZero = false) {
+validateField(Fp);
+aarray$1(nums, "nums");
+abool(passZero, "passZero");
+const F = Fp;
+const inverted = new Array(nums.length).fill(passZero ? F.ZERO : void 0);
+const multipliedAcc = nums.reduce((acc, num, i) => {
+if (F.is0(num)) return acc;
+inverted[i] = acc;
+return F.mul(acc, num);
+}, F.ONE);
+const invertedAcc = F.inv(multipliedAcc);
+nums.reduceRight((acc, num, i) => {
+if (F.is0(num)) return acc;
+inverted[i] = F.mul(acc, inverted[i]);
+return F.mul(acc, num);
+}, invertedAcc);
+return inverted;
+}
 function FpLegendre(Fp, n) {
 validateField(Fp);
 const F = Fp;
 aoddModulus(F.ORDER, "FpLegendre");
-const p1mod2 = (F.ORDER - _1n$3) / _2n$1;
+const p1mod2 = (F.ORDER - _1n$3) / _2n$2;
 const powered = F.pow(n, p1mod2);
 const yes = F.eql(powered, F.ONE);
 const zero = F.eql(powered, F.ZERO);
@@ -1478,7 +1623,7 @@ return yes ? 1 : zero ? 0 : -1;
 }
 function nLength(n, nBitLength) {
 if (nBitLength !== void 0) anumber(nBitLength);
-if (n <= _0n$2) throw new Error("invalid n length: expected positive n, got " + n);
+if (n <= _0n$3) throw new Error("invalid n length: expected positive n, got " + n);
 if (nBitLength !== void 0 && nBitLength < 1) throw new Error("invalid n length: expected positive bit length, got " + nBitLength);
 const bits = bitLen(n);
 if (nBitLength !== void 0 && nBitLength < bits) throw new Error(`invalid n length: expected nBitLength (${nBitLength}) >= bitLen(n) (${bits})`);
@@ -1491,7 +1636,7 @@ ORDER;
 BITS;
 BYTES;
 isLE;
-ZERO = _0n$2;
+ZERO = _0n$3;
 ONE = _1n$3;
 _lengths;
 _mod;
@@ -1518,10 +1663,13 @@ return mod(num, this.ORDER);
 }
 isValid(num) {
 if (typeof num !== "bigint") throw new TypeError("invalid field element: expected bigint, got " + typeof num);
-return _0n$2 <= num && num < this.ORDER;
+return _0n$3 <= num && num < this.ORDER;
 }
 is0(num) {
-return num === _0n$2;
+return num === _0n$3;
+}
+isValidNot0(num) {
+return !this.is0(num) && this.isValid(num);
 }
 isOdd(num) {
 return (num & _1n$3) === _1n$3;
@@ -1590,14 +1738,25 @@ if (!this.isValid(scalar)) throw new Error("invalid field element: outside of ra
 }
 return scalar;
 }
+invertBatch(lst) {
+return FpInvertBatch(this, lst, true);
+}
+cmov(a, b, condition) {
+abool(condition, "condition");
+return condition ? b : a;
+}
 };
 function Field(ORDER, opts = {}) {
 Object.freeze(_Field.prototype);
 return new _Field(ORDER, opts);
 }
-var _0n$1 = BigInt(0);
+var _0n$2 = BigInt(0);
 var _1n$2 = BigInt(1);
-var _4n$1 = BigInt(4);
+var _4n$2 = BigInt(4);
+var BLIND_BYTES = 16;
+var BLIND_BITS = 128;
+var FW_WINDOW = 5;
+var TABLE_BYTES_MAX = (() => 2 ** 31)();
 function validatePointCons(Point) {
 const pc = Point;
 if (typeof pc !== "function") throw new TypeError("\"Point\" expected constructor, got type=" + typeof Point);
@@ -1608,6 +1767,30 @@ aobject$1(pc.BASE, "Point.BASE");
 aobject$1(pc.ZERO, "Point.ZERO");
 validateField(pc.Fp);
 validateField(pc.Fn);
+}
+function normalizeZ(c, points) {
+validatePointCons(c);
+validateMSMPoints(points, c);
+const invertedZs = FpInvertBatch(c.Fp, points.map((p) => p.Z));
+return points.map((p, i) => c.fromAffine(p.toAffine(invertedZs[i])));
+}
+function validateW(W, bits, min = 1) {
+if (!Number.isSafeInteger(W) || W < min || W > bits) throw new Error("invalid window size, expected [" + min + ".." + bits + "], got W=" + W);
+}
+function validateTableBytes(numPoints, fpBytes) {
+const bytes = numPoints * (4 * fpBytes + 128);
+if (bytes > TABLE_BYTES_MAX) throw new Error("invalid window size: table would need ~" + Math.ceil(bytes / 2 ** 20) + " MiB, max " + TABLE_BYTES_MAX / 2 ** 20 + " MiB");
+}
+function probeRandomBytes(randomBytes, length) {
+if (randomBytes === void 0) return void 0;
+afunction(randomBytes, "randomBytes");
+try {
+const probe = randomBytes(length);
+if (!isBytes(probe) || probe.length !== length) return void 0;
+} catch {
+return;
+}
+return randomBytes;
 }
 function validateMSMPoints(points, c) {
 aarray$1(points, "points");
@@ -1621,6 +1804,10 @@ scalars.forEach((s, i) => {
 if (!(maxScalar === void 0 ? field.isValid(s) : isPosBig(s) && s < maxScalar)) throw new Error("invalid scalar at index " + i);
 });
 }
+var pointWindowSizes = new WeakMap();
+function getWindowSize(P) {
+return pointWindowSizes.get(P) || 1;
+}
 function oddMultiples(p, size) {
 const dbl = p.double();
 const t = [p];
@@ -1632,7 +1819,7 @@ const size = 2 ** W;
 const half = size / 2;
 const mask = BigInt(size - 1);
 const d = [];
-while (n > _0n$1) {
+while (n > _0n$2) {
 let w = 0;
 if (n & _1n$2) {
 w = Number(n & mask);
@@ -1642,6 +1829,24 @@ n -= BigInt(w);
 d.push(w);
 n >>= _1n$2;
 }
+return d;
+}
+function signedWindowDigits(n, W, windows) {
+const size = 2 ** W;
+const half = size / 2;
+const mask = BigInt(size - 1);
+const shiftBy = BigInt(W);
+const d = [];
+for (let w = 0; w < windows; w++) {
+let v = Number(n & mask);
+n >>= shiftBy;
+if (v > half) {
+v -= size;
+n += _1n$2;
+}
+d.push(v);
+}
+if (n !== _0n$2) throw new Error("invalid wnaf");
 return d;
 }
 function wnafWalk(zero, tables, digits) {
@@ -1660,11 +1865,147 @@ acc = acc.add(w < 0 ? item.negate() : item);
 }
 return acc;
 }
+var ScalarMultiplier = class {
+Point;
+BASE;
+ZERO;
+randomBytes;
+wnafPrecomputes = new WeakMap();
+baseCanBeBlinded;
+bits;
+constructor(Point, randomBytes) {
+validatePointCons(Point);
+this.randomBytes = probeRandomBytes(randomBytes, BLIND_BYTES);
+this.Point = Point;
+this.BASE = Point.BASE;
+this.ZERO = Point.ZERO;
+this.bits = Point.Fn.BITS;
+}
+buildWnafTable(point, W, bits) {
+const windows = Math.ceil(bits / W) + 1;
+const half = 2 ** (W - 1);
+const comp = [];
+let base = point;
+for (let w = 0; w < windows; w++) {
+let acc = base;
+for (let i = 0; i < half; i++) {
+comp.push(acc);
+acc = acc.add(base);
+}
+base = comp[comp.length - 1].double();
+}
+return { W, bits, windows, comp };
+}
+wnafCachedCT(precomputes, n) {
+const { W, windows, comp } = precomputes;
+const half = 2 ** (W - 1);
+const digits = signedWindowDigits(n, W, windows);
+let p = this.ZERO;
+let f = this.BASE;
+for (let w = 0; w < windows; w++) {
+const digit = digits[w];
+const start = w * half;
+const idx = Math.abs(digit) - 1;
+let sel = comp[start];
+for (let i = 1; i < half; i++) sel = i === idx ? comp[start + i] : sel;
+const neg = sel.negate();
+if (digit === 0) f = f.add(comp[start]);
+else p = p.add(digit < 0 ? neg : sel);
+}
+return { p, f };
+}
+getWnafPrecomputes(W, point, bits, transform) {
+let entries = this.wnafPrecomputes.get(point);
+let comp = entries?.find((entry) => entry.W === W && entry.bits === bits);
+if (!comp) {
+comp = this.buildWnafTable(point, W, bits);
+if (typeof transform === "function") comp = { ...comp, comp: transform(comp.comp) };
+if (!entries) {
+entries = [];
+this.wnafPrecomputes.set(point, entries);
+}
+entries.push(comp);
+}
+return comp;
+}
+assertPoint(point) {
+if (!(point instanceof this.Point)) throw new TypeError("\"point\" expected Point instance, got type=" + typeof point);
+}
+validateMulInput(point, scalar) {
+this.assertPoint(point);
+if (!inRange(scalar, _1n$2, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
+}
+runCT(point, n, bits, transform) {
+const W = getWindowSize(point);
+if (W === 1) return this.fixedWindowCT(point, n, bits);
+return this.wnafCachedCT(this.getWnafPrecomputes(W, point, bits, transform), n);
+}
+mulCT(point, scalar, transform) {
+this.validateMulInput(point, scalar);
+return this.runCT(point, scalar, this.bits, transform);
+}
+mulCTBlinded(point, scalar, transform) {
+this.validateMulInput(point, scalar);
+if (this.randomBytes === void 0) throw new Error("randomBytes is required for scalar blinding");
+const bits = this.Point.Fn.BITS + BLIND_BITS;
+const blind = this.randomBytes(BLIND_BYTES);
+if (!isBytes(blind) || blind.length !== BLIND_BYTES) throw new Error("randomBytes returned invalid byte array");
+blind[0] = blind[0] & 63 | 128;
+const n = scalar + bytesToNumberBE(blind) * this.Point.Fn.ORDER;
+return this.runCT(point, n, bits, transform);
+}
+fixedWindowCT(point, n, bits) {
+const W = FW_WINDOW;
+const size = 32;
+const mask = bitMask(W);
+const table = new Array(size);
+table[0] = this.ZERO;
+for (let i = 1; i < size; i++) table[i] = table[i - 1].add(point);
+const windows = Math.ceil(bits / W);
+let acc = this.ZERO;
+for (let window = windows - 1; window >= 0; window--) {
+if (window !== windows - 1) for (let d = 0; d < W; d++) acc = acc.double();
+const digit = Number(n >> BigInt(window * W) & mask);
+let sel = table[0];
+for (let i = 1; i < size; i++) sel = i === digit ? table[i] : sel;
+acc = acc.add(sel);
+}
+return { p: acc, f: acc };
+}
+shouldBlind(point, cofactor) {
+if (this.randomBytes === void 0) return false;
+if (cofactor === _1n$2) return true;
+if (point !== this.BASE) return false;
+if (this.baseCanBeBlinded === void 0) this.baseCanBeBlinded = this.mulUnsafe(this.BASE, this.Point.Fn.ORDER).is0();
+return this.baseCanBeBlinded;
+}
+mulSecret(point, scalar, cofactor, transform) {
+return this.shouldBlind(point, cofactor) ? this.mulCTBlinded(point, scalar, transform) : this.mulCT(point, scalar, transform);
+}
+mulUnsafe(point, scalar, transform) {
+this.assertPoint(point);
+if (!isPosBig(scalar)) throw new Error("invalid scalar");
+const W = getWindowSize(point);
+if (W === 1 || scalar >= this.Point.Fn.ORDER) return mulAddUnsafe(this.Point, [point], [scalar], true);
+const precomputes = this.getWnafPrecomputes(W, point, this.bits, transform);
+return this.wnafCachedCT(precomputes, scalar).p;
+}
+setWindowSize(point, W) {
+this.assertPoint(point);
+validateW(W, this.bits);
+validateTableBytes((Math.ceil((this.bits + BLIND_BITS) / W) + 1) * 2 ** (W - 1), this.Point.Fp.BYTES);
+pointWindowSizes.set(point, W);
+this.wnafPrecomputes.delete(point);
+}
+hasWindowSize(point) {
+return getWindowSize(point) !== 1;
+}
+};
 function mulAddUnsafe(c, points, scalars, allowOversized = false) {
 validatePointCons(c);
 validateMSMPoints(points, c);
 abool(allowOversized, "allowOversized");
-validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$1 : void 0);
+validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$2 : void 0);
 if (points.length !== scalars.length) throw new Error("arrays of points and scalars must have equal length");
 const tables = points.map((p) => oddMultiples(p, 4));
 const digits = scalars.map((n) => wnafDigits(n, 4));
@@ -1684,7 +2025,7 @@ if (!CURVE || typeof CURVE !== "object") throw new Error(`expected valid ${type}
 validateObject(curveOpts);
 for (const p of ["p", "n", "h"]) {
 const val = CURVE[p];
-if (!(isPosBig(val) && val !== _0n$1)) throw new Error(`CURVE.${p} must be positive bigint`);
+if (!(isPosBig(val) && val !== _0n$2)) throw new Error(`CURVE.${p} must be positive bigint`);
 }
 const Fp = createField(CURVE.p, curveOpts.Fp, FpFnLE);
 const Fn = createField(CURVE.n, curveOpts.Fn, FpFnLE);
@@ -1693,9 +2034,10 @@ for (const p of params) if (!Fp.isValid(CURVE[p])) throw new Error(`CURVE.${p} m
 CURVE = Object.freeze(Object.assign({}, CURVE));
 return { CURVE, Fp, Fn };
 }
-var _0n = BigInt(0);
+var _0n$1 = BigInt(0);
 var _1n$1 = BigInt(1);
-var _2n = BigInt(2);
+var _2n$1 = BigInt(2);
+var _4n$1 = BigInt(4);
 var _8n = BigInt(8);
 function isEdValidXY(Fp, CURVE, x, y) {
 const x2 = Fp.sqr(x);
@@ -1714,7 +2056,8 @@ const { h: cofactor } = CURVE;
 if (FpLegendre(Fp, CURVE.a) !== 1) throw new Error("edwards: CURVE.a must be a square in Fp for complete addition formulas");
 if (FpLegendre(Fp, CURVE.d) !== -1) throw new Error("edwards: CURVE.d must be a non-square in Fp for complete addition formulas");
 validateObject(opts, {}, { uvRatio: "function", randomBytes: "function" });
-const MASK = _2n << BigInt(Fp.BYTES * 8) - _1n$1;
+const randomBytes$4 = opts.randomBytes === void 0 ? randomBytes : opts.randomBytes;
+const MASK = _2n$1 << BigInt(Fp.BYTES * 8) - _1n$1;
 function isOdd(n) {
 if (!Fp.isOdd) throw new Error("Field does not have .isOdd()");
 return Fp.isOdd(n);
@@ -1723,13 +2066,13 @@ const uvRatio = opts.uvRatio === void 0 ? (u, v) => {
 try {
 return { isValid: true, value: Fp.sqrt(Fp.div(u, v)) };
 } catch (e) {
-return { isValid: false, value: _0n };
+return { isValid: false, value: _0n$1 };
 }
 } : opts.uvRatio;
 if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
 const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);
 function acoord(title, n, banZero = false) {
-const min = banZero ? _1n$1 : _0n;
+const min = banZero ? _1n$1 : _0n$1;
 aInRange("coordinate " + title, n, min, MASK);
 return n;
 }
@@ -1771,7 +2114,7 @@ const normed = copyBytes(bytes);
 const lastByte = bytes[len - 1];
 normed[len - 1] = lastByte & -129;
 const y = bytesToNumberLE(normed);
-aInRange("point.y", y, _0n, zip215 ? MASK : Fp.ORDER);
+aInRange("point.y", y, _0n$1, zip215 ? MASK : Fp.ORDER);
 const y2 = Fp.sqr(y);
 const u = Fp.sub(y2, Fp.ONE);
 const v = Fp.sub(Fp.mulN(d, y2), a);
@@ -1791,6 +2134,11 @@ return this.toAffine().x;
 }
 get y() {
 return this.toAffine().y;
+}
+precompute(windowSize = 6, isLazy = true) {
+wnaf.setWindowSize(this, windowSize);
+if (!isLazy) this.multiply(_2n$1);
+return this;
 }
 assertValidity() {
 const p = this;
@@ -1829,7 +2177,7 @@ double() {
 const { X: X1, Y: Y1, Z: Z1 } = this;
 const A = Fp.sqr(X1);
 const B = Fp.sqr(Y1);
-const C = Fp.mul(Fp.sqr(Z1), _2n);
+const C = Fp.mul(Fp.sqr(Z1), _2n$1);
 const D = mulA(A);
 const x1y1 = Fp.addN(X1, Y1);
 const E = Fp.sub(Fp.subN(Fp.sqr(x1y1), A), B);
@@ -1865,8 +2213,22 @@ subtract(other) {
 aedpoint(other);
 return this.add(other.negate());
 }
+multiply(scalar) {
+if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: expected 1 <= sc < curve.n");
+const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
+return normalize([p, f])[0];
+}
+multiplyUnsafe(scalar) {
+if (!Fn.isValid(scalar)) throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");
+if (scalar === _0n$1) return Point.ZERO;
+if (this.is0() || scalar === _1n$1) return this;
+return wnaf.mulUnsafe(this, scalar, normalize);
+}
+isSmallOrder() {
+return this.clearCofactor().is0();
+}
 isTorsionFree() {
-return mulAddUnsafe(Point, [this], [CURVE.n], true).is0();
+return wnaf.mulUnsafe(this, CURVE.n).is0();
 }
 toAffine(invertedZ) {
 const p = this;
@@ -1882,6 +2244,13 @@ if (is0) return { x: Fp.ZERO, y: Fp.ONE };
 if (!Fp.eql(zz, Fp.ONE)) throw new Error("invZ was invalid");
 return { x, y };
 }
+clearCofactor() {
+if (cofactor === _1n$1) return this;
+if (cofactor === _2n$1) return this.double();
+if (cofactor === _4n$1) return this.double().double();
+if (cofactor === _8n) return this.double().double().double();
+return this.multiplyUnsafe(cofactor);
+}
 toBytes() {
 const { x, y } = this.toAffine();
 const bytes = Fp.toBytes(y);
@@ -1895,11 +2264,32 @@ toString() {
 return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
 }
 }
+const normalize = (points) => normalizeZ(Point, points);
+const wnaf = new ScalarMultiplier(Point, randomBytes$4);
+if (wnaf.bits >= 6) Point.BASE.precompute(6);
 Object.freeze(Point.prototype);
 Object.freeze(Point);
 return Point;
 }
+var divNearest = (num, den) => (num + (num >= 0 ? den : -den) / _2n) / den;
+function _splitEndoScalar(k, basis, n) {
+aInRange("scalar", k, _0n, n);
+const [[a1, b1], [a2, b2]] = basis;
+const c1 = divNearest(b2 * k, n);
+const c2 = divNearest(-b1 * k, n);
+let k1 = k - c1 * a1 - c2 * a2;
+let k2 = -c1 * b1 - c2 * b2;
+const k1neg = k1 < _0n;
+const k2neg = k2 < _0n;
+if (k1neg) k1 = -k1;
+if (k2neg) k2 = -k2;
+const MAX_NUM = bitMask(Math.ceil(bitLen(n) / 2)) + _1n;
+if (k1 < _0n || k1 >= MAX_NUM || k2 < _0n || k2 >= MAX_NUM) throw new Error("splitScalar (endomorphism): failed for k");
+return { k1neg, k1, k2neg, k2 };
+}
+var _0n = BigInt(0);
 var _1n = BigInt(1);
+var _2n = BigInt(2);
 var _3n = BigInt(3);
 var _4n = BigInt(4);
 function weierstrass(params, extraOpts = {}) {
@@ -1908,8 +2298,13 @@ const Fp = validated.Fp;
 const Fn = validated.Fn;
 let CURVE = validated.CURVE;
 const { h: cofactor, n: CURVE_ORDER } = CURVE;
-validateObject(extraOpts, {}, { allowInfinityPoint: "boolean", isTorsionFree: "function", fromBytes: "function", toBytes: "function", randomBytes: "function" });
-const { allowInfinityPoint, isTorsionFree, fromBytes, toBytes } = extraOpts;
+validateObject(extraOpts, {}, { allowInfinityPoint: "boolean", clearCofactor: "function", isTorsionFree: "function", fromBytes: "function", toBytes: "function", endo: "object", randomBytes: "function" });
+const { endo: endoOpts, allowInfinityPoint, clearCofactor, isTorsionFree, fromBytes, toBytes } = extraOpts;
+const randomBytes$2 = extraOpts.randomBytes === void 0 ? randomBytes : extraOpts.randomBytes;
+if (endoOpts) {
+if (!Fp.is0(CURVE.a) || typeof endoOpts.beta !== "bigint" || !Array.isArray(endoOpts.basises)) throw new Error("invalid endo: expected \"beta\": bigint and \"basises\": array");
+}
+const endo = endoOpts ? { beta: endoOpts.beta, basises: endoOpts.basises.map((basis) => [...basis]) } : void 0;
 const lengths = getWLengths(Fp, Fn);
 function assertCompressionIsSupported() {
 if (!Fp.isOdd) throw new Error("compression is not supported: Field does not have .isOdd()");
@@ -1982,6 +2377,22 @@ return typeof n === "object" && n !== null ? Fp.create(n) : n;
 function aprjpoint(other) {
 if (!(other instanceof Point)) throw new Error("Weierstrass Point expected");
 }
+function splitEndoScalarN(k) {
+if (!endo || !endo.basises) throw new Error("no endo");
+return _splitEndoScalar(k, endo.basises, Fn.ORDER);
+}
+function pushWnafPair(points, scalars, p, k) {
+if (!Fn.isValid(k)) throw new RangeError("invalid scalar: out of range");
+if (endo) {
+const { k1neg, k1, k2neg, k2 } = splitEndoScalarN(k);
+const psi = new Point(Fp.mul(p.X, endo.beta), p.Y, p.Z);
+points.push(k1neg ? p.negate() : p, k2neg ? psi.negate() : psi);
+scalars.push(k1, k2);
+} else {
+points.push(p);
+scalars.push(k);
+}
+}
 const validityCache = new WeakSet();
 class Point {
 static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE);
@@ -2021,6 +2432,11 @@ return this.toAffine().x;
 get y() {
 return this.toAffine().y;
 }
+precompute(windowSize = 6, isLazy = true) {
+wnaf.setWindowSize(this, windowSize);
+if (!isLazy) this.multiply(_3n);
+return this;
+}
 assertValidity() {
 const p = this;
 if (p.is0()) {
@@ -2033,6 +2449,11 @@ if (!Fp.isValid(x) || !Fp.isValid(y)) throw new Error("bad point: x or y not fie
 if (!isValidXY(x, y)) throw new Error("bad point: equation left != right");
 if (!p.isTorsionFree()) throw new Error("bad point: not in prime-order subgroup");
 validityCache.add(p);
+}
+hasEvenY() {
+const { y } = this.toAffine();
+if (!Fp.isOdd) throw new Error("Field doesn't support isOdd");
+return !Fp.isOdd(y);
 }
 equals(other) {
 aprjpoint(other);
@@ -2135,6 +2556,31 @@ return this.add(other.negate());
 is0() {
 return this.equals(Point.ZERO);
 }
+multiply(scalar) {
+if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: out of range");
+const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
+return normalize([p, f])[0];
+}
+multiplyUnsafe(scalar) {
+const p = this;
+const sc = scalar;
+if (!Fn.isValid(sc)) throw new RangeError("invalid scalar: out of range");
+if (sc === _0n || p.is0()) return Point.ZERO;
+if (sc === _1n) return p;
+if (wnaf.hasWindowSize(this)) return wnaf.mulUnsafe(p, sc, normalize);
+const points = [];
+const scalars = [];
+pushWnafPair(points, scalars, p, sc);
+return mulAddUnsafe(Point, points, scalars);
+}
+mulAddUnsafe(a, other, b) {
+aprjpoint(other);
+const points = [];
+const scalars = [];
+pushWnafPair(points, scalars, this, a);
+pushWnafPair(points, scalars, other, b);
+return mulAddUnsafe(Point, points, scalars);
+}
 toAffine(invertedZ) {
 const p = this;
 let iz = invertedZ;
@@ -2153,7 +2599,16 @@ return { x, y };
 isTorsionFree() {
 if (cofactor === _1n) return true;
 if (isTorsionFree) return isTorsionFree(Point, this);
-throw new Error("no orders of points");
+return wnaf.mulUnsafe(this, CURVE_ORDER).is0();
+}
+clearCofactor() {
+if (cofactor === _1n) return this;
+if (clearCofactor) return clearCofactor(Point, this);
+return this.multiplyUnsafe(cofactor);
+}
+isSmallOrder() {
+if (cofactor === _1n) return this.is0();
+return this.clearCofactor().is0();
 }
 toBytes(isCompressed = true) {
 abool(isCompressed, "isCompressed");
@@ -2167,6 +2622,9 @@ toString() {
 return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
 }
 }
+const normalize = (points) => normalizeZ(Point, points);
+const wnaf = new ScalarMultiplier(Point, randomBytes$2);
+if (wnaf.bits >= 6) Point.BASE.precompute(6);
 Object.freeze(Point.prototype);
 Object.freeze(Point);
 return Point;
@@ -2275,7 +2733,7 @@ for (let i = 0; i < a.length; i++) diff |= a[i] ^ b[i];
 return diff === 0;
 }
 function validateOpts(opts) {
-if (isBytes(opts)) throw new TypeError("\"opts\" expected object, got Uint8Array");
+if (isBytes$1(opts)) throw new TypeError("\"opts\" expected object, got Uint8Array");
 aobject(opts, "opts");
 const proto = Object.getPrototypeOf(opts);
 if (proto !== null && proto !== Object.prototype) throw new TypeError("\"opts\" expected a plain object");
@@ -12395,204 +12853,6 @@ const isSame = preview !== void 0 && bitText(preview.get("allow_pre"), "1", "0")
 const names = joined.servers[0]?.outputs.map(([name]) => name) ?? [];
 return k$2($, null, k$2("p", null, k$2(Mark, { name: joined.isOfThisAct && isSame ? "qualified" : "failed" }), " ", !joined.isOfThisAct ? k$2("strong", { class: "bad" }, "These shares are of another act or request.") : isSame ? "Joined, both shares say what the preview says. Their MACs are checked by aver verify, which has the servers' keys." : k$2("strong", { class: "bad" }, "Joined, the shares do not say what the preview says.")), k$2("div", { class: "scroll" }, k$2("table", { class: "plain shares" }, k$2("thead", null, k$2("tr", null, k$2("th", { scope: "col" }, "Answer"), joined.servers.map(({ server }) => k$2("th", { key: server, scope: "col" }, k$2(Text, null, server))), k$2("th", { scope: "col" }, "together"))), k$2("tbody", null, names.map((name, place) => k$2("tr", { key: name }, k$2("th", { scope: "row" }, k$2(Text, null, name.replaceAll("_", " "))), joined.servers.map(({ server, outputs }) => k$2("td", { key: server, class: "figure" }, outputs[place]?.[1] ?? "–")), k$2("td", { class: "figure" }, name === "allow_pre" ? joined.allow : name === "need_confirm" ? joined.confirm : joined.patch === null ? "–" : joined.patch >> (name === "patch1" ? 1 : 0) & 1)))))));
 }
-var ROLES = ["operator", "planner", "executor", "critic", "auditor"];
-function readTrace(records) {
-const trace = { task: new Map(), profile: "", state: "", events: [], participants: [], claims: [], audit: null };
-let place = -1;
-for (const record of records) {
-place++;
-const event = record instanceof BadInput ? null : readEvent(record, place);
-if (event === null) continue;
-trace.events.push(event);
-trace.state = event.after || trace.state;
-takeUp(trace, event);
-}
-return trace;
-}
-function readEvent(record, place) {
-let content;
-try {
-content = record.content;
-} catch (error) {
-if (error instanceof BadInput) return null;
-throw error;
-}
-if (!readKind(content).startsWith("protocol.")) return null;
-const told = asObject(at(content, "context", "environment", "protocol"));
-const refs = asObject(at(content, "context", "environment", "aver", "refs"));
-return { place, id: asText(content.get("id")), event: asText(told.get("event")), role: asText(told.get("role")), agent: asText(told.get("agent")), at: asText(at(content, "trigger", "timestamp")) || record.signed_at, before: asText(told.get("before")), after: asText(told.get("after")), summary: asText(at(content, "outcome", "summary")), refs: new Map([...refs].map(([name, value]) => [name, asText(value)])), payload: asObject(at(content, "outcome", "result")), statements: asList(at(content, "authority", "chain")) };
-}
-function takeUp(trace, event) {
-const { payload, refs } = event;
-switch (event.event) {
-case "session_initialized":
-trace.task = asObject(payload.get("task"));
-trace.profile = asText(payload.get("profile"));
-trace.participants.push(...asList(payload.get("participants")).map(readParticipant));
-break;
-case "participant_joined":
-trace.participants.push(readParticipant(payload.get("participant") ?? null));
-break;
-case "claim_issued":
-trace.claims.push({ id: event.id, place: event.place, agent: event.agent, ...wording(payload), about: asText(payload.get("about")), standing: "issued", earlier: [], challenges: [] });
-break;
-case "claim_challenged":
-challenge(trace.claims.find((claim) => claim.id === refs.get("claim")), event);
-break;
-case "claim_revised":
-revise(trace.claims.find((claim) => claim.id === refs.get("claim")), event);
-break;
-case "challenge_resolved":
-resolve(trace.claims.find((claim) => claim.challenges.some((one) => one.id === refs.get("challenge"))), event);
-break;
-case "verification_run_completed": trace.audit = event;
-}
-}
-function readParticipant(value) {
-const given = asObject(value);
-return { agent: asText(given.get("agent")), role: asText(given.get("role")), key: asText(given.get("public_key")), held: asText(given.get("held")) };
-}
-function wording(payload) {
-const confidence = payload.get("confidence");
-return { text: asText(payload.get("text")), confidence: confidence instanceof JsonNumber ? confidence.text : "", evidence: asList(payload.get("evidence")) };
-}
-function hasOpenChallenge(claim) {
-return claim.challenges.some((one) => one.standing === "open");
-}
-function challenge(claim, { id, place, agent, payload }) {
-if (claim === void 0) return;
-claim.challenges.push({ id, place, agent, reason: asText(payload.get("reason")), evidence: asList(payload.get("evidence")), standing: "open", rationale: "" });
-claim.standing = "disputed";
-}
-function revise(claim, { place, payload }) {
-if (claim === void 0) return;
-claim.earlier.push({ text: claim.text, place: claim.place });
-if (isTruthy(payload.get("retracted"))) {
-claim.standing = "retracted";
-for (const one of claim.challenges) if (one.standing === "open") one.standing = "moot";
-return;
-}
-Object.assign(claim, wording(payload), { place });
-claim.standing = hasOpenChallenge(claim) ? "disputed" : "issued";
-}
-function resolve(claim, { refs, payload }) {
-const found = claim?.challenges.find((one) => one.id === refs.get("challenge"));
-if (claim === void 0 || found === void 0) return;
-found.standing = asText(payload.get("outcome"));
-found.rationale = asText(payload.get("rationale"));
-if (found.standing === "upheld") claim.standing = "refuted";
-else if (claim.standing !== "refuted") claim.standing = hasOpenChallenge(claim) ? "disputed" : "settled";
-}
-function describeCheck(check) {
-const [entry] = [...asObject(check)];
-if (entry === void 0) return "the artifact is here";
-const [name, value] = entry;
-const scalar = (one) => one instanceof JsonNumber ? one.text : typeof one === "string" ? JSON.stringify(one) : String(one ?? "");
-const compare = (one) => asList(one).map((part) => typeof part === "string" && /^[=!<>]+$/.test(part) ? part : scalar(part)).join(" ");
-if (name === "exit_code") return `exit code ${compare(value)}`;
-if (name === "sha256") return `SHA-256 is ${asText(value).slice(0, 16)}…`;
-if (name === "json") return `JSON at ${asText(at(value, "pointer")) || "/"} ${compare(at(value, "is"))}`;
-if (name === "tests") return [...asObject(at(value, "counts"))].map(([count, is]) => `${count} ${compare(is)}`).join(", ") + ` (${asText(at(value, "format"))})`;
-if (name === "text") return [...asObject(value)].map(([word, is]) => `text ${word} ${Array.isArray(is) ? compare(is) : scalar(is)}`).join(", ");
-if (name === "git") return `git revision ${asText(at(value, "revision")).slice(0, 12)}, ${at(value, "clean") === true ? "clean" : "not clean"}`;
-return `${name} (a check that this page does not know)`;
-}
-var READ_MAX$2 = 1e4;
-var EVENTS_SHOWN = 200;
-function ProtocolView({ parts: [wanted = ""] }) {
-const chains = chainsOf("protocol");
-const chain = wanted ? chains.includes(wanted) ? wanted : "" : chains[0] ?? "";
-return k$2("section", { class: "protocol-view" }, k$2("h1", null, "Protocol"), chains.length ? null : k$2(Empty, { command: "aver protocol run TASK.toml" }, "There is no trace of the agent protocol in these records. This makes one:"), chains.length && !chain ? k$2(NotHere, { what: "trace", name: wanted }) : null, chains.length > 1 || chains.length && !chain ? k$2(ChainChoice, { chains, chosen: chain, route: "protocol" }) : null, chain ? k$2(TraceOfChain, { key: chain, chain }) : null);
-}
-function TraceOfChain({ chain }) {
-const [now, setNow] = d$2({ state: "loading" });
-const [turn, setTurn] = d$2(0);
-A$1(() => {
-let isCurrent = true;
-const set = (next) => {
-if (isCurrent) setNow(next);
-};
-const total = countRecords([chain]);
-if (total > READ_MAX$2) set({ state: "too large", total });
-else (async () => {
-const trace = readTrace(await readAll(chain));
-set({ state: "done", trace, report: await readReport(trace) });
-})().catch((error) => set({ state: "failed", words: error.message }));
-return () => {
-isCurrent = false;
-};
-}, [chain, contents.value, turn]);
-if (now.state === "loading") return k$2("div", { "aria-busy": "true" }, k$2("div", { class: "band placeholder tall" }), k$2("div", { class: "band placeholder tall" }));
-if (now.state === "too large") return k$2("p", { class: "strip" }, "This trace has ", plural(now.total, "event"), ", more than this view lays out. ", k$2("a", { href: link("chain", chain) }, "Read the chain"), ", or: ", k$2(Command, null, `aver show ${chain} --html trace.html`));
-if (now.state === "failed") return k$2(Problem, { words: now.words, retry: () => setTurn(turn + 1) });
-const { trace, report } = now;
-return k$2($, null, k$2("p", { class: "sentence" }, k$2(Text, null, asText(trace.task.get("objective")) || chain)), k$2("p", { class: "beside" }, k$2("a", { href: link("chain", chain) }, k$2(Text, null, chain)), " · ", plural(trace.events.length, "event"), " · state ", k$2("strong", null, k$2(Text, null, trace.state)), " · profile ", k$2(Text, null, trace.profile)), k$2(Audit, { trace, report, chain }), k$2("h2", null, "Claims"), trace.claims.length ? trace.claims.map((claim) => k$2(Claim, { key: claim.id, claim, chain, report, trace })) : k$2("p", { class: "strip" }, "Nothing is claimed yet."), k$2("h2", null, "Events by role"), k$2(Lanes, { trace, chain }), k$2("h2", null, "Participants"), k$2("div", { class: "scroll" }, k$2("table", { class: "plain" }, k$2("thead", null, k$2("tr", null, k$2("th", { scope: "col" }, "Agent"), k$2("th", { scope: "col" }, "Role"), k$2("th", { scope: "col" }, "Key"), k$2("th", { scope: "col" }, "Held"))), k$2("tbody", null, trace.participants.map((one, place) => k$2("tr", { key: place }, k$2("th", { scope: "row" }, k$2(Text, null, one.agent)), k$2("td", null, k$2(Text, null, one.role)), k$2("td", null, k$2(Hex, null, one.key)), k$2("td", null, k$2(Text, null, one.held))))))));
-}
-async function readReport(trace) {
-const digest = asText(at(trace.audit?.payload, "report", "blob", "digest"));
-const data = digest ? await readBlob(digest) : null;
-try {
-const report = data === null ? null : readJson(data);
-return isObject(report ?? void 0) ? report : null;
-} catch (error) {
-if (error instanceof BadInput) return null;
-throw error;
-}
-}
-var AUDITS$1 = { pass: ["verified", "The auditor found that everything holds."], "pass-with-warnings": ["qualified", "The auditor found no failure, and has warnings."], fail: ["failed", "The auditor found that it does not hold."] };
-function Audit({ trace, report, chain }) {
-const { audit } = trace;
-if (audit === null) return k$2("p", { class: "strip" }, "No audit is sealed in this trace. The auditor makes one: ", k$2(Command, null, `aver protocol audit ${chain.replace(/^protocol\./, "")}`));
-const status = asText(audit.payload.get("status"));
-const [mark, words] = AUDITS$1[status] ?? ["failed", "The audit has a status that is not known."];
-const findings = asList(report?.get("findings") ?? null).filter(isObject);
-return k$2("section", { class: `band ${mark}` }, k$2("h2", null, k$2(Mark, { name: mark }), " Audit: ", k$2(Text, null, status)), k$2("p", null, words, " By ", k$2(Text, null, audit.agent), ", ", k$2(Time, null, audit.at), ", in ", k$2("a", { href: link("c", chain, `p${audit.place}`) }, "record ", audit.place), "."), k$2("p", { class: "beside" }, "These are the auditor's words. The page checks the seals; whether the evidence holds is judged anew by ", k$2(Command, null, verifyCommand())), report === null ? k$2("p", { class: "beside" }, "The report itself is not here: its blob is missing, damaged or too large.") : k$2("div", { class: "columns" }, k$2("div", null, k$2("h3", null, "Checks"), k$2("table", { class: "checks" }, k$2("tbody", null, asList(report.get("checks")).filter(isObject).map((check, place) => k$2("tr", { key: place }, k$2("th", { scope: "row" }, k$2(Text, null, asText(check.get("name")))), k$2("td", null, k$2(Text, null, asText(check.get("status"))))))))), k$2("div", null, k$2("h3", null, "Findings"), findings.length ? k$2("table", { class: "checks" }, k$2("tbody", null, findings.map((finding, place) => k$2(AuditFinding, { key: place, finding, trace, chain })))) : k$2("p", null, "None."))), audit.statements.length ? k$2("details", null, k$2("summary", null, "The auditor's signed statement"), k$2(Statements, { values: audit.statements })) : null);
-}
-var FINDING_WORDS = { CLAIM_UNPROVEN: "The evidence does not bear it out, or there is none.", CLAIM_DISPUTED: "A challenge to it is open, or a person upheld one.", NOT_REPRODUCED: "Repeating the execution gave another result.", NOT_INDEPENDENT: "Its key lies where the executor's key lies, so that whoever has one may have the other.", OUTCOME_UNKNOWN: "Nobody knows how the execution ended." };
-function AuditFinding({ finding, trace, chain }) {
-const [code, subject, status] = ["code", "subject", "status"].map((name) => asText(finding.get(name)));
-const claim = trace.claims.find((one) => one.id === subject);
-const event = trace.events.find((one) => one.id === subject);
-const explained = adviceOn(code);
-const sign = status === "failed" ? "✕" : status === "warning" ? "!" : "i";
-return k$2("tr", null, k$2("th", { scope: "row" }, k$2("span", { class: `check ${status}`, "aria-hidden": "true" }, sign), " ", k$2(Text, null, code)), k$2("td", null, k$2("p", { class: "tight" }, k$2(Text, null, status), ", about ", claim ? k$2($, null, "the claim “", k$2(Text, null, claim.text), "”") : event ? k$2(Text, null, event.summary) : subject ? k$2("strong", null, k$2(Text, null, subject)) : k$2(Text, null, asText(finding.get("check"))), " · event ", k$2(SequenceLink, { chain, value: finding.get("sequence") ?? null })), k$2("p", { class: "soft tight" }, code === "CLAIM_UNPROVEN" && !claim ? "What it expects is not met." : k$2($, null, FINDING_WORDS[code] ?? explained?.meaning ?? "", " ", status === "note" ? "" : explained?.advice ?? ""))));
-}
-function SequenceLink({ chain, value }) {
-const text = value?.text ?? "";
-return text ? k$2("a", { href: link("c", chain, text) }, text) : k$2($, null, "–");
-}
-var STANDINGS = { issued: "nobody challenged it", disputed: "a challenge is open", settled: "every challenge was settled", refuted: "a person upheld a challenge", retracted: "it was taken back" };
-function Claim({ claim, chain, report, trace }) {
-const judged = asList(report?.get("claims") ?? null).filter(isObject).find((one) => one.get("id") === claim.id);
-const failing = asList(judged?.get("evidence") ?? null).filter((item) => at(item, "holds") !== true).length;
-const isStanding = claim.standing === "settled" || claim.standing === "issued";
-const tone = failing || claim.standing === "refuted" || claim.standing === "retracted" ? "bad" : !isStanding || judged === void 0 ? "warn" : "good";
-return k$2("article", { class: `claim is-${tone}` }, k$2("h3", null, k$2(Text, null, claim.text)), k$2("p", { class: "beside" }, failing ? k$2($, null, k$2("strong", { class: "bad" }, "does not hold"), ": by the audit, ", failing === 1 ? "a piece" : `${failing} pieces`, " of its evidence ", failing === 1 ? "does" : "do", " not hold · ") : null, k$2("strong", { class: failing ? "" : tone }, k$2(Text, null, claim.standing)), ": ", STANDINGS[claim.standing] ?? "", judged === void 0 ? ", and no audit has judged it" : "", " · about ", claim.about || "an outcome", " · confidence ", k$2("span", { class: "figure" }, claim.confidence || "–"), " · ", k$2(Text, null, claim.agent), " · ", k$2("a", { href: link("c", chain, `p${claim.place}`) }, "record ", claim.place)), claim.earlier.map((earlier, place) => k$2("p", { key: place, class: "beside earlier" }, "before: ", k$2("del", null, k$2(Text, null, earlier.text)))), k$2(Evidence, { items: claim.evidence, judged: asList(judged?.get("evidence") ?? null), chain, trace }), claim.challenges.map((challenge) => k$2("div", { key: challenge.id, class: "challenge" }, k$2("p", null, k$2("strong", null, "Challenge"), " by ", k$2(Text, null, challenge.agent), ", ", k$2("strong", { class: challenge.standing === "open" ? "warn" : "" }, k$2(Text, null, challenge.standing)), " · ", k$2("a", { href: link("c", chain, `p${challenge.place}`) }, "record ", challenge.place)), k$2("p", null, k$2(Text, null, challenge.reason)), challenge.rationale ? k$2("p", { class: "beside" }, k$2(Text, null, challenge.rationale)) : null, k$2(Evidence, { items: challenge.evidence, judged: [], chain, trace }))));
-}
-function Evidence({ items, judged, chain, trace }) {
-if (!items.length) return null;
-return k$2("table", { class: "plain evidence" }, k$2("thead", null, k$2("tr", null, k$2("th", { scope: "col" }, "Evidence"), k$2("th", { scope: "col" }, "From"), k$2("th", { scope: "col" }, "By the audit"))), k$2("tbody", null, items.map((item, place) => {
-const start = trace.events.find((event) => event.id === at(item, "execution"));
-const word = judged[place];
-const holds = at(word, "holds");
-return k$2("tr", { key: place }, k$2("td", null, k$2(Text, null, describeCheck(at(item, "check")))), k$2("td", null, start ? k$2("a", { href: link("c", chain, `p${start.place}`) }, "execution ", start.place) : null, " ", asText(at(item, "artifact")) ? k$2(Hex, null, asText(at(item, "artifact"))) : null), k$2("td", null, word === void 0 ? "–" : holds === true ? k$2("span", { class: "good" }, "✓ holds") : k$2($, null, k$2("span", { class: "bad" }, "✕ does not hold"), " ", k$2(Text, null, asText(at(word, "reason")))), word !== void 0 && at(word, "found") !== void 0 ? k$2("span", { class: "beside" }, " found ", k$2(Text, null, foundText(at(word, "found")))) : null));
-})));
-}
-function foundText(value) {
-return isObject(value) ? [...value].map(([name, item]) => `${name} ${valueText(item)}`).join(", ") : valueText(value);
-}
-function Lanes({ trace, chain }) {
-const [shown, setShown] = d$2(EVENTS_SHOWN);
-const roles = ROLES.filter((role) => trace.events.some((event) => event.role === role));
-return k$2($, null, k$2("div", { class: "scroll" }, k$2("table", { class: "lanes" }, k$2("thead", null, k$2("tr", null, k$2("th", { scope: "col" }, "Event"), roles.map((role) => k$2("th", { key: role, scope: "col" }, role)))), k$2("tbody", null, trace.events.slice(0, shown).map((event) => k$2("tr", { key: event.place, class: event.before !== event.after ? "turn" : "" }, k$2("th", { scope: "row" }, k$2("a", { href: link("c", chain, `p${event.place}`) }, event.place), " ", k$2("span", { class: "beside" }, k$2(Time, { short: true }, event.at))), roles.map((role) => k$2("td", { key: role, "data-role": role, class: role === event.role ? "said" : "" }, role === event.role ? k$2(EventCell, { event }) : null))))))), trace.events.length > shown ? k$2("p", null, k$2("button", { type: "button", onClick: () => setShown(shown + 2e3) }, "Show more of ", plural(trace.events.length, "event"))) : null);
-}
-function EventCell({ event }) {
-const { payload } = event;
-const words = ["objective", "text", "reason", "rationale", "justification", "name", "words"].map((name) => asText(payload.get(name))).find(Boolean) ?? "";
-const verdict = asText(payload.get("verdict")) || asText(payload.get("outcome")) || asText(payload.get("status")) || asText(payload.get("code"));
-const code = payload.get("exit_code");
-return k$2($, null, k$2("strong", null, k$2(Text, null, event.event.replaceAll("_", " "))), verdict ? k$2("span", { class: "verdict-word" }, " ", k$2(Text, null, verdict)) : null, code?.text ? k$2("span", { class: "verdict-word" }, " exit code ", code.text) : null, asText(payload.get("tool")) ? k$2($, null, " ", k$2("code", null, k$2(Text, null, asText(payload.get("tool"))))) : null, words ? k$2("p", null, k$2(Text, null, words.slice(0, 300))) : null, asObject(payload.get("arguments")).size ? k$2("p", null, k$2("code", null, k$2(Text, null, shortenArguments(payload.get("arguments"))))) : null, event.before !== event.after ? k$2("p", { class: "beside" }, k$2(Text, null, `${event.before} → ${event.after}`)) : null);
-}
 var claims = [];
 function useKeys(keys) {
 const claim = T({ keys });
@@ -14378,7 +14638,7 @@ const step = value?.step ?? null;
 const title = entry.step === null ? "" : stepSummary(entry.step);
 return k$2("section", { class: "file-change" }, k$2("h3", null, entry.step?.at ? k$2(Time, { short: true }, entry.step.at) : null, " ", k$2("a", { href: recordAddress(entry) }, k$2(Text, null, title))), words ? k$2(Problem, { words, retry }) : null, step === null && !words ? k$2("div", { class: "placeholder tall", "aria-busy": "true" }) : null, step === null ? null : typeof step.diff === "string" ? k$2(DiffView, { diff: diffOfFile(step.diff, path), title: path }) : step.diff === null ? k$2("p", { class: "beside" }, "The record has no diff of this change.") : k$2(Output, { value: step.diff }));
 }
-var READ_MAX$1 = 2e3;
+var READ_MAX$2 = 2e3;
 async function readOwners() {
 const owners = new Map();
 const listed = (await server.value?.api.json("keys").catch(() => null))?.keys ?? [];
@@ -14390,7 +14650,7 @@ async function collectOwners(chain, owners) {
 let records = 0;
 for await (const batch of readRecords(chain)) {
 for (const record of batch) if (record instanceof Sealed) noteOwner(record, chain, owners);
-if ((records += batch.length) >= READ_MAX$1) return;
+if ((records += batch.length) >= READ_MAX$2) return;
 }
 }
 function noteOwner(record, chain, owners) {
@@ -14841,7 +15101,7 @@ return k$2("dl", { class: "glance" }, k$2(Intact, { audits }), k$2(Tile, { title
 }
 var LATEST = 6;
 var DENIALS = 8;
-var AUDITS = 20;
+var AUDITS$1 = 20;
 var COUNTED_SESSIONS = 200;
 var COUNTED_MAX = 5e4;
 function Waiting() {
@@ -14883,7 +15143,7 @@ const found = await connection.ask({ type: "activity" });
 return { ...found, isByIndex: false, from: `Counted here from ${plural(found.records, "record")}${found.isCut ? "; there are more" : ""}. The verdict says whether they hold.` };
 }
 const refused = ((await askHits(api, "outcome:blocked", 16))?.hits ?? []).filter(({ kind }) => kind !== ABORTED_KIND).slice(0, DENIALS);
-const failed = (await askHits(api, `kind:protocol.verification_run_completed outcome:failure`, AUDITS))?.hits ?? [];
+const failed = (await askHits(api, `kind:protocol.verification_run_completed outcome:failure`, AUDITS$1))?.hits ?? [];
 const [denials, audits] = await Promise.all([readRows(refused), readRows(failed)]);
 const behind = answer.indexed.of_records - answer.indexed.records;
 return { days: answer.days, isByIndex: true, denials, audits: audits.filter(({ row }) => row.kind === "protocol.verification_run_completed" && row.status === "failure"), from: `From the server's index, which proves nothing${behind > 0 ? ` and lacks ${plural(behind, "record")} yet` : ""}. The refusals are read from their records.` };
@@ -14908,6 +15168,204 @@ const rows = latestSessions();
 const counted = activity.value;
 const refusals = counted ? { count: counted.days.reduce((sum, day) => sum + day.blocked, 0), last: counted.denials[0], isByIndex: counted.isByIndex } : activity.state === "loading" ? "loading" : "not counted";
 return k$2($, null, k$2("h1", null, k$2(Text, null, whole.name)), k$2(Glance, { latest: rows[0], isCounted: sessionRows.value !== null, refusals, audits: counted?.audits ?? [] }), k$2(Waiting, null), k$2(VerdictBand, null), k$2("section", null, k$2("h2", null, "Latest sessions"), sessionsProblem.value ? k$2(Problem, { words: sessionsProblem.value, retry: readSessionsAgain }) : null, sessionRows.value === null && !sessionsProblem.value ? k$2(Loading, { rows: LATEST, words: "Reading the sessions" }) : null, rows.length ? k$2($, null, k$2(SessionTable, { rows }), k$2(FiguresNote, null)) : null, sessionRows.value !== null && !rows.length ? k$2(Empty, { command: "aver ingest --all" }, totalRecords.value ? k$2($, null, "No session of a coding agent is in it. ", k$2("a", { href: link("chains") }, "Its chains"), " have what was recorded otherwise.") : "Nothing is recorded here yet. This records the sessions of coding agents on your machine:") : null, (sessionRows.value?.length ?? 0) > LATEST ? k$2("p", { class: "all" }, k$2("a", { href: link("sessions") }, "All ", count(sessionRows.value?.length ?? 0), " sessions")) : null), activity.state === "failed" ? k$2(Problem, { words: activity.words, retry: activity.retry }) : null, activity.state === "loading" ? k$2(Loading, { rows: 6, words: "Counting the activity" }) : null, activity.value ? k$2(Refused, { denials: activity.value.denials }) : null, activity.value ? k$2(Charts, { days: fillDays(activity.value.days), from: activity.value.from }) : null, activity.state === "done" && activity.value === null ? k$2("p", { class: "strip" }, "There are more than ", count(COUNTED_MAX), " records: the page does not count their activity. ", k$2("code", null, "aver sessions"), " does.") : null);
+}
+var ROLES = ["operator", "planner", "executor", "critic", "auditor"];
+function readTrace(records) {
+const trace = { task: new Map(), profile: "", state: "", events: [], participants: [], claims: [], audit: null };
+let place = -1;
+for (const record of records) {
+place++;
+const event = record instanceof BadInput ? null : readEvent(record, place);
+if (event === null) continue;
+trace.events.push(event);
+trace.state = event.after || trace.state;
+takeUp(trace, event);
+}
+return trace;
+}
+function readEvent(record, place) {
+let content;
+try {
+content = record.content;
+} catch (error) {
+if (error instanceof BadInput) return null;
+throw error;
+}
+if (!readKind(content).startsWith("protocol.")) return null;
+const told = asObject(at(content, "context", "environment", "protocol"));
+const refs = asObject(at(content, "context", "environment", "aver", "refs"));
+return { place, id: asText(content.get("id")), event: asText(told.get("event")), role: asText(told.get("role")), agent: asText(told.get("agent")), at: asText(at(content, "trigger", "timestamp")) || record.signed_at, before: asText(told.get("before")), after: asText(told.get("after")), summary: asText(at(content, "outcome", "summary")), refs: new Map([...refs].map(([name, value]) => [name, asText(value)])), payload: asObject(at(content, "outcome", "result")), statements: asList(at(content, "authority", "chain")) };
+}
+function takeUp(trace, event) {
+const { payload, refs } = event;
+switch (event.event) {
+case "session_initialized":
+trace.task = asObject(payload.get("task"));
+trace.profile = asText(payload.get("profile"));
+trace.participants.push(...asList(payload.get("participants")).map(readParticipant));
+break;
+case "participant_joined":
+trace.participants.push(readParticipant(payload.get("participant") ?? null));
+break;
+case "claim_issued":
+trace.claims.push({ id: event.id, place: event.place, agent: event.agent, ...wording(payload), about: asText(payload.get("about")), standing: "issued", earlier: [], challenges: [] });
+break;
+case "claim_challenged":
+challenge(trace.claims.find((claim) => claim.id === refs.get("claim")), event);
+break;
+case "claim_revised":
+revise(trace.claims.find((claim) => claim.id === refs.get("claim")), event);
+break;
+case "challenge_resolved":
+resolve(trace.claims.find((claim) => claim.challenges.some((one) => one.id === refs.get("challenge"))), event);
+break;
+case "verification_run_completed": trace.audit = event;
+}
+}
+function readParticipant(value) {
+const given = asObject(value);
+return { agent: asText(given.get("agent")), role: asText(given.get("role")), key: asText(given.get("public_key")), held: asText(given.get("held")) };
+}
+function wording(payload) {
+const confidence = payload.get("confidence");
+return { text: asText(payload.get("text")), confidence: confidence instanceof JsonNumber ? confidence.text : "", evidence: asList(payload.get("evidence")) };
+}
+function hasOpenChallenge(claim) {
+return claim.challenges.some((one) => one.standing === "open");
+}
+function challenge(claim, { id, place, agent, payload }) {
+if (claim === void 0) return;
+claim.challenges.push({ id, place, agent, reason: asText(payload.get("reason")), evidence: asList(payload.get("evidence")), standing: "open", rationale: "" });
+claim.standing = "disputed";
+}
+function revise(claim, { place, payload }) {
+if (claim === void 0) return;
+claim.earlier.push({ text: claim.text, place: claim.place });
+if (isTruthy(payload.get("retracted"))) {
+claim.standing = "retracted";
+for (const one of claim.challenges) if (one.standing === "open") one.standing = "moot";
+return;
+}
+Object.assign(claim, wording(payload), { place });
+claim.standing = hasOpenChallenge(claim) ? "disputed" : "issued";
+}
+function resolve(claim, { refs, payload }) {
+const found = claim?.challenges.find((one) => one.id === refs.get("challenge"));
+if (claim === void 0 || found === void 0) return;
+found.standing = asText(payload.get("outcome"));
+found.rationale = asText(payload.get("rationale"));
+if (found.standing === "upheld") claim.standing = "refuted";
+else if (claim.standing !== "refuted") claim.standing = hasOpenChallenge(claim) ? "disputed" : "settled";
+}
+function describeCheck(check) {
+const [entry] = [...asObject(check)];
+if (entry === void 0) return "the artifact is here";
+const [name, value] = entry;
+const scalar = (one) => one instanceof JsonNumber ? one.text : typeof one === "string" ? JSON.stringify(one) : String(one ?? "");
+const compare = (one) => asList(one).map((part) => typeof part === "string" && /^[=!<>]+$/.test(part) ? part : scalar(part)).join(" ");
+if (name === "exit_code") return `exit code ${compare(value)}`;
+if (name === "sha256") return `SHA-256 is ${asText(value).slice(0, 16)}…`;
+if (name === "json") return `JSON at ${asText(at(value, "pointer")) || "/"} ${compare(at(value, "is"))}`;
+if (name === "tests") return [...asObject(at(value, "counts"))].map(([count, is]) => `${count} ${compare(is)}`).join(", ") + ` (${asText(at(value, "format"))})`;
+if (name === "text") return [...asObject(value)].map(([word, is]) => `text ${word} ${Array.isArray(is) ? compare(is) : scalar(is)}`).join(", ");
+if (name === "git") return `git revision ${asText(at(value, "revision")).slice(0, 12)}, ${at(value, "clean") === true ? "clean" : "not clean"}`;
+return `${name} (a check that this page does not know)`;
+}
+var READ_MAX$1 = 1e4;
+var EVENTS_SHOWN = 200;
+function ProtocolView({ parts: [wanted = ""] }) {
+const chains = chainsOf("protocol");
+const chain = wanted ? chains.includes(wanted) ? wanted : "" : chains[0] ?? "";
+return k$2("section", { class: "protocol-view" }, k$2("h1", null, "Protocol"), chains.length ? null : k$2(Empty, { command: "aver protocol run TASK.toml" }, "There is no trace of the agent protocol in these records. This makes one:"), chains.length && !chain ? k$2(NotHere, { what: "trace", name: wanted }) : null, chains.length > 1 || chains.length && !chain ? k$2(ChainChoice, { chains, chosen: chain, route: "protocol" }) : null, chain ? k$2(TraceOfChain, { key: chain, chain }) : null);
+}
+function TraceOfChain({ chain }) {
+const [now, setNow] = d$2({ state: "loading" });
+const [turn, setTurn] = d$2(0);
+A$1(() => {
+let isCurrent = true;
+const set = (next) => {
+if (isCurrent) setNow(next);
+};
+const total = countRecords([chain]);
+if (total > READ_MAX$1) set({ state: "too large", total });
+else (async () => {
+const trace = readTrace(await readAll(chain));
+set({ state: "done", trace, report: await readReport(trace) });
+})().catch((error) => set({ state: "failed", words: error.message }));
+return () => {
+isCurrent = false;
+};
+}, [chain, contents.value, turn]);
+if (now.state === "loading") return k$2("div", { "aria-busy": "true" }, k$2("div", { class: "band placeholder tall" }), k$2("div", { class: "band placeholder tall" }));
+if (now.state === "too large") return k$2("p", { class: "strip" }, "This trace has ", plural(now.total, "event"), ", more than this view lays out. ", k$2("a", { href: link("chain", chain) }, "Read the chain"), ", or: ", k$2(Command, null, `aver show ${chain} --html trace.html`));
+if (now.state === "failed") return k$2(Problem, { words: now.words, retry: () => setTurn(turn + 1) });
+const { trace, report } = now;
+return k$2($, null, k$2("p", { class: "sentence" }, k$2(Text, null, asText(trace.task.get("objective")) || chain)), k$2("p", { class: "beside" }, k$2("a", { href: link("chain", chain) }, k$2(Text, null, chain)), " · ", plural(trace.events.length, "event"), " · state ", k$2("strong", null, k$2(Text, null, trace.state)), " · profile ", k$2(Text, null, trace.profile)), k$2(Audit, { trace, report, chain }), k$2("h2", null, "Claims"), trace.claims.length ? trace.claims.map((claim) => k$2(Claim, { key: claim.id, claim, chain, report, trace })) : k$2("p", { class: "strip" }, "Nothing is claimed yet."), k$2("h2", null, "Events by role"), k$2(Lanes, { trace, chain }), k$2("h2", null, "Participants"), k$2("div", { class: "scroll" }, k$2("table", { class: "plain" }, k$2("thead", null, k$2("tr", null, k$2("th", { scope: "col" }, "Agent"), k$2("th", { scope: "col" }, "Role"), k$2("th", { scope: "col" }, "Key"), k$2("th", { scope: "col" }, "Held"))), k$2("tbody", null, trace.participants.map((one, place) => k$2("tr", { key: place }, k$2("th", { scope: "row" }, k$2(Text, null, one.agent)), k$2("td", null, k$2(Text, null, one.role)), k$2("td", null, k$2(Hex, null, one.key)), k$2("td", null, k$2(Text, null, one.held))))))));
+}
+async function readReport(trace) {
+const digest = asText(at(trace.audit?.payload, "report", "blob", "digest"));
+const data = digest ? await readBlob(digest) : null;
+try {
+const report = data === null ? null : readJson(data);
+return isObject(report ?? void 0) ? report : null;
+} catch (error) {
+if (error instanceof BadInput) return null;
+throw error;
+}
+}
+var AUDITS = { pass: ["verified", "The auditor found that everything holds."], "pass-with-warnings": ["qualified", "The auditor found no failure, and has warnings."], fail: ["failed", "The auditor found that it does not hold."] };
+function Audit({ trace, report, chain }) {
+const { audit } = trace;
+if (audit === null) return k$2("p", { class: "strip" }, "No audit is sealed in this trace. The auditor makes one: ", k$2(Command, null, `aver protocol audit ${chain.replace(/^protocol\./, "")}`));
+const status = asText(audit.payload.get("status"));
+const [mark, words] = AUDITS[status] ?? ["failed", "The audit has a status that is not known."];
+const findings = asList(report?.get("findings") ?? null).filter(isObject);
+return k$2("section", { class: `band ${mark}` }, k$2("h2", null, k$2(Mark, { name: mark }), " Audit: ", k$2(Text, null, status)), k$2("p", null, words, " By ", k$2(Text, null, audit.agent), ", ", k$2(Time, null, audit.at), ", in ", k$2("a", { href: link("c", chain, `p${audit.place}`) }, "record ", audit.place), "."), k$2("p", { class: "beside" }, "These are the auditor's words. The page checks the seals; whether the evidence holds is judged anew by ", k$2(Command, null, verifyCommand())), report === null ? k$2("p", { class: "beside" }, "The report itself is not here: its blob is missing, damaged or too large.") : k$2("div", { class: "columns" }, k$2("div", null, k$2("h3", null, "Checks"), k$2("table", { class: "checks" }, k$2("tbody", null, asList(report.get("checks")).filter(isObject).map((check, place) => k$2("tr", { key: place }, k$2("th", { scope: "row" }, k$2(Text, null, asText(check.get("name")))), k$2("td", null, k$2(Text, null, asText(check.get("status"))))))))), k$2("div", null, k$2("h3", null, "Findings"), findings.length ? k$2("table", { class: "checks" }, k$2("tbody", null, findings.map((finding, place) => k$2(AuditFinding, { key: place, finding, trace, chain })))) : k$2("p", null, "None."))), audit.statements.length ? k$2("details", null, k$2("summary", null, "The auditor's signed statement"), k$2(Statements, { values: audit.statements })) : null);
+}
+var FINDING_WORDS = { CLAIM_UNPROVEN: "The evidence does not bear it out, or there is none.", CLAIM_DISPUTED: "A challenge to it is open, or a person upheld one.", NOT_REPRODUCED: "Repeating the execution gave another result.", NOT_INDEPENDENT: "Its key lies where the executor's key lies, so that whoever has one may have the other.", OUTCOME_UNKNOWN: "Nobody knows how the execution ended." };
+function AuditFinding({ finding, trace, chain }) {
+const [code, subject, status] = ["code", "subject", "status"].map((name) => asText(finding.get(name)));
+const claim = trace.claims.find((one) => one.id === subject);
+const event = trace.events.find((one) => one.id === subject);
+const explained = adviceOn(code);
+const sign = status === "failed" ? "✕" : status === "warning" ? "!" : "i";
+return k$2("tr", null, k$2("th", { scope: "row" }, k$2("span", { class: `check ${status}`, "aria-hidden": "true" }, sign), " ", k$2(Text, null, code)), k$2("td", null, k$2("p", { class: "tight" }, k$2(Text, null, status), ", about ", claim ? k$2($, null, "the claim “", k$2(Text, null, claim.text), "”") : event ? k$2(Text, null, event.summary) : subject ? k$2("strong", null, k$2(Text, null, subject)) : k$2(Text, null, asText(finding.get("check"))), " · event ", k$2(SequenceLink, { chain, value: finding.get("sequence") ?? null })), k$2("p", { class: "soft tight" }, code === "CLAIM_UNPROVEN" && !claim ? "What it expects is not met." : k$2($, null, FINDING_WORDS[code] ?? explained?.meaning ?? "", " ", status === "note" ? "" : explained?.advice ?? ""))));
+}
+function SequenceLink({ chain, value }) {
+const text = value?.text ?? "";
+return text ? k$2("a", { href: link("c", chain, text) }, text) : k$2($, null, "–");
+}
+var STANDINGS = { issued: "nobody challenged it", disputed: "a challenge is open", settled: "every challenge was settled", refuted: "a person upheld a challenge", retracted: "it was taken back" };
+function Claim({ claim, chain, report, trace }) {
+const judged = asList(report?.get("claims") ?? null).filter(isObject).find((one) => one.get("id") === claim.id);
+const failing = asList(judged?.get("evidence") ?? null).filter((item) => at(item, "holds") !== true).length;
+const isStanding = claim.standing === "settled" || claim.standing === "issued";
+const tone = failing || claim.standing === "refuted" || claim.standing === "retracted" ? "bad" : !isStanding || judged === void 0 ? "warn" : "good";
+return k$2("article", { class: `claim is-${tone}` }, k$2("h3", null, k$2(Text, null, claim.text)), k$2("p", { class: "beside" }, failing ? k$2($, null, k$2("strong", { class: "bad" }, "does not hold"), ": by the audit, ", failing === 1 ? "a piece" : `${failing} pieces`, " of its evidence ", failing === 1 ? "does" : "do", " not hold · ") : null, k$2("strong", { class: failing ? "" : tone }, k$2(Text, null, claim.standing)), ": ", STANDINGS[claim.standing] ?? "", judged === void 0 ? ", and no audit has judged it" : "", " · about ", claim.about || "an outcome", " · confidence ", k$2("span", { class: "figure" }, claim.confidence || "–"), " · ", k$2(Text, null, claim.agent), " · ", k$2("a", { href: link("c", chain, `p${claim.place}`) }, "record ", claim.place)), claim.earlier.map((earlier, place) => k$2("p", { key: place, class: "beside earlier" }, "before: ", k$2("del", null, k$2(Text, null, earlier.text)))), k$2(Evidence, { items: claim.evidence, judged: asList(judged?.get("evidence") ?? null), chain, trace }), claim.challenges.map((challenge) => k$2("div", { key: challenge.id, class: "challenge" }, k$2("p", null, k$2("strong", null, "Challenge"), " by ", k$2(Text, null, challenge.agent), ", ", k$2("strong", { class: challenge.standing === "open" ? "warn" : "" }, k$2(Text, null, challenge.standing)), " · ", k$2("a", { href: link("c", chain, `p${challenge.place}`) }, "record ", challenge.place)), k$2("p", null, k$2(Text, null, challenge.reason)), challenge.rationale ? k$2("p", { class: "beside" }, k$2(Text, null, challenge.rationale)) : null, k$2(Evidence, { items: challenge.evidence, judged: [], chain, trace }))));
+}
+function Evidence({ items, judged, chain, trace }) {
+if (!items.length) return null;
+return k$2("table", { class: "plain evidence" }, k$2("thead", null, k$2("tr", null, k$2("th", { scope: "col" }, "Evidence"), k$2("th", { scope: "col" }, "From"), k$2("th", { scope: "col" }, "By the audit"))), k$2("tbody", null, items.map((item, place) => {
+const start = trace.events.find((event) => event.id === at(item, "execution"));
+const word = judged[place];
+const holds = at(word, "holds");
+return k$2("tr", { key: place }, k$2("td", null, k$2(Text, null, describeCheck(at(item, "check")))), k$2("td", null, start ? k$2("a", { href: link("c", chain, `p${start.place}`) }, "execution ", start.place) : null, " ", asText(at(item, "artifact")) ? k$2(Hex, null, asText(at(item, "artifact"))) : null), k$2("td", null, word === void 0 ? "–" : holds === true ? k$2("span", { class: "good" }, "✓ holds") : k$2($, null, k$2("span", { class: "bad" }, "✕ does not hold"), " ", k$2(Text, null, asText(at(word, "reason")))), word !== void 0 && at(word, "found") !== void 0 ? k$2("span", { class: "beside" }, " found ", k$2(Text, null, foundText(at(word, "found")))) : null));
+})));
+}
+function foundText(value) {
+return isObject(value) ? [...value].map(([name, item]) => `${name} ${valueText(item)}`).join(", ") : valueText(value);
+}
+function Lanes({ trace, chain }) {
+const [shown, setShown] = d$2(EVENTS_SHOWN);
+const roles = ROLES.filter((role) => trace.events.some((event) => event.role === role));
+return k$2($, null, k$2("div", { class: "scroll" }, k$2("table", { class: "lanes" }, k$2("thead", null, k$2("tr", null, k$2("th", { scope: "col" }, "Event"), roles.map((role) => k$2("th", { key: role, scope: "col" }, role)))), k$2("tbody", null, trace.events.slice(0, shown).map((event) => k$2("tr", { key: event.place, class: event.before !== event.after ? "turn" : "" }, k$2("th", { scope: "row" }, k$2("a", { href: link("c", chain, `p${event.place}`) }, event.place), " ", k$2("span", { class: "beside" }, k$2(Time, { short: true }, event.at))), roles.map((role) => k$2("td", { key: role, "data-role": role, class: role === event.role ? "said" : "" }, role === event.role ? k$2(EventCell, { event }) : null))))))), trace.events.length > shown ? k$2("p", null, k$2("button", { type: "button", onClick: () => setShown(shown + 2e3) }, "Show more of ", plural(trace.events.length, "event"))) : null);
+}
+function EventCell({ event }) {
+const { payload } = event;
+const words = ["objective", "text", "reason", "rationale", "justification", "name", "words"].map((name) => asText(payload.get(name))).find(Boolean) ?? "";
+const verdict = asText(payload.get("verdict")) || asText(payload.get("outcome")) || asText(payload.get("status")) || asText(payload.get("code"));
+const code = payload.get("exit_code");
+return k$2($, null, k$2("strong", null, k$2(Text, null, event.event.replaceAll("_", " "))), verdict ? k$2("span", { class: "verdict-word" }, " ", k$2(Text, null, verdict)) : null, code?.text ? k$2("span", { class: "verdict-word" }, " exit code ", code.text) : null, asText(payload.get("tool")) ? k$2($, null, " ", k$2("code", null, k$2(Text, null, asText(payload.get("tool"))))) : null, words ? k$2("p", null, k$2(Text, null, words.slice(0, 300))) : null, asObject(payload.get("arguments")).size ? k$2("p", null, k$2("code", null, k$2(Text, null, shortenArguments(payload.get("arguments"))))) : null, event.before !== event.after ? k$2("p", { class: "beside" }, k$2(Text, null, `${event.before} → ${event.after}`)) : null);
 }
 function ReferenceView({ parts: [uri = ""] }) {
 const answer = useAnswer(() => connection.ask({ type: "locate", uri }), [uri, contents.value]);
