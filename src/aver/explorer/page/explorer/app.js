@@ -6793,10 +6793,19 @@ if (value instanceof JsonNumber) return value.value !== 0;
 if (Array.isArray(value)) return value.length > 0;
 return isObject(value) ? value.size > 0 : true;
 }
+var WEEK = /^(\d{4})(-?)W(\d\d)(?:\2(\d))?/;
 var MOMENT = /^(\d{4})(-?)(\d\d)\2(\d\d)(?:[^\d](\d\d)(?:(:?)(\d\d)(?:\6(\d\d))?)?(?:[.,](\d+))?(Z|[+-]\d\d(?:(:?)\d\d(?:\11\d\d(?:\.\d+)?)?)?)?)?$/u;
+function weekDate(whole, year, _, week, day = "1") {
+const date = new Date(0);
+date.setUTCFullYear(Number(year), 0, 4);
+date.setUTCDate(4 - (date.getUTCDay() || 7) + 7 * Number(week) - 3);
+if (date.getUTCFullYear() !== Number(year) || !/[1-7]/.test(day)) return whole;
+date.setUTCDate(date.getUTCDate() - 4 + Number(day));
+return date.toISOString().slice(0, 10);
+}
 function toUtc(value) {
 if (typeof value !== "string") return null;
-const found = MOMENT.exec(value);
+const found = MOMENT.exec(value.replace(WEEK, weekDate));
 if (found === null) return null;
 const [, year, , month, day, hour = "0", , minute = "0", second = "0", fraction = "", zone = ""] = found;
 const parts = [year, month, day, hour, minute, second].map(Number);
@@ -13363,9 +13372,7 @@ class: "beside", children: [a(Time, { children: row.at }), " · ", a(Text, { chi
 class: "soft", children: "Nothing was refused."
 })] });
 }
-var BY_INDEX = a($, { children: [" · ", a("span", {
-class: "claim", children: "by the index, not proved"
-})] });
+var BY_INDEX = "by the index, not proved";
 function Tile({ title, state = "", children, beside, more }) {
 return a("div", {
 class: `tile ${state}`, children: [a("dt", { children: title }), a("dd", { children: [a("p", {
@@ -13420,7 +13427,7 @@ const { last } = refusals;
 return a(Tile, {
 title, beside: a($, { children: [last ? a($, { children: ["last: ", a("a", {
 href: recordLink(last.chain, last.row), children: a(Text, { children: refusalWords(last.row) })
-})] }) : "nobody and no rule held anything back", refusals.isByIndex ? BY_INDEX : null] }), children: refusals.count ? plural$1(refusals.count, "refusal") : "Nothing"
+})] }) : "nobody and no rule held anything back", refusals.isByIndex ? ` · number ${BY_INDEX}` : null] }), children: refusals.count ? plural$1(refusals.count, "refusal") : "Nothing"
 });
 }
 function Glance({ latest, isCounted, refusals, audits }) {
@@ -13433,7 +13440,7 @@ href: link("approvals"), children: plural$1(wait, "approval")
 }), a(Tile, {
 title: "What happened last?", beside: latest?.figures ? a($, { children: [a(Text, { children: latest.tool }), " · ", a(Time, {
 brief: true, children: latest.figures.ended ?? latest.figures.started ?? ""
-}), indexed.value ? BY_INDEX : null] }) : isCounted ? a("a", {
+}), indexed.value ? ` · ${BY_INDEX}` : null] }) : isCounted ? a("a", {
 href: link("chains"), children: "see the chains"
 }) : "…", children: latest ? a("a", {
 href: link("s", latest.chain), children: a(Text, { children: latest.figures?.title || latest.session })
