@@ -201,7 +201,8 @@ def test_folder_with_too_many_files_is_not_judged_in_part(page: Any) -> None:
             DataTransferItem.prototype.getAsFileSystemHandle = async () => folder;
             const transfer = new DataTransfer();
             transfer.items.add(file);
-            document.querySelector(".drop").dispatchEvent(new DragEvent("drop", {dataTransfer: transfer, bubbles: true}));
+            const drop = new DragEvent("drop", {dataTransfer: transfer, bubbles: true});
+            document.querySelector(".drop").dispatchEvent(drop);
         }"""
     )
     page.get_by_text("This folder has more than 50,000 files").wait_for()

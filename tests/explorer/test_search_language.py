@@ -1,4 +1,4 @@
-"""One language of searches for `aver search` and for the page: `search_queries.json` has it, and both must keep to it."""
+"""One language of searches for `aver search` and for the page: both must keep to `search_queries.json`."""
 
 from __future__ import annotations
 

@@ -49,13 +49,24 @@ export function isTruthy(value: Json | undefined): boolean {
   return isObject(value) ? value.size > 0 : true;
 }
 
-// The forms that Python's `datetime.fromisoformat` reads, but for dates by week.
+const WEEK = /^(\d{4})(-?)W(\d\d)(?:\2(\d))?/;
+// The forms that Python's `datetime.fromisoformat` reads; a date by week becomes one by month first.
 const MOMENT = /^(\d{4})(-?)(\d\d)\2(\d\d)(?:[^\d](\d\d)(?:(:?)(\d\d)(?:\6(\d\d))?)?(?:[.,](\d+))?(Z|[+-]\d\d(?:(:?)\d\d(?:\11\d\d(?:\.\d+)?)?)?)?)?$/u;
+
+/** The date of a day of a week, such as 2026-W22-7. A week is of the year that its Thursday is in; another one is no date. */
+function weekDate(whole: string, year: string, _: string, week: string, day = "1"): string {
+  const date = new Date(0);
+  date.setUTCFullYear(Number(year), 0, 4);
+  date.setUTCDate(4 - (date.getUTCDay() || 7) + 7 * Number(week) - 3);
+  if (date.getUTCFullYear() !== Number(year) || !/[1-7]/.test(day)) return whole;
+  date.setUTCDate(date.getUTCDate() - 4 + Number(day));
+  return date.toISOString().slice(0, 10);
+}
 
 /** A time of ISO 8601 in UTC, as Python writes it: `2026-05-31T09:00:02.500000+00:00`; null if it is no time. */
 export function toUtc(value: Json | undefined): string | null {
   if (typeof value !== "string") return null;
-  const found = MOMENT.exec(value);
+  const found = MOMENT.exec(value.replace(WEEK, weekDate));
   if (found === null) return null;
   const [, year, , month, day, hour = "0", , minute = "0", second = "0", fraction = "", zone = ""] = found;
   const parts = [year, month, day, hour, minute, second].map(Number) as [number, number, number, number, number, number];

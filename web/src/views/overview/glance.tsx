@@ -21,7 +21,7 @@ interface Refusals {
 }
 
 /** Marks an answer of the server's index, which is no proof. */
-const BY_INDEX = <> · <span class="claim">by the index, not proved</span></>;
+const BY_INDEX = "by the index, not proved";
 
 function Tile({ title, state = "", children, beside, more }: { title: string; state?: string; children: ComponentChildren; beside: ComponentChildren; more?: ComponentChildren }): JSX.Element {
   return <div class={`tile ${state}`}><dt>{title}</dt><dd><p class="answer">{children}</p><p class="beside">{beside}</p>{more}</dd></div>;
@@ -61,7 +61,7 @@ function RefusedTile({ refusals }: { refusals: Refusals | "loading" | "not count
   if (refusals === "not counted") return <Tile title={title} beside={<a href={link("risk")}>see the decisions</a>}>Not counted</Tile>;
   const { last } = refusals;
   return (
-    <Tile title={title} beside={<>{last ? <>last: <a href={recordLink(last.chain, last.row)}><Text>{refusalWords(last.row)}</Text></a></> : "nobody and no rule held anything back"}{refusals.isByIndex ? BY_INDEX : null}</>}>
+    <Tile title={title} beside={<>{last ? <>last: <a href={recordLink(last.chain, last.row)}><Text>{refusalWords(last.row)}</Text></a></> : "nobody and no rule held anything back"}{refusals.isByIndex ? ` · number ${BY_INDEX}` : null}</>}>
       {refusals.count ? plural(refusals.count, "refusal") : "Nothing"}
     </Tile>
   );
@@ -75,7 +75,7 @@ export function Glance({ latest, isCounted, refusals, audits }: { latest: Sessio
       <Tile title="Does something wait for me?" state={wait ? "qualified" : ""} beside={wait ? "denied, if nobody answers in time" : "no request for an approval is open"}>
         {wait ? <a href={link("approvals")}>{plural(wait, "approval")}</a> : "Nothing"}
       </Tile>
-      <Tile title="What happened last?" beside={latest?.figures ? <><Text>{latest.tool}</Text> · <Time brief>{latest.figures.ended ?? latest.figures.started ?? ""}</Time>{indexed.value ? BY_INDEX : null}</> : isCounted ? <a href={link("chains")}>see the chains</a> : "…"}>
+      <Tile title="What happened last?" beside={latest?.figures ? <><Text>{latest.tool}</Text> · <Time brief>{latest.figures.ended ?? latest.figures.started ?? ""}</Time>{indexed.value ? ` · ${BY_INDEX}` : null}</> : isCounted ? <a href={link("chains")}>see the chains</a> : "…"}>
         {latest ? <a href={link("s", latest.chain)}><Text>{latest.figures?.title || latest.session}</Text></a> : isCounted ? "No session" : "…"}
       </Tile>
       <RefusedTile refusals={refusals} />
