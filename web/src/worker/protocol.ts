@@ -50,6 +50,8 @@ export interface Contents {
   format: string;
   ledger: string | null;
   tenant: string | null;
+  /** Whether it says that it has some chains of its ledger only. */
+  isPart?: boolean;
   chains: ListedChain[];
   /** Keys that came along, by fingerprint. They prove nothing until the reader pins them. */
   keys: [string, string][];
@@ -89,6 +91,9 @@ export interface RememberedHead {
 
 /** The heads of a ledger that this browser has verified, by chain. */
 export type RememberedHeads = [string, RememberedHead][];
+
+/** By the fingerprint of a key that is not pinned: signatures that it fits, and that it does not. None of them counts as checked. */
+export type KeyFits = [string, [matching: number, others: number]][];
 
 /** One record with its exact text and what its own seal says. */
 export interface RecordDetail {
@@ -241,7 +246,8 @@ export interface Results {
   rest: null;
   /** The chains of a ledger as they are now. */
   refresh: Contents;
-  verify: { verdict: Verdict; usesPlatform: boolean; heads: RememberedHeads };
+  /** `fits` has, by signer, how many records match the key that came along and is not pinned, and how many do not. */
+  verify: { verdict: Verdict; usesPlatform: boolean; heads: RememberedHeads; fits: KeyFits };
   sessions: SessionChains[];
   figures: SessionFigures;
   /** The files that are others in the copy, by their names; null for one that it lacks. */

@@ -5062,10 +5062,13 @@ throw error;
 }
 }
 var pins = y$1([]);
-var FILES_SCOPE = "files";
+var NO_LEDGER = "files";
 var HEADS_MAX$1 = 2e4;
 var KEPT = location.protocol !== "file:";
-var scope = FILES_SCOPE;
+var scope = "";
+var visit = {
+pins: new Map(), heads: new Map()
+};
 function openStore() {
 return new Promise((resolve, reject) => {
 const opening = indexedDB.open("aver", 2);
@@ -5086,14 +5089,15 @@ asking.onerror = () => reject(asking.error);
 });
 }
 async function enterScope(name) {
-if (name === scope && pins.value.length) return;
+if (name === scope) return;
+const carried = scope === "" ? pins.value : [];
 scope = name;
-if (!KEPT) return;
-pins.value = [];
-try {
+pins.value = visit.pins.get(name) ?? [];
+if (KEPT && name !== "") try {
 const range = IDBKeyRange.bound([name], [name, []]);
 pins.value = await settle((await openStore()).transaction("pins").objectStore("pins").getAll(range));
 } catch {}
+for (const { publicKey, publicKeyPq, origin } of carried) pinKey(new PublicKey(publicKey, publicKeyPq), origin);
 }
 function pinKey(key, origin) {
 if (pins.value.some((pin) => pin.publicKey === key.ed25519 && (pin.publicKeyPq || !key.mlDsa))) return;
@@ -5110,26 +5114,30 @@ pins.value = pins.value.filter((pin) => pin.publicKey !== publicKey);
 change((store) => store.delete([scope, publicKey]));
 }
 async function change(work) {
+if (scope === "") return;
+visit.pins.set(scope, pins.value);
 if (!KEPT) return;
 try {
 work((await openStore()).transaction("pins", "readwrite").objectStore("pins"));
 } catch {}
 }
 async function recallHeads(ledger) {
-if (!KEPT) return [];
+const seen = visit.heads.get(ledger) ?? [];
+if (!KEPT) return seen;
 try {
 return (await settle((await openStore()).transaction("heads").objectStore("heads").get(ledger)))?.heads ?? [];
 } catch {
-return [];
+return seen;
 }
 }
 async function rememberHeads(ledger, heads) {
-if (!KEPT) return;
 const all = new Map(await recallHeads(ledger));
 for (const [chain, head] of heads) if ((all.get(chain)?.count ?? 0) < head.count) all.set(chain, head);
+visit.heads.set(ledger, [...all].slice(0, HEADS_MAX$1));
+if (!KEPT) return;
 try {
 (await openStore()).transaction("heads", "readwrite").objectStore("heads").put({
-scope: ledger, heads: [...all].slice(0, HEADS_MAX$1)
+scope: ledger, heads: visit.heads.get(ledger)
 });
 } catch {}
 }
@@ -5333,9 +5341,11 @@ return pins.value.map(({ publicKey, publicKeyPq }) => ({
 publicKey, publicKeyPq
 }));
 }
-function scopeOf(found, { ledger, tenant }) {
-const isFromDisk = !found.live && document.documentElement.dataset["door"] !== "site";
-return ledger === null || isFromDisk ? FILES_SCOPE : `${ledger}/${tenant}`;
+function scopeOf({ ledger, tenant }) {
+return ledger === null ? NO_LEDGER : `${ledger}/${tenant}`;
+}
+function hasHeads(found, listed) {
+return found.isFolder && listed.ledger !== null;
 }
 async function openThing(found, change = "", beforeJudging = async () => {}) {
 connection.stop("another thing was opened");
@@ -5354,7 +5364,7 @@ try {
 const listed = await connection.ask({
 type: "open", thing: found
 });
-if (!change) await enterScope(scopeOf(found, listed));
+if (!change) await enterScope(scopeOf(listed));
 contents.value = listed;
 opening.value = "";
 const judging = beforeJudging().then(() => totalRecords.value <= 2e4 || !found.live ? verifyThing() : void 0);
@@ -5363,6 +5373,7 @@ await judging;
 } catch (error) {
 opening.value = "";
 thing.value = null;
+await enterScope("");
 problem.value = error.message;
 if (found === home$1.value) retryOpening.value = () => void openThing(found, change, beforeJudging);
 }
@@ -5402,9 +5413,9 @@ if (done.state === "done" && pins.value !== keys) await verifyChain(chain);
 spoken.value = done.state === "done" ? `Verdict on this chain: ${done.verdict.status}` : "Not judged";
 }
 async function judge(found, listed, chains, report) {
-const scope = scopeOf(found, listed);
+const [scope, isRemembered] = [scopeOf(listed), hasHeads(found, listed)];
 try {
-const remembered = changed.value ? copyHeads : scope === "files" ? [] : await recallHeads(scope);
+const remembered = changed.value ? copyHeads : isRemembered ? await recallHeads(scope) : [];
 await judges.ask({
 type: "open", thing: found
 });
@@ -5415,7 +5426,7 @@ if (thing.value === found) report({
 state: "working", progress
 });
 });
-if (scope !== "files" && !changed.value && isSignedByPins(result.verdict)) await rememberHeads(scope, heads);
+if (isRemembered && !changed.value && isSignedByPins(result.verdict)) await rememberHeads(scope, heads);
 if (!changed.value) copyHeads = heads;
 return {
 state: "done", ...result, at: new Date()
@@ -5743,14 +5754,23 @@ groups.set(key, [...groups.get(key) ?? [], check]);
 }
 return [...groups.values()];
 }
-function UnmadeRow({ checks }) {
+function FitWords({ fits }) {
+const [matching, others] = [0, 1].map((at) => fits.reduce((sum, one) => sum + (one[at] ?? 0), 0));
+const key = thing.value?.live ? "key that the server lists" : "key in the bundle";
+return a($, { children: [matching ? a("p", {
+class: "warn tight", children: [plural$1(matching, "signature matches", "signatures match"), " the ", key, ", which you have not pinned: not checked."]
+}) : null, others ? a("p", {
+class: "bad tight", children: [plural$1(others, "signature does", "signatures do"), " not match the ", key, "."]
+}) : null] });
+}
+function UnmadeRow({ checks, fits }) {
 const [first] = checks;
 return a("tr", {
 class: first.matters ? "matters" : "", children: [a("th", {
 scope: "row", children: checks.map((check) => a("span", {
 class: "unmade-name", children: check.name.replace("_", " ")
 }, check.name))
-}), a("td", { children: a(Text, { children: isOnlyOfCommand(first) ? first.reason.replace(/; run: aver verify$/, "") : first.reason }) }), a("td", { children: remedy(first) })]
+}), a("td", { children: [a(Text, { children: isOnlyOfCommand(first) ? first.reason.replace(/; run: aver verify$/, "") : first.reason }), first.name === "signature" ? a(FitWords, { fits: fits.map(([, counts]) => counts) }) : null] }), a("td", { children: remedy(first) })]
 });
 }
 function VerdictBand() {
@@ -5791,9 +5811,7 @@ class: "band not-judged", children: [a("h2", { children: [a(Mark, { name: "not j
 type: "button", onClick: () => void again(), children: "Try again"
 }) })]
 });
-return a(Judged, {
-verdict: now.verdict, usesPlatform: now.usesPlatform, at: now.at
-});
+return a(Judged, { ...now });
 }
 function origin() {
 const door = document.documentElement.dataset["door"];
@@ -5808,7 +5826,7 @@ return /^[A-Za-z0-9_@%+=:,./][A-Za-z0-9_@%+=:,./-]*$/.test(name) ? name : `'${na
 function command() {
 return thing.value?.live ? verifyCommand() : `${verifyCommand()}${pins.value.map((pin) => ` --key ${pin.publicKey}`).join("")}`;
 }
-function Judged({ verdict, usesPlatform, at }) {
+function Judged({ verdict, usesPlatform, fits, at }) {
 const made = verdict.checks.filter((check) => check.status !== "not_checked");
 const unmade = verdict.checks.filter((check) => check.status === "not_checked");
 const others = unmade.filter((check) => check.reason !== DOES_NOT_APPLY);
@@ -5832,7 +5850,9 @@ finding: first, isFirst: true
 class: "columns", children: [a("div", { children: [a("h3", { children: "Checked" }), a("table", {
 class: "checks", children: a("tbody", { children: made.map((check) => a(CheckRow, { check }, check.name)) })
 }), made.length ? null : a("p", { children: "No check was made." })] }), a("div", { children: [a("h3", { children: "Not checked" }), a("table", {
-class: "checks", children: a("tbody", { children: groupUnmade(others).map((checks) => a(UnmadeRow, { checks }, checks[0]?.name)) })
+class: "checks", children: a("tbody", { children: groupUnmade(others).map((checks) => a(UnmadeRow, {
+checks, fits
+}, checks[0]?.name)) })
 }), others.length ? null : a("p", { children: "Every check that applies was made." }), foreign.length ? a("p", {
 class: "beside", children: ["Does not apply here: ", foreign.join(", "), "."]
 }) : null] })]
@@ -6139,7 +6159,7 @@ return rules.ring.roleOf(key) ?? rules.roles.get(key.ed25519) ?? null;
 }
 function plainRules(ring, ed25519, more = {}) {
 return {
-ring, ed25519, level: "signature", requirePq: false, retired: new Map(), roles: new Map(), recorded: null, began: new Map(), crew: null, ...more
+ring, ed25519, level: "signature", requirePq: false, retired: new Map(), roles: new Map(), recorded: null, began: new Map(), crew: null, along: new Map(), ...more
 };
 }
 var UNREADABLE_MAX = 1e3;
@@ -6185,6 +6205,10 @@ if (rules.level !== "signature" || !record.signature) return;
 const known = rules.ring.lookup(record.signed_by);
 for (const key of known.length ? known : rules.ring.isClosed ? rules.ring.keys : []) yield {
 publicHex: key.ed25519, message: record.hash, signature: record.signature
+};
+const publicHex = rules.along.get(record.signed_by);
+if (!known.length && publicHex !== void 0) yield {
+publicHex, message: record.hash, signature: record.signature
 };
 }
 judge(record) {
@@ -11374,9 +11398,11 @@ class: "beside tight", children: ["says ", a(Text, { children: owner.from })]
 })] });
 }
 function storageWords() {
-if (location.protocol === "file:") return "This page was opened from a file, where pages share one store. Pins hold until you close it.";
-if (contents.value?.ledger) return `Pins are kept in this browser, for this address and the ledger ${contents.value.ledger.slice(0, 8)}, tenant ${contents.value.tenant}.`;
-return "Pins are kept in this browser, for this address.";
+if (contents.value === null) return "A key that you pin now is pinned for what you open next.";
+const of = contents.value.ledger ? `the ledger ${contents.value.ledger.slice(0, 8)}, tenant ${contents.value.tenant}` : "";
+if (location.protocol === "file:") return `This page was opened from a file, where pages share one store. Pins${of ? ` for ${of},` : ""} hold until you close it.`;
+if (of) return `Pins are kept in this browser, for this address and ${of}.`;
+return "This names no ledger. Pins for such things are kept in this browser, for this address.";
 }
 var RECORDS_MAX = 200;
 function KeyRecords() {
@@ -11420,6 +11446,7 @@ setWords(error.message);
 };
 const isPinned = (key) => pins.value.some((pin) => pin.publicKey === key);
 const came = contents.value?.keys ?? [];
+const fits = new Map((judgement.value.state === "done" ? judgement.value.fits : []).map(([signer, counts]) => [signer, [counts]]));
 const pq = new Map(contents.value?.pqKeys ?? []);
 const owners = useAnswer(readOwners, [contents.value]).value ?? new Map();
 const source = thing.value?.live ? "The server says" : "Came with the records";
@@ -11484,9 +11511,9 @@ class: "hidden", children: "Pin"
 text: key, label: "copy"
 })] }), a("td", { children: isPinned(key) ? a("span", {
 class: "good", children: "pinned"
-}) : a("span", {
+}) : a($, { children: [a("span", {
 class: "warn", children: "not pinned, not used"
-}) }), a("td", { children: isPinned(key) ? null : a("button", {
+}), a(FitWords, { fits: fits.get(fingerprint) ?? [] })] }) }), a("td", { children: isPinned(key) ? null : a("button", {
 type: "button", class: "small", onClick: () => {
 try {
 pinAll([checkUsable(new PublicKey(key, pq.get(fingerprint) ?? ""))], thing.value?.live ? "listed by the server, and compared by you" : "came with the records, and compared by you");
@@ -15850,7 +15877,6 @@ problem.value = "";
 retryOpening.value = null;
 if (door === "site") opening.value = "Reading this site";
 else if (isLive) opening.value = "Asking the server";
-await enterScope(FILES_SCOPE);
 try {
 if (door === "site") {
 home$1.value = await openSite((done, total) => {
@@ -17811,7 +17837,7 @@ this.keyHistory = {
 };
 const { requirePq = false } = options;
 this.rules = plainRules(options.ring, options.ed25519, {
-retired: this.keyHistory.retired, requirePq, crew: options.crew ?? null
+retired: this.keyHistory.retired, requirePq, crew: options.crew ?? null, along: options.along ?? new Map()
 });
 this.meta = new MetaMemory(new ImportHistory(options.ring, new Map()));
 this.blobs = new BundleBlobs(directory, index.areBlobsLeftOut, meter);
@@ -17979,7 +18005,7 @@ let bytes = 0;
 for (const item of items) {
 if (judge.stopsReading()) return;
 const content = seen.take(item, judge);
-if (item instanceof Sealed) this.options.witness?.(chain, seen.facts.count - 1, item.hash);
+if (item instanceof Sealed) this.options.witness?.(chain, seen.facts.count - 1, item);
 if (content !== null && item instanceof Sealed) {
 bytes += item.canonical.length;
 this.noteRecord(item, content, chain);
@@ -19095,6 +19121,7 @@ ed25519;
 thing = null;
 contents = null;
 live = null;
+keysAlong = new Map();
 inner = null;
 kept = null;
 crew = null;
@@ -19103,11 +19130,13 @@ this.ed25519 = ed25519;
 }
 async open(thing) {
 this.thing = thing;
+this.contents = null;
 this.kept = null;
 this.inner = null;
 this.live = thing.live ? await LiveDirectory.fetch(thing.live, thing.name) : null;
 if (this.live !== null) this.contents = listLedger(thing.name, this.live);
 else this.contents = thing.isFolder ? await this.listBundle(thing) : await this.listFile(thing);
+this.keysAlong = new Map(this.contents.keys);
 return this.contents;
 }
 async refresh() {
@@ -19157,7 +19186,7 @@ chains.push({
 const keys = new Map(index.keys ?? []);
 if (index.publicKey && index.fingerprint) keys.set(index.fingerprint, index.publicKey);
 return {
-...bare, ledger: index.ledger, tenant: index.tenant, chains, keys: [...keys], pqKeys: [...index.pqKeys ?? []]
+...bare, ledger: index.ledger, tenant: index.tenant, isPart: index.isPart, chains, keys: [...keys], pqKeys: [...index.pqKeys ?? []]
 };
 } catch (error) {
 if (error instanceof NotFound) throw new NotJudged(`${thing.name} is no bundle: it has no index.json. For a run or a ledger, run: aver verify ${thing.name}`);
@@ -19190,7 +19219,7 @@ const [chain] = listed.chains;
 const first = chain === void 0 ? null : await this.readFirst(chain.id);
 const named = at(first instanceof Sealed ? safeContent(first) : void 0, "context", "environment", "aver", "chain");
 const [id, ledger, tenant] = ["name", "ledger", "tenant"].map((key) => text(at(named, key)));
-if (chain !== void 0 && id) chain.id = id;
+if (chain !== void 0 && id && format !== "cap") chain.id = id;
 return {
 ...bare, ...listed, ledger: ledger || null, tenant: tenant || null
 };
@@ -19211,15 +19240,23 @@ name, source, format, opening: jsonOpening(beginning)
 async verify(keys, remembered, chains, progress) {
 const thing = this.opened;
 const seen = new HeadWitness(remembered);
+const ring = makeRing(keys);
+const fits = new Map();
+const witness = (chain, place, record) => {
+seen.take(chain, place, record.hash);
+const isMatching = this.matchOwnKey(record, ring);
+const [matching, others] = fits.get(record.signed_by) ?? [0, 0];
+if (isMatching !== null) fits.set(record.signed_by, isMatching ? [matching + 1, others] : [matching, others + 1]);
+};
 const options = {
-ring: makeRing(keys), ed25519: this.ed25519, progress, witness: seen.take, crew: this.crew
+ring, ed25519: this.ed25519, progress, witness, crew: this.crew, along: this.keysAlong
 };
 const [name, blob] = thing.files[0] ?? ["", new Blob()];
 const verdict = thing.isFolder ? await verifyDirectory(this.live !== null && chains !== null ? this.live.limitTo(chains) : this.directory, options) : await verifyFile(name, new BlobSource(blob), options);
-seen.addTo(verdict, chains);
+seen.addTo(verdict, chains ?? (this.contents?.isPart ? this.chains.map(({ id }) => id) : null));
 if (thing.areCopies) noteCopies(verdict);
 return {
-verdict, usesPlatform: this.ed25519.usesPlatform, heads: verdict.status === "failed" ? [] : seen.heads
+verdict, usesPlatform: this.ed25519.usesPlatform, heads: verdict.status === "failed" ? [] : seen.heads, fits: [...fits]
 };
 }
 async readFirst(chain) {
@@ -19344,8 +19381,8 @@ check, status, code, words
 }
 matchOwnKey(record, ring) {
 if (ring.lookup(record.signed_by).length) return null;
-const key = this.contents?.keys.find(([fingerprint]) => fingerprint === record.signed_by)?.[1];
-return key === void 0 ? null : this.ed25519.verify(key, record.hash, record.signature);
+const key = this.keysAlong.get(record.signed_by);
+return key === void 0 || !record.signature || record.computedHash !== record.hash ? null : this.ed25519.verify(key, record.hash, record.signature);
 }
 async *readBatches(chain, start = 0, stop) {
 const thing = this.opened;
