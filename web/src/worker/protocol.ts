@@ -213,6 +213,7 @@ export type Request =
   | { id: number; type: "hit"; chain: string; place: number; words: string }
   | { id: number; type: "approvals"; keys: PinnedKey[]; now: string }
   | { id: number; type: "meta" }
+  | { id: number; type: "passkeys" }
   /** `text` is a JSON list of statements; `along` are public keys, each with its post-quantum one. */
   | { id: number; type: "statements"; text: string; keys: PinnedKey[]; along: [string, string][] }
   | { id: number; type: "activity" }
@@ -263,6 +264,8 @@ export interface Results {
   locate: { found: { chain: string; row: RecordRow } | null; isCut: boolean };
   approvals: { cases: ApprovalCase[]; isCut: boolean };
   statements: StatementCheck[];
+  /** The passkeys on the roster, each with the fields that make it. */
+  passkeys: { identity: string; fields: [string, string][] }[];
   meta: { entries: MetaEntry[]; records: number; isCut: boolean };
   activity: { days: DayActivity[]; denials: { chain: string; row: RecordRow }[]; audits: { chain: string; row: RecordRow }[]; records: number; isCut: boolean };
   record: RecordDetail;

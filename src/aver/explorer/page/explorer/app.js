@@ -8571,6 +8571,12 @@ return {
 purpose: "enrolment", content, signatures: [await signByPasskey("enrolment", content, key)]
 };
 }
+async function endorseEnrolment(statement, endorser) {
+const signature = await signByPasskey(statement.purpose, statement.content, endorser);
+return {
+...statement, signatures: [...statement.signatures, signature]
+};
+}
 function enrolmentCode(statement) {
 return encodeBase64url(encoder.encode(canonicalJson(statementFields$2(statement))));
 }
@@ -8607,6 +8613,9 @@ purpose: "approval", content, signatures: [await signByPasskey("approval", conte
 }
 function voteBody(statement, shown, comment = "") {
 return canonicalJson(new Map([["statement", statementFields$2(statement)], ["shown", shown], ["comment", comment]]));
+}
+function enrolmentBody(statement) {
+return canonicalJson(new Map([["statement", statementFields$2(statement)]]));
 }
 function statementFields$2(statement) {
 return new Map([["v", new JsonNumber("1")], ["purpose", statement.purpose], ["content", statement.content], ["signatures", statement.signatures.map(signatureFields)]]);
@@ -8864,29 +8873,43 @@ type: "button", disabled: isBusy || shown.state !== "done", onClick: () => void 
 }
 function PasskeyEnrolment() {
 const [identity, setIdentity] = d$2("person:");
-const [command, setCommand] = d$2({
-line: "", fingerprint: ""
-});
+const [made, setMade] = d$2(null);
+const [endorser, setEndorser] = d$2("");
+const [done, setDone] = d$2("");
 const [words, setWords] = d$2("");
+const known = useAnswer(() => server.value === null ? Promise.resolve([]) : connection.ask({ type: "passkeys" }), [contents.value]);
 if (server.value === null) return null;
+const { api, about } = server.value;
+const endorsers = about["read_only"] === true ? [] : (known.value ?? []).filter(({ fields }) => new Map(fields).get("rp_id") === location.hostname);
 const obstacle = passkeyObstacle();
+const endorse = async () => {
+setWords("");
+try {
+const by = endorsers.find((one) => one.identity === endorser) ?? endorsers[0];
+if (made === null || by === void 0) return;
+const statement = await endorseEnrolment(made, new Passkey(new Map(by.fields), by.identity));
+await api.ask("approvers", {
+method: "POST", body: enrolmentBody(statement), headers: { "Content-Type": "application/json" }
+});
+setMade(null);
+setDone(`${identity} is on the list of approvers. A passkey endorsed it, so that its approvals count as escalated.`);
+} catch (error) {
+setWords(explain(error));
+}
+};
 const enrol = async () => {
 setWords("");
-setCommand({
-line: "", fingerprint: ""
-});
+setDone("");
+setMade(null);
 try {
 if (!PERSON$1.test(identity)) throw new Error("A person is named such as person:ada-phone: small letters, digits, dots and dashes.");
-const statement = await signEnrolment(identity, home());
-setCommand({
-line: endorseCommand(statement), fingerprint: enrolledFingerprint(statement)
-});
+setMade(await signEnrolment(identity, home()));
 } catch (error) {
 setWords(explain(error));
 }
 };
 return a("section", {
-class: "section", children: [a("h2", { children: "Answer from here with a passkey" }), a("p", { children: ["Your device makes a passkey and keeps it. An approver who is on the roster endorses it at a terminal; from then on it can answer new requests on this page. The first approver is enrolled at the terminal: ", a("code", { children: "aver approvals enrol" }), "."] }), obstacle ? a("p", {
+class: "section", children: [a("h2", { children: "Answer from here with a passkey" }), a("p", { children: ["Your device makes a passkey and keeps it. An approver who is on the roster endorses it, at a terminal or here with a passkey; from then on it can answer new requests on this page. The first approver is enrolled at the terminal: ", a("code", { children: "aver approvals enrol" }), "."] }), obstacle ? a("p", {
 class: "beside", children: obstacle
 }) : a("form", {
 class: "filters", onSubmit: (event) => {
@@ -8897,9 +8920,22 @@ type: "search", value: identity, onInput: (event) => setIdentity(event.currentTa
 })] }), a("button", {
 type: "submit", children: "Make a passkey"
 })]
-}), words ? a(Problem, { words }) : null, command.line ? a("div", {
-role: "status", children: [a("p", { children: ["An approver runs this, and compares the fingerprint ", a("code", { children: a(Text, { children: command.fingerprint }) }), ":"] }), a("p", { children: a(Command, { children: command.line }) })]
-}) : null]
+}), words ? a(Problem, { words }) : null, made === null ? null : a("div", {
+role: "status", children: [a("p", { children: ["An approver runs this, and compares the fingerprint ", a("code", { children: a(Text, { children: enrolledFingerprint(made) }) }), ":"] }), a("p", { children: a(Command, { children: endorseCommand(made) }) })]
+}), made !== null && endorsers.length ? a("form", {
+class: "filters", onSubmit: (event) => {
+event.preventDefault();
+endorse();
+}, children: [a("label", { children: ["Or a passkey endorses it: ", a("select", {
+value: endorser, onChange: (event) => setEndorser(event.currentTarget.value), children: endorsers.map(({ identity: name }) => a("option", {
+value: name, children: visible(name)
+}, name))
+})] }), a("button", {
+type: "submit", children: "Endorse with a passkey"
+})]
+}) : null, a("p", {
+class: "good", role: "status", children: a(Text, { children: done })
+})]
 });
 }
 var ID_SHOWN = 8;
@@ -19622,6 +19658,25 @@ return {
 entries: [...entries.values()], records, isCut: entries.size >= ENTRIES_MAX
 };
 }
+async function listPasskeys(library) {
+const { ledger, tenant } = library.owner;
+const chain = chainName("approvers", tenant);
+const roster = new Roster(library.verifier, ledger, tenant);
+if (chain === null || !library.chains.some(({ id }) => id === chain)) return [];
+for await (const items of library.readBatches(chain)) for (const item of items) {
+if (item instanceof BadInput) continue;
+try {
+roster.apply(item, new Map());
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+}
+}
+return [...roster.approvers.values()].flatMap(({ identity, key }) => {
+return key instanceof Passkey ? [{
+identity, fields: [["alg", key.alg], ["public_key", key.publicKey], ["rp_id", key.rpId], ["credential", key.credential]]
+}] : [];
+});
+}
 var SEARCHED_MAX = 2e5;
 var AROUND = 60;
 var FIELDS = ["tool", "kind", "outcome", "path", "since", "until"];
@@ -19835,6 +19890,7 @@ case "locate": return locate(library, request.uri);
 case "hit": return readHit(library, request.chain, request.place, request.words);
 case "approvals": return listApprovals(library, makeRing(request.keys), request.now);
 case "statements": return checkStatements(request.text, makeRing(request.keys), request.along, library.verifier);
+case "passkeys": return listPasskeys(library);
 case "meta": return listMeta(library);
 case "activity": return countActivity(library);
 case "change": return library.change(request.chain, request.place, request.change);
