@@ -201,6 +201,34 @@ def test_passkey_endorses_another_on_the_page(desk: Desk, ledger: Ledger, ada: P
     assert not load_roster(ledger).approvers["person:ada-laptop"].is_independent
 
 
+def test_person_endorses_another_passkey_on_the_page(
+    chromium: Any, served: ServedExplorer, ledger: Ledger, ada: Person
+) -> None:
+    """By the page's own controls: a passkey that is on the roster endorses the next one. Nobody needs a terminal."""
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(served.server.link)
+    Desk(page, served, ledger)
+    page.evaluate("location.hash = '#/approvals'")
+    for name in ("person:ada-phone", "person:ada-laptop"):
+        page.get_by_label("Person").fill(name)
+        page.get_by_role("button", name="Make a passkey").click()
+        command = page.get_by_text("aver approvals endorse").first
+        command.wait_for(timeout=60_000)
+        endorse = page.get_by_role("button", name="Endorse with a passkey")
+        if name == "person:ada-phone":
+            assert endorse.count() == 0  # The roster has no passkey yet.
+            code = command.inner_text().split("endorse ")[1].split()[0]
+            endorse_passkey(ledger, read_enrolment_code(code), ada)
+        else:
+            endorse.click()
+            page.get_by_text("person:ada-laptop is on the list of approvers").wait_for(timeout=60_000)
+    approver = load_roster(ledger).approvers["person:ada-laptop"]
+    assert (approver.custody, approver.is_independent) == ("passkey", False)
+    assert ledger.verify().check("approvals").status == "passed"
+    context.close()
+
+
 def test_page_from_an_address_has_no_passkeys(desk: Desk, served: ServedExplorer) -> None:
     assert desk.page.evaluate("averPasskey.passkeyObstacle()") == ""
     desk.page.goto("about:blank")

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from aver import Capsule, Ledger
+from aver.diffs import unified_diff
 from aver.gate.approvals import enrol_approver, open_request
 from aver.ledger.bundle import export_bundle
 from support.approvals import action, asking, opened, somebody
 from support.browser_pages import go, open_folder, wait_for_verdict
+from support.bundles import change_chain
 from support.explorer_servers import serve
-from support.story_sites import MAIN, write_session
+from support.story_sites import MAIN, make_site, write_session
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
@@ -181,3 +183,42 @@ def open_beside(page: Any, folder: Path) -> None:
     go(page, "#/open")
     page.get_by_test_id("folder").set_input_files(folder)
     page.locator(".band.qualified").wait_for()
+
+
+@pytest.mark.parametrize(("name", "view"), [("trace", "protocol"), ("acts", "acts")])
+def test_links_of_a_damaged_chain_lead_to_the_record_at_their_place(
+    page: Any, tmp_path: Path, name: str, view: str
+) -> None:
+    """After a record was dropped, the numbers of the records are no longer those of their places."""
+    site = make_site(tmp_path, name)
+    pattern = "protocol.*.json" if name == "trace" else "gateway.*.json"
+    chain = next(path.stem for path in sorted(site.glob(pattern)))
+    change_chain(lambda records: records.__delitem__(0), chain)(site)
+    open_folder(page, site)
+    go(page, f"#/{view}/{chain}")
+    page.locator(f"main a[href^='#/c/{chain}/']").first.wait_for()
+    target = page.locator(f"main a[href^='#/c/{chain}/']").last.get_attribute("href")
+    place = int(target.rsplit("/", 1)[1].removeprefix("p"))
+    go(page, target)
+    page.get_by_text(f"capsule://{chain}/{place + 1}", exact=True).wait_for()
+
+
+def test_head_of_a_diff_has_the_whole_path(page: Any, ledger: Ledger, tmp_path: Path) -> None:
+    path = "/home/ada/a.py"
+    ledger.append(
+        "ci.edit",
+        Capsule(
+            type="tool",
+            outcome={
+                "status": "success",
+                "summary": "edited",
+                "side_effects": [f"edited {path}"],
+                "result": {"diff": unified_diff(path, "old\n", "new\n")},
+            },
+        ),
+    )
+    export_bundle(ledger, tmp_path / "bundle")
+    open_folder(page, tmp_path / "bundle")
+    go(page, "#/c/ci.edit/0")
+    page.locator("figcaption .path").wait_for()
+    assert page.locator("figcaption .path").inner_text() == path

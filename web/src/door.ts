@@ -1,7 +1,7 @@
 /** Which door this page came through: the server of a ledger, a site, or nothing but the reader's own files. */
 
 import { LiveStream, type News } from "./source/live.ts";
-import { FILES_SCOPE, enterScope, pinKey, pins, readKeyList } from "./source/pins.ts";
+import { pinKey, pins, readKeyList } from "./source/pins.ts";
 import { secrets } from "./source/secrets.ts";
 import { openSite } from "./source/site.ts";
 import {
@@ -38,10 +38,9 @@ export async function openDoor(): Promise<void> {
   const isLive = door === "live" || secrets.token !== "";
   problem.value = "";
   retryOpening.value = null;
-  // Said before the first wait: a key that the reader pinned meanwhile would be pinned for no ledger.
+  // Said before the first wait: a key that the reader pinned meanwhile would be pinned before it is known for which ledger.
   if (door === "site") opening.value = "Reading this site";
   else if (isLive) opening.value = "Asking the server";
-  await enterScope(FILES_SCOPE);
   try {
     if (door === "site") {
       home.value = await openSite((done, total) => { opening.value = `Reading this site: ${done} of ${total} files`; });

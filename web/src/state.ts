@@ -2,12 +2,12 @@
 
 import { computed, signal } from "@preact/signals";
 import { Connection, NotJudgedHere, crewSize } from "./source/connection.ts";
-import { FILES_SCOPE, enterScope, pins, recallHeads, rememberHeads } from "./source/pins.ts";
+import { NOTHING_OPEN, NO_LEDGER, enterScope, pins, recallHeads, rememberHeads } from "./source/pins.ts";
 import type { Progress } from "./verify/options.ts";
 import type { Finding, Place, Verdict } from "./verify/verdict.ts";
 import type { Api } from "./worker/api.ts";
 import type { About } from "./worker/live.ts";
-import type { Change, Contents, OpenedThing, PinnedKey, RememberedHeads } from "./worker/protocol.ts";
+import type { Change, Contents, KeyFits, OpenedThing, PinnedKey, RememberedHeads } from "./worker/protocol.ts";
 
 export { usesUtc } from "./preferences.ts";
 export { link, recordLink, route } from "./route.ts";
@@ -15,7 +15,7 @@ export { link, recordLink, route } from "./route.ts";
 export type Judgement =
   | { state: "none" }
   | { state: "working"; progress: Progress | null }
-  | { state: "done"; verdict: Verdict; usesPlatform: boolean; at: Date }
+  | { state: "done"; verdict: Verdict; usesPlatform: boolean; fits: KeyFits; at: Date }
   | { state: "not judged"; words: string };
 
 /** Records up to which everything is verified when it is opened. More are verified when the reader asks for it. */
@@ -100,9 +100,13 @@ export function pinnedKeys(): PinnedKey[] {
 }
 
 /** The name under which pins and heads of the open thing are kept. */
-function scopeOf(found: OpenedThing, { ledger, tenant }: Contents): string {
-  const isFromDisk = !found.live && document.documentElement.dataset["door"] !== "site";
-  return ledger === null || isFromDisk ? FILES_SCOPE : `${ledger}/${tenant}`;
+function scopeOf({ ledger, tenant }: Contents): string {
+  return ledger === null ? NO_LEDGER : `${ledger}/${tenant}`;
+}
+
+/** Whether heads of it are remembered. A report or a single file tells of some moment, and may be an older one. */
+function hasHeads(found: OpenedThing, listed: Contents): boolean {
+  return found.isFolder && listed.ledger !== null;
 }
 
 /** Open a thing, show what it holds, and verify it. */
@@ -121,7 +125,7 @@ export async function openThing(found: OpenedThing, change = "", beforeJudging: 
   opening.value = `Reading ${found.name}`;
   try {
     const listed = await connection.ask({ type: "open", thing: found });
-    if (!change) await enterScope(scopeOf(found, listed));
+    if (!change) await enterScope(scopeOf(listed));
     contents.value = listed;
     opening.value = "";
     const judging = beforeJudging().then(() => (totalRecords.value <= VERIFIED_AT_ONCE || !found.live ? verifyThing() : undefined));
@@ -130,6 +134,7 @@ export async function openThing(found: OpenedThing, change = "", beforeJudging: 
   } catch (error) {
     opening.value = "";
     thing.value = null;
+    await enterScope(NOTHING_OPEN);
     problem.value = (error as Error).message;
     if (found === home.value) retryOpening.value = () => void openThing(found, change, beforeJudging);
   }
@@ -168,9 +173,9 @@ export async function verifyChain(chain: string): Promise<void> {
 }
 
 async function judge(found: OpenedThing, listed: Contents, chains: string[] | null, report: (now: Judgement) => void): Promise<Judgement> {
-  const scope = scopeOf(found, listed);
+  const [scope, isRemembered] = [scopeOf(listed), hasHeads(found, listed)];
   try {
-    const remembered = changed.value ? copyHeads : scope === FILES_SCOPE ? [] : await recallHeads(scope);
+    const remembered = changed.value ? copyHeads : isRemembered ? await recallHeads(scope) : [];
     await judges.ask({ type: "open", thing: found });
     const { heads, held, ...result } = await judges.ask({ type: "verify", keys: pinnedKeys(), remembered, chains }, (progress) => {
       if (thing.value === found) report({ state: "working", progress });
@@ -180,7 +185,7 @@ async function judge(found: OpenedThing, listed: Contents, chains: string[] | nu
       const other = await connection.ask({ type: "hold", held: found.held });
       if (other) throw new NotJudgedHere(`the server gave this page another ${other} than it gave to be verified`);
     }
-    if (scope !== FILES_SCOPE && !changed.value && isSignedByPins(result.verdict)) await rememberHeads(scope, heads);
+    if (isRemembered && !changed.value && isSignedByPins(result.verdict)) await rememberHeads(scope, heads);
     if (!changed.value) copyHeads = heads;
     return { state: "done", ...result, at: new Date() };
   } catch (error) {

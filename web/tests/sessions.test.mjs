@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { markDiff, splitRows, textOf } from "../src/parts/diff_rows.ts";
+import { headPath, markDiff, splitRows, textOf } from "../src/parts/diff_rows.ts";
 import { parseTerminal } from "../src/parts/terminal_text.ts";
 import { arrangeStory, isWanted, rowHeight } from "../src/parts/timeline_rows.ts";
 import { ROWS_MAX, visibleRange } from "../src/parts/virtual_rows.ts";
@@ -20,6 +20,15 @@ import { Sealed } from "../src/verify/sealed.ts";
 
 const seal = { hash: "h", signature: "", signature_pq: "", signed_at: "2026-01-01T00:00:00+00:00", signed_by: "s" };
 const step = (content) => readStep(new Sealed(typeof content === "string" ? content : JSON.stringify(content), seal, "claude-code.x"));
+
+test("the head of a diff has the whole path that the record names", () => {
+  assert.equal(headPath("+++ b/home/ada/a.py", ["/home/ada/a.py"]), "/home/ada/a.py");
+  assert.equal(headPath("+++ b/src/a.py", ["/home/ada/a.py"]), "src/a.py");
+  assert.equal(headPath("+++ b/src/a.py", []), "src/a.py");
+  assert.equal(headPath("+++ b//etc/hosts", []), "/etc/hosts");
+  assert.equal(headPath("+++ /dev/null", ["/home/ada/a.py"]), "/dev/null");
+  assert.equal(headPath("--- a/home/ada/a.py", ["/home/ada/a.py"]), "");
+});
 
 test("an unreadable record is a step that says so", () => {
   for (const text of ["{", "[]", "\ud800", '{"a":1,"a":2}', "1".repeat(5)]) {

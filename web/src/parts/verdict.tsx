@@ -5,6 +5,7 @@ import codes from "../../../src/aver/verdict/codes.json" with { type: "json" };
 import { pins } from "../source/pins.ts";
 import { type Judgement, VERIFIED_AT_ONCE, changed, contents, isAlone, isOfActions, judgement, link, placeInChain, stopVerifying, thing, totalRecords, unjudged, verifyThing } from "../state.ts";
 import { CHECKS, type Check, DOES_NOT_APPLY, type Finding, type Place, type Verdict, verdictDocument } from "../verify/verdict.ts";
+import type { KeyFits } from "../worker/protocol.ts";
 import { describeCheck } from "./check_words.ts";
 import { Command, Copy, Text, Time, count, plural } from "./text.tsx";
 
@@ -131,12 +132,24 @@ function groupUnmade(checks: Check[]): Check[][] {
   return [...groups.values()];
 }
 
-function UnmadeRow({ checks }: { checks: Check[] }): JSX.Element {
+/** How many signatures fit a key that came along. The reader has not pinned it, so none of them is checked. */
+export function FitWords({ fits }: { fits: [matching: number, others: number][] }): JSX.Element | null {
+  const [matching, others] = [0, 1].map((at) => fits.reduce((sum, one) => sum + (one[at] ?? 0), 0)) as [number, number];
+  const key = thing.value?.live ? "key that the server lists" : "key in the bundle";
+  return (
+    <>
+      {matching ? <p class="warn tight">{plural(matching, "signature matches", "signatures match")} the {key}, which you have not pinned: not checked.</p> : null}
+      {others ? <p class="bad tight">{plural(others, "signature does", "signatures do")} not match the {key}.</p> : null}
+    </>
+  );
+}
+
+function UnmadeRow({ checks, fits }: { checks: Check[]; fits: KeyFits }): JSX.Element {
   const [first] = checks as [Check];
   return (
     <tr class={first.matters ? "matters" : ""}>
       <th scope="row">{checks.map((check) => <span key={check.name} class="unmade-name">{check.name.replace("_", " ")}</span>)}</th>
-      <td><Text>{isOnlyOfCommand(first) ? first.reason.replace(/; run: aver verify$/, "") : first.reason}</Text></td>
+      <td><Text>{isOnlyOfCommand(first) ? first.reason.replace(/; run: aver verify$/, "") : first.reason}</Text>{first.name === "signature" ? <FitWords fits={fits.map(([, counts]) => counts)} /> : null}</td>
       <td>{remedy(first)}</td>
     </tr>
   );
@@ -183,7 +196,7 @@ export function Band({ now, again = verifyThing, total = totalRecords.value }: {
       </section>
     );
   }
-  return <Judged verdict={now.verdict} usesPlatform={now.usesPlatform} at={now.at} />;
+  return <Judged {...now} />;
 }
 
 /** Where this page came from. Someone who changes records can change the page, too. */
@@ -207,7 +220,7 @@ function command(): string {
   return thing.value?.live ? verifyCommand() : `${verifyCommand()}${pins.value.map((pin) => ` --key ${pin.publicKey}`).join("")}`;
 }
 
-function Judged({ verdict, usesPlatform, at }: { verdict: Verdict; usesPlatform: boolean; at: Date }): JSX.Element {
+function Judged({ verdict, usesPlatform, fits, at }: Extract<Judgement, { state: "done" }>): JSX.Element {
   const made = verdict.checks.filter((check) => check.status !== "not_checked");
   const unmade = verdict.checks.filter((check) => check.status === "not_checked");
   const others = unmade.filter((check) => check.reason !== DOES_NOT_APPLY);
@@ -233,7 +246,7 @@ function Judged({ verdict, usesPlatform, at }: { verdict: Verdict; usesPlatform:
           <h3>Not checked</h3>
           <table class="checks">
             <tbody>
-              {groupUnmade(others).map((checks) => <UnmadeRow key={checks[0]?.name} checks={checks} />)}
+              {groupUnmade(others).map((checks) => <UnmadeRow key={checks[0]?.name} checks={checks} fits={fits} />)}
             </tbody>
           </table>
           {others.length ? null : <p>Every check that applies was made.</p>}

@@ -1,9 +1,10 @@
 /**
  * The keys that the reader pinned, with where they came from and when, and the heads that this browser has verified.
  *
- * Both are kept in IndexedDB, which browsers keep apart by origin, and there by ledger and tenant: a key that the reader
- * pinned for one ledger says nothing about another. Things that the reader chose from his disk share one scope. On
- * file://, where pages may share one store, nothing is kept.
+ * Both belong to a ledger and its tenant, through whatever door its records come: a key that the reader pinned for one
+ * ledger says nothing about another. Things that name no ledger share one scope, and no heads of them are remembered. Both
+ * are kept in IndexedDB, which browsers keep apart by origin. On file://, where pages may share one store, they hold
+ * until the page is closed.
  */
 
 import { signal } from "@preact/signals";
@@ -19,13 +20,17 @@ export interface Pin extends PinnedKey {
 
 export const pins = signal<Pin[]>([]);
 
-/** The scope of things that come from the reader's own disk. */
-export const FILES_SCOPE = "files";
+/** The scope of things that name no ledger. */
+export const NO_LEDGER = "files";
+/** The scope while nothing is open. Its pins go to the thing that is opened next. */
+export const NOTHING_OPEN = "";
 /** Most chains of a ledger whose heads are remembered. */
 const HEADS_MAX = 20_000;
 
 const KEPT = location.protocol !== "file:";
-let scope = FILES_SCOPE;
+let scope = NOTHING_OPEN;
+/** The pins and heads of this visit, by scope, for where the browser keeps none. */
+const visit = { pins: new Map<string, Pin[]>(), heads: new Map<string, RememberedHeads>() };
 
 function openStore(): Promise<IDBDatabase> {
   return new Promise((resolve, reject) => {
@@ -51,16 +56,19 @@ function settle<Result>(asking: IDBRequest<Result>): Promise<Result> {
 
 /** Change to the pins of a scope. Storage that is refused is no error: the page then keeps nothing. */
 export async function enterScope(name: string): Promise<void> {
-  if (name === scope && pins.value.length) return;
+  if (name === scope) return;
+  const carried = scope === NOTHING_OPEN ? pins.value : [];
   scope = name;
-  if (!KEPT) return; // The pins of this visit hold for everything that is opened in it.
-  pins.value = [];
-  try {
-    const range = IDBKeyRange.bound([name], [name, []]);
-    pins.value = (await settle((await openStore()).transaction("pins").objectStore("pins").getAll(range))) as Pin[];
-  } catch {
-    // Private windows refuse it.
+  pins.value = visit.pins.get(name) ?? [];
+  if (KEPT && name !== NOTHING_OPEN) {
+    try {
+      const range = IDBKeyRange.bound([name], [name, []]);
+      pins.value = (await settle((await openStore()).transaction("pins").objectStore("pins").getAll(range))) as Pin[];
+    } catch {
+      // Private windows refuse it.
+    }
   }
+  for (const { publicKey, publicKeyPq, origin } of carried) pinKey(new PublicKey(publicKey, publicKeyPq), origin);
 }
 
 /** Pin a key, or change nothing if it is pinned. */
@@ -77,6 +85,8 @@ export function unpinKey(publicKey: string): void {
 }
 
 async function change(work: (store: IDBObjectStore) => void): Promise<void> {
+  if (scope === NOTHING_OPEN) return;
+  visit.pins.set(scope, pins.value);
   if (!KEPT) return;
   try {
     work((await openStore()).transaction("pins", "readwrite").objectStore("pins"));
@@ -87,23 +97,25 @@ async function change(work: (store: IDBObjectStore) => void): Promise<void> {
 
 /** The heads of a ledger that this browser verified; none where it saw none. */
 export async function recallHeads(ledger: string): Promise<RememberedHeads> {
-  if (!KEPT) return [];
+  const seen = visit.heads.get(ledger) ?? [];
+  if (!KEPT) return seen;
   try {
     const found = (await settle((await openStore()).transaction("heads").objectStore("heads").get(ledger))) as { heads?: RememberedHeads } | undefined;
     return found?.heads ?? [];
   } catch {
-    return [];
+    return seen;
   }
 }
 
 /** Remember the heads of a ledger. A chain that was longer before keeps its longer head. */
 export async function rememberHeads(ledger: string, heads: RememberedHeads): Promise<void> {
-  if (!KEPT) return;
   const all = new Map(await recallHeads(ledger));
   for (const [chain, head] of heads) if ((all.get(chain)?.count ?? 0) < head.count) all.set(chain, head);
+  visit.heads.set(ledger, [...all].slice(0, HEADS_MAX));
+  if (!KEPT) return;
   try {
     const store = (await openStore()).transaction("heads", "readwrite").objectStore("heads");
-    store.put({ scope: ledger, heads: [...all].slice(0, HEADS_MAX) });
+    store.put({ scope: ledger, heads: visit.heads.get(ledger) });
   } catch {
     // The next visit has nothing to compare with.
   }

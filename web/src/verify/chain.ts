@@ -46,6 +46,8 @@ export interface Rules {
   began: ReadonlyMap<string, ReadonlyMap<string, number>>;
   /** Others that hash and check signatures beside this thread. */
   crew: Crew | null;
+  /** Keys that came with the records, by fingerprint. No verdict rests on them. */
+  along: ReadonlyMap<string, string>;
 }
 
 export function roleOf(rules: Rules, key: PublicKey): KeyRole | null {
@@ -54,7 +56,7 @@ export function roleOf(rules: Rules, key: PublicKey): KeyRole | null {
 
 /** The rules with nothing but keys. */
 export function plainRules(ring: Ring, ed25519: Ed25519, more: Partial<Rules> = {}): Rules {
-  const nothing = { retired: new Map(), roles: new Map(), recorded: null, began: new Map(), crew: null };
+  const nothing = { retired: new Map(), roles: new Map(), recorded: null, began: new Map(), crew: null, along: new Map() };
   return { ring, ed25519, level: "signature", requirePq: false, ...nothing, ...more };
 }
 
@@ -126,6 +128,8 @@ export class ChainJudge {
     for (const key of known.length ? known : rules.ring.isClosed ? rules.ring.keys : []) {
       yield { publicHex: key.ed25519, message: record.hash, signature: record.signature };
     }
+    const publicHex = rules.along.get(record.signed_by);
+    if (!known.length && publicHex !== undefined) yield { publicHex, message: record.hash, signature: record.signature };
   }
 
   /** Judge the next record. Returns its content if it could be read. */

@@ -4,6 +4,7 @@ import type { Crew } from "./crew.ts";
 import type { Ed25519 } from "./ed25519.ts";
 import { BadInput } from "./json.ts";
 import type { Ring } from "./ring.ts";
+import type { Sealed } from "./sealed.ts";
 
 export interface VerifyOptions {
   ring: Ring;
@@ -13,8 +14,10 @@ export interface VerifyOptions {
   progress?: (progress: Progress) => void;
   /** Others that compute beside this thread; null or nothing where there are none. */
   crew?: Crew | null;
-  /** Called with each record of a bundle: its chain, its place and its stored hash. */
-  witness?: (chain: string, place: number, hash: string) => void;
+  /** Called with each record of a bundle, its chain and its place. */
+  witness?: (chain: string, place: number, record: Sealed) => void;
+  /** Keys that came with the records, by fingerprint. They are asked about for a witness, and decide nothing. */
+  along?: ReadonlyMap<string, string>;
   /** Ends the verification: nothing is judged then. */
   signal?: AbortSignal;
 }

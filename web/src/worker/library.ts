@@ -52,6 +52,8 @@ export class Library {
   private thing: OpenedThing | null = null;
   private contents: Contents | null = null;
   private live: LiveDirectory | null = null;
+  /** The keys that came along, by fingerprint. */
+  private keysAlong: ReadonlyMap<string, string> = new Map();
   /** The bundle inside a report. */
   private inner: FileMap | null = null;
   /** The rows of the file's chain that was listed last, its records if it is short, and what is not read yet. */
@@ -70,11 +72,13 @@ export class Library {
   async open(thing: OpenedThing): Promise<Contents> {
     if (thing !== this.thing) this.held = new HeldRecords(thing.held);
     this.thing = thing;
+    this.contents = null;
     this.kept = null;
     this.inner = null;
     this.live = thing.live ? await LiveDirectory.fetch(thing.live, thing.name) : null;
     if (this.live !== null) this.contents = listLedger(thing.name, this.live);
     else this.contents = thing.isFolder ? await this.listBundle(thing) : await this.listFile(thing);
+    this.keysAlong = new Map(this.contents.keys);
     return this.contents;
   }
 
@@ -135,7 +139,7 @@ export class Library {
       }
       const keys = new Map(index.keys ?? []);
       if (index.publicKey && index.fingerprint) keys.set(index.fingerprint, index.publicKey);
-      return { ...bare, ledger: index.ledger, tenant: index.tenant, chains, keys: [...keys], pqKeys: [...(index.pqKeys ?? [])] };
+      return { ...bare, ledger: index.ledger, tenant: index.tenant, isPart: index.isPart, chains, keys: [...keys], pqKeys: [...(index.pqKeys ?? [])] };
     } catch (error) {
       if (error instanceof NotFound) {
         throw new NotJudged(`${thing.name} is no bundle: it has no index.json. For a run or a ledger, run: aver verify ${thing.name}`);
@@ -189,15 +193,24 @@ export class Library {
   ): Promise<Results["verify"]> {
     const thing = this.opened;
     const seen = new HeadWitness(remembered);
-    const options = { ring: makeRing(keys), ed25519: this.ed25519, progress, witness: seen.take, crew: this.crew };
+    const ring = makeRing(keys);
+    const fits = new Map<string, [matching: number, others: number]>();
+    const witness = (chain: string, place: number, record: Sealed) => {
+      seen.take(chain, place, record.hash);
+      const isMatching = this.matchOwnKey(record, ring);
+      const [matching, others] = fits.get(record.signed_by) ?? [0, 0];
+      if (isMatching !== null) fits.set(record.signed_by, isMatching ? [matching + 1, others] : [matching, others + 1]);
+    };
+    const options = { ring, ed25519: this.ed25519, progress, witness, crew: this.crew, along: this.keysAlong };
     const [name, blob] = thing.files[0] ?? ["", new Blob()];
     const verdict = thing.isFolder
       ? await verifyDirectory(this.live !== null && chains !== null ? this.live.limitTo(chains) : this.directory, options)
       : await verifyFile(name, new BlobSource(blob), options);
-    seen.addTo(verdict, chains);
+    // A part of a ledger lacks chains that this browser may remember.
+    seen.addTo(verdict, chains ?? (this.contents?.isPart ? this.chains.map(({ id }) => id) : null));
     if (thing.areCopies) noteCopies(verdict);
     const [heads, held] = verdict.status === "failed" ? [[], []] : [seen.heads, this.live === null ? [] : seen.notes.digests];
-    return { verdict, usesPlatform: this.ed25519.usesPlatform, heads, held };
+    return { verdict, usesPlatform: this.ed25519.usesPlatform, heads, held, fits: [...fits] };
   }
 
   /** The first record of a chain; null where there is none. */
@@ -343,8 +356,9 @@ export class Library {
   /** Whether the signature fits the key that came along; null where none did, or where it is pinned. */
   private matchOwnKey(record: Sealed, ring: Ring): boolean | null {
     if (ring.lookup(record.signed_by).length) return null;
-    const key = this.contents?.keys.find(([fingerprint]) => fingerprint === record.signed_by)?.[1];
-    return key === undefined ? null : this.ed25519.verify(key, record.hash, record.signature);
+    const key = this.keysAlong.get(record.signed_by);
+    // A signature over a hash that the text does not have says nothing about the text.
+    return key === undefined || !record.signature || record.computedHash !== record.hash ? null : this.ed25519.verify(key, record.hash, record.signature);
   }
 
   /** The records of a chain, in batches. Only a ledger reads from `start`; a file is read from its beginning. */

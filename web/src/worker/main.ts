@@ -11,6 +11,7 @@ import { Library, makeRing } from "./library.ts";
 import { locate } from "./locate.ts";
 import { listMeta } from "./meta_entries.ts";
 import type { Answer, Request } from "./protocol.ts";
+import { listPasskeys } from "./roster.ts";
 import { readHit, search } from "./search.ts";
 import { countSession, listSessions } from "./session_list.ts";
 import { checkStatements } from "./statements.ts";
@@ -67,6 +68,8 @@ async function carryOut(library: Library, request: Request): Promise<unknown> {
       return listApprovals(library, makeRing(request.keys), request.now);
     case "statements":
       return checkStatements(request.text, makeRing(request.keys), request.along, library.verifier);
+    case "passkeys":
+      return listPasskeys(library);
     case "meta":
       return listMeta(library);
     case "activity":

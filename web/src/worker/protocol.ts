@@ -55,6 +55,8 @@ export interface Contents {
   format: string;
   ledger: string | null;
   tenant: string | null;
+  /** Whether it says that it has some chains of its ledger only. */
+  isPart?: boolean;
   chains: ListedChain[];
   /** Keys that came along, by fingerprint. They prove nothing until the reader pins them. */
   keys: [string, string][];
@@ -94,6 +96,9 @@ export interface RememberedHead {
 
 /** The heads of a ledger that this browser has verified, by chain. */
 export type RememberedHeads = [string, RememberedHead][];
+
+/** By the fingerprint of a key that is not pinned: signatures that it fits, and that it does not. None of them counts as checked. */
+export type KeyFits = [string, [matching: number, others: number]][];
 
 /** One record with its exact text and what its own seal says. */
 export interface RecordDetail {
@@ -215,6 +220,7 @@ export type Request =
   | { id: number; type: "hit"; chain: string; place: number; words: string }
   | { id: number; type: "approvals"; keys: PinnedKey[]; now: string }
   | { id: number; type: "meta" }
+  | { id: number; type: "passkeys" }
   /** `text` is a JSON list of statements; `along` are public keys, each with its post-quantum one. */
   | { id: number; type: "statements"; text: string; keys: PinnedKey[]; along: [string, string][] }
   | { id: number; type: "activity" }
@@ -250,7 +256,8 @@ export interface Results {
   hold: string;
   /** The chains of a ledger as they are now. */
   refresh: Contents;
-  verify: { verdict: Verdict; usesPlatform: boolean; heads: RememberedHeads; held: HeldDigests };
+  /** `fits` has, by signer, how many records match the key that came along and is not pinned, and how many do not. */
+  verify: { verdict: Verdict; usesPlatform: boolean; heads: RememberedHeads; held: HeldDigests; fits: KeyFits };
   sessions: SessionChains[];
   figures: SessionFigures;
   /** The files that are others in the copy, by their names; null for one that it lacks. */
@@ -266,6 +273,8 @@ export interface Results {
   locate: { found: { chain: string; row: RecordRow } | null; isCut: boolean };
   approvals: { cases: ApprovalCase[]; isCut: boolean };
   statements: StatementCheck[];
+  /** The passkeys on the roster, each with the fields that make it. */
+  passkeys: { identity: string; fields: [string, string][] }[];
   /** `unrecorded` counts the chains that are here and have no entry, as the verdict counts them. */
   meta: { entries: MetaEntry[]; records: number; unrecorded: number; isCut: boolean };
   activity: { days: DayActivity[]; denials: { chain: string; row: RecordRow }[]; audits: { chain: string; row: RecordRow }[]; records: number; isCut: boolean };

@@ -5262,6 +5262,7 @@ function plainRules(ring, ed25519, more = {}) {
 		recorded: null,
 		began: /* @__PURE__ */ new Map(),
 		crew: null,
+		along: /* @__PURE__ */ new Map(),
 		...more
 	};
 }
@@ -5316,6 +5317,12 @@ var ChainJudge = class {
 		const known = rules.ring.lookup(record.signed_by);
 		for (const key of known.length ? known : rules.ring.isClosed ? rules.ring.keys : []) yield {
 			publicHex: key.ed25519,
+			message: record.hash,
+			signature: record.signature
+		};
+		const publicHex = rules.along.get(record.signed_by);
+		if (!known.length && publicHex !== void 0) yield {
+			publicHex,
 			message: record.hash,
 			signature: record.signature
 		};
@@ -9797,7 +9804,8 @@ var BundleJudge = class {
 		this.rules = plainRules(options.ring, options.ed25519, {
 			retired: this.keyHistory.retired,
 			requirePq,
-			crew: options.crew ?? null
+			crew: options.crew ?? null,
+			along: options.along ?? /* @__PURE__ */ new Map()
 		});
 		this.meta = new MetaMemory(new ImportHistory(options.ring, /* @__PURE__ */ new Map()));
 		this.blobs = new BundleBlobs(directory, index.areBlobsLeftOut, meter);
@@ -9992,7 +10000,7 @@ var BundleJudge = class {
 			for (const item of items) {
 				if (judge.stopsReading()) return;
 				const content = seen.take(item, judge);
-				if (item instanceof Sealed) this.options.witness?.(chain, seen.facts.count - 1, item.hash);
+				if (item instanceof Sealed) this.options.witness?.(chain, seen.facts.count - 1, item);
 				if (content !== null && item instanceof Sealed) {
 					bytes += item.canonical.length;
 					this.noteRecord(item, content, chain);

@@ -77,7 +77,7 @@ class BundleJudge {
     this.meter = meter;
     this.keyHistory = { ...NO_HISTORY, retired: retirementsByTime(options.ring, options.ed25519) };
     const { requirePq = false } = options;
-    this.rules = plainRules(options.ring, options.ed25519, { retired: this.keyHistory.retired, requirePq, crew: options.crew ?? null });
+    this.rules = plainRules(options.ring, options.ed25519, { retired: this.keyHistory.retired, requirePq, crew: options.crew ?? null, along: options.along ?? new Map() });
     this.meta = new MetaMemory(new ImportHistory(options.ring, new Map()));
     this.blobs = new BundleBlobs(directory, index.areBlobsLeftOut, meter);
   }
@@ -263,7 +263,7 @@ class BundleJudge {
       for (const item of items) {
         if (judge.stopsReading()) return;
         const content = seen.take(item, judge);
-        if (item instanceof Sealed) this.options.witness?.(chain, seen.facts.count - 1, item.hash);
+        if (item instanceof Sealed) this.options.witness?.(chain, seen.facts.count - 1, item);
         if (content !== null && item instanceof Sealed) {
           bytes += item.canonical.length;
           this.noteRecord(item, content, chain);

@@ -7,9 +7,12 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { Problem, useAnswer } from "../../parts/states.tsx";
 import { Command, Text, visible } from "../../parts/text.tsx";
-import { type OpenRequest, endorseCommand, enrolledFingerprint, passkeyObstacle, readOpenRequest, signEnrolment, signVote, voteBody } from "../../source/passkey.ts";
+import { type OpenRequest, endorseCommand, endorseEnrolment, enrolledFingerprint, enrolmentBody, passkeyObstacle, readOpenRequest, signEnrolment, signVote, voteBody } from "../../source/passkey.ts";
 import { shownText } from "../../source/shown_text.ts";
 import { connection, contents, server } from "../../state.ts";
+import { type Json } from "../../verify/json.ts";
+import { Passkey } from "../../verify/passkey.ts";
+import type { Statement } from "../../verify/statement.ts";
 import { ApiError } from "../../worker/api.ts";
 import type { ApprovalCase } from "../../worker/protocol.ts";
 import { readCases } from "./cases.ts";
@@ -94,17 +97,36 @@ export function PasskeyAnswer({ one }: { one: ApprovalCase }): JSX.Element | nul
 
 export function PasskeyEnrolment(): JSX.Element | null {
   const [identity, setIdentity] = useState("person:");
-  const [command, setCommand] = useState({ line: "", fingerprint: "" });
+  const [made, setMade] = useState<Statement | null>(null);
+  const [endorser, setEndorser] = useState("");
+  const [done, setDone] = useState("");
   const [words, setWords] = useState("");
+  const known = useAnswer(() => (server.value === null ? Promise.resolve([]) : connection.ask({ type: "passkeys" })), [contents.value]);
   if (server.value === null) return null;
+  const { api, about } = server.value;
+  // A browser offers a passkey only to the site that it belongs to.
+  const endorsers = about["read_only"] === true ? [] : (known.value ?? []).filter(({ fields }) => new Map(fields).get("rp_id") === location.hostname);
   const obstacle = passkeyObstacle();
+  const endorse = async () => {
+    setWords("");
+    try {
+      const by = endorsers.find((one) => one.identity === endorser) ?? endorsers[0];
+      if (made === null || by === undefined) return;
+      const statement = await endorseEnrolment(made, new Passkey(new Map<string, Json>(by.fields), by.identity));
+      await api.ask("approvers", { method: "POST", body: enrolmentBody(statement), headers: { "Content-Type": "application/json" } });
+      setMade(null);
+      setDone(`${identity} is on the list of approvers. A passkey endorsed it, so that its approvals count as escalated.`);
+    } catch (error) {
+      setWords(explain(error));
+    }
+  };
   const enrol = async () => {
     setWords("");
-    setCommand({ line: "", fingerprint: "" });
+    setDone("");
+    setMade(null);
     try {
       if (!PERSON.test(identity)) throw new Error("A person is named such as person:ada-phone: small letters, digits, dots and dashes.");
-      const statement = await signEnrolment(identity, home());
-      setCommand({ line: endorseCommand(statement), fingerprint: enrolledFingerprint(statement) });
+      setMade(await signEnrolment(identity, home()));
     } catch (error) {
       setWords(explain(error));
     }
@@ -112,7 +134,7 @@ export function PasskeyEnrolment(): JSX.Element | null {
   return (
     <section class="section">
       <h2>Answer from here with a passkey</h2>
-      <p>Your device makes a passkey and keeps it. An approver who is on the roster endorses it at a terminal; from then on it can answer new requests on this page. The first approver is enrolled at the terminal: <code>aver approvals enrol</code>.</p>
+      <p>Your device makes a passkey and keeps it. An approver who is on the roster endorses it, at a terminal or here with a passkey; from then on it can answer new requests on this page. The first approver is enrolled at the terminal: <code>aver approvals enrol</code>.</p>
       {obstacle ? <p class="beside">{obstacle}</p> : (
         <form class="filters" onSubmit={(event) => { event.preventDefault(); void enrol(); }}>
           <label>Person <input type="search" value={identity} onInput={(event) => setIdentity(event.currentTarget.value)} spellcheck={false} /></label>
@@ -120,7 +142,14 @@ export function PasskeyEnrolment(): JSX.Element | null {
         </form>
       )}
       {words ? <Problem words={words} /> : null}
-      {command.line ? <div role="status"><p>An approver runs this, and compares the fingerprint <code><Text>{command.fingerprint}</Text></code>:</p><p><Command>{command.line}</Command></p></div> : null}
+      {made === null ? null : <div role="status"><p>An approver runs this, and compares the fingerprint <code><Text>{enrolledFingerprint(made)}</Text></code>:</p><p><Command>{endorseCommand(made)}</Command></p></div>}
+      {made !== null && endorsers.length ? (
+        <form class="filters" onSubmit={(event) => { event.preventDefault(); void endorse(); }}>
+          <label>Or a passkey endorses it: <select value={endorser} onChange={(event) => setEndorser(event.currentTarget.value)}>{endorsers.map(({ identity: name }) => <option key={name} value={name}>{visible(name)}</option>)}</select></label>
+          <button type="submit">Endorse with a passkey</button>
+        </form>
+      ) : null}
+      <p class="good" role="status"><Text>{done}</Text></p>
     </section>
   );
 }

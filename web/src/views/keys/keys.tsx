@@ -4,8 +4,9 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
 import { Copy, Text, Time, plural, visible } from "../../parts/text.tsx";
+import { FitWords } from "../../parts/verdict.tsx";
 import { checkUsable, pinKey, pins, readKeys, unpinKey } from "../../source/pins.ts";
-import { connection, contents, link, recordLink, thing, verifyThing } from "../../state.ts";
+import { connection, contents, judgement, link, recordLink, thing, verifyThing } from "../../state.ts";
 import { PublicKey } from "../../verify/ring.ts";
 import { type Owner, readOwners } from "./owners.ts";
 
@@ -21,9 +22,11 @@ function OwnerCell({ owner }: { owner: Owner | undefined }): JSX.Element {
 
 /** Where keys are kept, in words. */
 function storageWords(): string {
-  if (location.protocol === "file:") return "This page was opened from a file, where pages share one store. Pins hold until you close it.";
-  if (contents.value?.ledger) return `Pins are kept in this browser, for this address and the ledger ${contents.value.ledger.slice(0, 8)}, tenant ${contents.value.tenant}.`;
-  return "Pins are kept in this browser, for this address.";
+  if (contents.value === null) return "A key that you pin now is pinned for what you open next.";
+  const of = contents.value.ledger ? `the ledger ${contents.value.ledger.slice(0, 8)}, tenant ${contents.value.tenant}` : "";
+  if (location.protocol === "file:") return `This page was opened from a file, where pages share one store. Pins${of ? ` for ${of},` : ""} hold until you close it.`;
+  if (of) return `Pins are kept in this browser, for this address and ${of}.`;
+  return "This names no ledger. Pins for such things are kept in this browser, for this address.";
 }
 
 /** Records of the `keys` chain that are listed, the first. */
@@ -74,6 +77,7 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
   };
   const isPinned = (key: string) => pins.value.some((pin) => pin.publicKey === key);
   const came = contents.value?.keys ?? [];
+  const fits = new Map((judgement.value.state === "done" ? judgement.value.fits : []).map(([signer, counts]) => [signer, [counts]]));
   const pq = new Map(contents.value?.pqKeys ?? []);
   const owners = useAnswer(readOwners, [contents.value]).value ?? new Map<string, Owner>();
   const source = thing.value?.live ? "The server says" : "Came with the records";
@@ -128,7 +132,7 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
                 <tr key={fingerprint}>
                   <OwnerCell owner={owners.get(fingerprint)} />
                   <td><Whole value={key} /> <Copy text={key} label="copy" /></td>
-                  <td>{isPinned(key) ? <span class="good">pinned</span> : <span class="warn">not pinned, not used</span>}</td>
+                  <td>{isPinned(key) ? <span class="good">pinned</span> : <><span class="warn">not pinned, not used</span><FitWords fits={fits.get(fingerprint) ?? []} /></>}</td>
                   <td>{isPinned(key) ? null : <button type="button" class="small" onClick={() => {
                     try {
                       pinAll([checkUsable(new PublicKey(key, pq.get(fingerprint) ?? ""))], thing.value?.live ? "listed by the server, and compared by you" : "came with the records, and compared by you");

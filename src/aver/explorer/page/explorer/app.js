@@ -1072,174 +1072,35 @@ if (theme.value === "auto") delete document.documentElement.dataset["theme"];
 else document.documentElement.dataset["theme"] = theme.value;
 });
 }
-var PLAIN = /^[\t\n\x20-\x7e]*$/;
-var HIDDEN$1 = new RegExp(["(?![\\t\\n\\ufe0e\\ufe0f])[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}\\u2800]", "(?<!\\p{Extended_Pictographic})[\\ufe0e\\ufe0f]", "(?<=\\p{M}{2})\\p{M}"].join("|"), "gu");
-function visible(text) {
-if (PLAIN.test(text)) return text;
-return text.replace(HIDDEN$1, (one) => `⟨U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+var TOKEN = "aver-token";
+var KEYS$1 = "aver-keys";
+function recall$1(name) {
+try {
+return sessionStorage.getItem(name) ?? "";
+} catch {
+return "";
 }
-var f = Symbol.for("pv");
-var o = 0;
-Array.isArray;
-function a(t, e, n, u, a, i) {
-e || (e = {});
-var c, l, p = e;
-if ("ref" in p && "function" != typeof t) for (l in p = {}, e) "ref" == l ? c = e[l] : p[l] = e[l];
-var s = {
-type: t, props: p, key: n, ref: c, __k: null, __: null, __b: 0, __e: null, __c: null, constructor: f, __v: --o, __i: -1, __u: 0
+}
+function takeSecrets() {
+if (location.protocol === "file:") return {
+token: "", keys: ""
 };
-return (a || i) && (s.__source = a, s.__self = i), n$1.vnode && n$1.vnode(s), s;
-}
-function Text({ children }) {
-return a("bdi", { children: visible(children) });
-}
-function WholeHex({ children }) {
-const [isFocused, setFocused] = d$2(false);
-return a("code", {
-class: "hex", tabIndex: 0, title: visible(children), onFocus: () => setFocused(true), onBlur: () => setFocused(false), children: [visible(isFocused ? children : children.slice(0, 16)), !isFocused && children.length > 16 ? "…" : ""]
-});
-}
-function Hex({ children, length = 16 }) {
-return a("code", {
-class: "hex", title: visible(children), children: [visible(children.slice(0, length)), children.length > length ? "…" : ""]
-});
-}
-function Time({ children, short = false, brief = false }) {
-const date = /^\d{4}-\d\d-\d\dT/.test(children) ? new Date(children) : null;
-if (date === null || Number.isNaN(date.getTime())) return a(Text, { children });
-const words = formatTime(date);
-const zone = usesUtc.value ? " UTC" : "";
-const shown = short ? words.slice(11, 19) : brief ? words.slice(0, 16).replace("T", " ") : `${words.slice(0, 19).replace("T", " ")}${zone}`;
-return a("time", {
-dateTime: children, title: visible(children), children: shown
-});
-}
-function formatTime(date) {
-return (usesUtc.value ? date : new Date(date.getTime() - date.getTimezoneOffset() * 6e4)).toISOString();
-}
-function count$1(value) {
-return value.toLocaleString("en-GB");
-}
-function plural$1(value, one, many = `${one}s`) {
-return `${count$1(value)} ${value === 1 ? one : many}`;
-}
-function Copy({ text, label }) {
-return a("button", {
-type: "button", class: "small", onClick: (event) => {
-const button = event.currentTarget;
-navigator.clipboard?.writeText(text).then(() => {
-button.textContent = "copied";
-setTimeout(() => {
-button.textContent = label;
-}, 1500);
-});
-}, children: label
-});
-}
-function Command({ children }) {
-return a("span", {
-class: "command", children: [a("code", { children: visible(children).split(" ").map((word, at) => a($, { children: [at ? " " : "", a("span", { children: word })] })) }), " ", a(Copy, {
-text: children, label: "copy"
-})]
-});
-}
-var codes_default$1 = {
-"HASH_MISMATCH": {
-"meaning": "The content does not have the stored hash: it was changed after sealing, or the hash was.", "advice": "Restore this record from a copy you trust; treat its content as unproven."
-}, "SIG_INVALID": {
-"meaning": "The signature was not made over this hash by the key it names.", "advice": "Check that you verify with the signer's key; if you do, the seal was forged or damaged."
-}, "SIG_MISSING": {
-"meaning": "The record carries no signature where one is required.", "advice": "Ask the sender for the signed record."
-}, "UNKNOWN_SIGNER": {
-"meaning": "The signer's key is not known here, so the signature was not checked.", "advice": "Get the public key from a source you trust, then: aver keys import FILE --trust KEY (all 64 digits), or verify with --key."
-}, "KEY_RETIRED": {
-"meaning": "The record was signed by a key after that key was retired.", "advice": "Treat it as forged by someone who holds the old key, unless its maker can explain it."
-}, "KEY_MISMATCH": {
-"meaning": "A key was used for something else than its purpose, or a private key file does not hold the key that the ring says.", "advice": "Treat a record that such a key sealed as forged by the key's holder. Of a private file, restore the key files and the ring from the same backup."
-}, "KEY_UNRECORDED": {
-"meaning": "A signer's key is not in an intact keys chain, or was recorded only after it had sealed. A ledger records every key before that key seals.", "advice": "The keys chain may have been cut or left out to hide that a key was retired. Ask for the whole ledger or bundle, and verify it with the keys that its owner exports."
-}, "SEAL_MISMATCH": {
-"meaning": "signed_at or signed_by differ from what was sealed inside the record.", "advice": "Trust the values inside the record; find out who rewrote the seal."
-}, "CHAIN_BREAK": {
-"meaning": "The record does not point at the hash of the one before it.", "advice": "Records were replaced, reordered or removed here; compare with a copy or a checkpoint."
-}, "CHAIN_IDENTITY": {
-"meaning": "The chain's first record names another chain, ledger or tenant.", "advice": "It was renamed or copied from elsewhere; look for the original."
-}, "SEQUENCE_GAP": {
-"meaning": "A sequence number is missing, repeated or out of order.", "advice": "Records were removed or inserted here; compare with a copy or a checkpoint."
-}, "GENESIS_INVALID": {
-"meaning": "The first record points at a predecessor, or a later one claims to be the first.", "advice": "The beginning of the chain was cut off; look for the records before it."
-}, "NOT_CANONICAL": {
-"meaning": "The signed bytes are not in canonical form, though they are intact.", "advice": "You need not do anything: the record is intact. The software that made it does not follow the specification exactly."
-}, "NOT_VALID_CPS": {
-"meaning": "The record is intact, but a key or a value is not one that the Capsule Protocol allows.", "advice": "The software that made the record does not follow the specification. Read the named field with care."
-}, "SCHEMA_INVALID": {
-"meaning": "The bytes are not a capsule: not JSON, or required keys are missing or of the wrong type.", "advice": "Restore this record from a copy you trust."
-}, "NOT_READ": {
-"meaning": "So much cannot be read, or a limit is exceeded so far, that the verifier stopped; the rest was not read.", "advice": "The verdict says nothing about the rest. Restore the whole from a copy you trust."
-}, "UNLISTED_FILE": {
-"meaning": "A file lies in the bundle or in the directory of the run that is no part of it, or a blob to which no record refers.", "advice": "It was not verified: do not take it for evidence. Move it elsewhere."
-}, "DUPLICATE_RECORD": {
-"meaning": "The same record id or idempotency key occurs twice.", "advice": "One of the two was inserted; compare with a copy."
-}, "DUPLICATE_KEY": {
-"meaning": "One JSON object has the same key twice, so that the record reads differently in different programs.", "advice": "Treat the record as forged: no honest writer makes such bytes."
-}, "COLUMN_MISMATCH": {
-"meaning": "A column that the store searches by differs from the signed content.", "advice": "Searches may hide or invent this record; the signed content is what counts. Rebuild the ledger from an export."
-}, "STORE_DAMAGED": {
-"meaning": "The tables or indexes of the ledger's file are not as Aver makes them, or contradict each other.", "advice": "A reader of the file may see other records than were verified. Restore it from a copy, or export and import its chains."
-}, "TRUNCATED": {
-"meaning": "The chain is shorter than it once was.", "advice": "Records were removed, at its end or further up; restore them from a copy."
-}, "ROLLBACK": {
-"meaning": "This is an older or another copy of a ledger that this machine has seen before.", "advice": "Both heads are given as proof; find out who put the old copy back."
-}, "CHAIN_MISSING": {
-"meaning": "A chain that was recorded as sealed is not here.", "advice": "It was deleted; restore it from a copy."
-}, "HEAD_MISMATCH": {
-"meaning": "A chain, or records at its end, are in the bundle and not in its signed head.json.", "advice": "They were added after the export; ask the exporter for a new bundle, and treat what was added as unproven."
-}, "INDEX_MISMATCH": {
-"meaning": "The index of a bundle claims something about its records or keys that they do not bear out.", "advice": "Trust the records and not the index; find out who rewrote it."
-}, "RECEIPT_MISMATCH": {
-"meaning": "An action's receipt does not match the action.", "advice": "The action or its receipt was changed; treat it as unproven."
-}, "PROOF_INVALID": {
-"meaning": "A proof does not prove what it states.", "advice": "Ask for the proof again, or verify the whole run."
-}, "NOT_SEALED": {
-"meaning": "A transcript or git contains something that no sealed record contains.", "advice": "If it is new, seal it: aver ingest. Otherwise a record was suppressed, or something was added to the transcript."
-}, "ARTIFACT_MISSING": {
-"meaning": "The record refers to a large value that is not here.", "advice": "Ask the sender of the data for its blobs."
-}, "ARTIFACT_HASH_MISMATCH": {
-"meaning": "A large value does not have the digest by which the record refers to it.", "advice": "It was changed; restore it from a copy."
-}, "CLAIM_UNPROVEN": {
-"meaning": "The evidence of a claim does not hold, or there is none.", "advice": "Do not rely on the claim."
-}, "ROLE_POLICY_VIOLATION": {
-"meaning": "A participant did something that its role does not allow.", "advice": "Treat what follows from it as unproven."
-}, "STATE_VIOLATION": {
-"meaning": "An event came in a state that does not admit it.", "advice": "Treat what follows from it as unproven."
-}, "REPLAY": {
-"meaning": "Something that may be used only once was used again.", "advice": "Only the first use counts."
-}, "EVIDENCE_INVALID": {
-"meaning": "Signed evidence does not hold: that of a policy server, of a participant, or of an auditor.", "advice": "Treat what rests on it as not decided and not proven."
-}, "CLAIM_DISPUTED": {
-"meaning": "A critic disputes a claim, and nobody has settled that; or a person has upheld the challenge.", "advice": "Do not rely on the claim while the challenge is open, and not at all if it was upheld."
-}, "NOT_REPRODUCED": {
-"meaning": "An execution that was said to be repeatable gave another result when the auditor repeated it.", "advice": "Find out on what else its result depends; rely on it only for the recorded run."
-}, "NOT_INDEPENDENT": {
-"meaning": "A key that approves or judges lies within reach of what it approved or judged: in a plain file, in the same home, or as a passkey that no other key vouched for.", "advice": "Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase, and critics' and auditors' keys elsewhere."
-}, "UNBOUND_STATEMENT": {
-"meaning": "An approval was signed for an earlier version of Aver, whose statement names no ledger, tenant or request.", "advice": "Nothing shows that it was given for this request: it may have been copied. Ask the approver, or approve again."
-}, "GATE_LOOSENED": {
-"meaning": "Rules or settings let harmful actions pass that did not pass before.", "advice": "Find out who changed them, and when: aver doctor names the change. Check the rules: aver policy check."
-}, "INSECURE_MODE": {
-"meaning": "The gateway ran in insecure mode, in which its executor acts without evidence.", "advice": "Treat the act as ungated. Unset EXECUTOR_INSECURE_ALLOW."
-}, "UNCONFIRMED": {
-"meaning": "An act that a person had to confirm was carried out on the word of its caller.", "advice": "Treat it as the agent's own decision. Set gateway.confirm to approval."
-}, "OUTCOME_UNKNOWN": {
-"meaning": "An act was begun, and no record says how it ended.", "advice": "Look whether its effect is there. Aver does not try it again."
-}, "ERASED": {
-"meaning": "Reserved: the content was erased on purpose; hash and signature remain.", "advice": "See the record that explains the erasure."
-}, "PRUNED": {
-"meaning": "Reserved: older records were pruned on purpose.", "advice": "Verify from the head at which the chain was pruned."
-}, "WITNESS_MISSING": {
-"meaning": "Reserved: a required witness did not sign.", "advice": "Ask the witness."
-}
+const fragment = location.hash.slice(1);
+if (!fragment.startsWith("token=")) return {
+token: recall$1(TOKEN), keys: recall$1(KEYS$1)
 };
+const given = new URLSearchParams(fragment);
+history.replaceState(null, "", `${location.pathname}${location.search}#/`);
+const found = {
+token: given.get("token") ?? "", keys: given.get("keys") ?? ""
+};
+try {
+sessionStorage.setItem(TOKEN, found.token);
+sessionStorage.setItem(KEYS$1, found.keys);
+} catch {}
+return found;
+}
+var secrets = takeSecrets();
 var U32_MASK64 = (() => BigInt(2 ** 32 - 1))();
 var _32n = BigInt(32);
 function fromBig(n, le = false) {
@@ -2341,6 +2202,182 @@ for (let at = 0; at < bytes.length; at++) bytes[at] = units.charCodeAt(at);
 return bytes;
 }
 var HEX64 = /^[0-9a-f]{64}$/;
+// src/verify/canonical.ts
+function canonicalJson(value) {
+return write(value, WELL_FORMED, canonicalNumber, true, 0);
+}
+function canonicalContent(value) {
+if (!isObject(value) || !value.has("reasoning")) return canonicalJson(value);
+const coerced = coerceFloatFields(value, (number) => {
+return Number.isFinite(number.value) ? new JsonNumber(pythonRepr(number.value)) : null;
+});
+if (coerced === null) throw new NotCanonical("is too large for a float");
+return canonicalJson(coerced);
+}
+function asciiJson(value) {
+return write(value, asciiString, canonicalNumber, true, 0);
+}
+function canonicalNumber(number) {
+if (number.isInteger) return number.text === "-0" ? "0" : number.text;
+return pythonRepr(number.value);
+}
+function pythonRepr(value) {
+if (Object.is(value, -0)) return "-0.0";
+if (value === 0) return "0.0";
+const [mantissa = "", exponentText = "0"] = Math.abs(value).toExponential().split("e");
+const exponent = Number(exponentText);
+const digits = mantissa.replace(".", "");
+const sign = value < 0 ? "-" : "";
+if (exponent < -4 || exponent >= 16) {
+const tail = digits.length > 1 ? `.${digits.slice(1)}` : "";
+const power = String(Math.abs(exponent)).padStart(2, "0");
+return `${sign}${digits[0]}${tail}e${exponent < 0 ? "-" : "+"}${power}`;
+}
+if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
+if (digits.length <= exponent + 1) return `${sign}${digits.padEnd(exponent + 1, "0")}.0`;
+return `${sign}${digits.slice(0, exponent + 1)}.${digits.slice(exponent + 1)}`;
+}
+function write(value, string, number, sorted, depth) {
+if (typeof value === "string") return string(value);
+if (value === null) return "null";
+if (typeof value === "boolean") return value ? "true" : "false";
+if (value instanceof JsonNumber) return number(value);
+if (depth >= 200) throw new NotCanonical(`nested deeper than 200 levels`);
+if (Array.isArray(value)) {
+let out = "[";
+for (let at = 0; at < value.length; at++) out += (at ? "," : "") + write(value[at], string, number, sorted, depth + 1);
+return `${out}]`;
+}
+let out = "{";
+for (const key of sorted ? sortedKeys(value) : value.keys()) out += `${out.length > 1 ? "," : ""}${string(key)}:${write(value.get(key), string, number, sorted, depth + 1)}`;
+return `${out}}`;
+}
+var WELL_FORMED = (text) => {
+if (!text.isWellFormed()) throw new NotCanonical("holds a lone surrogate, which UTF-8 cannot carry");
+return JSON.stringify(text);
+};
+function asciiString(text) {
+return JSON.stringify(text).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+function sortedKeys(value) {
+const keys = [...value.keys()].sort();
+return keys.some((key) => /[\ud800-\uffff]/.test(key)) ? keys.sort(compareCodePoints) : keys;
+}
+function sortTexts(texts) {
+return [...texts].sort(compareCodePoints);
+}
+function splitOffKeys(data, keys) {
+const document = parseDocument(data);
+if (!isObject(document)) throw new Unreadable("a capsule must be a JSON object");
+const numbers = new NumberSurvey();
+numbers.look(document);
+const parted = new Map();
+for (const key of keys) {
+const value = document.get(key);
+if (value !== void 0) parted.set(key, value);
+document.delete(key);
+}
+return {
+parted, forms: () => iterateForms(document, numbers)
+};
+}
+function parseDocument(data) {
+if (typeof data !== "string") {
+if ([data[0], data[data.length - 1]].some((byte) => byte === 11 || byte === 12 || isSpace(byte)) && (data.includes(11) || data.includes(12))) {
+let start = 0;
+let end = data.length;
+while (start < end && isStripped$1(data[start])) start++;
+while (end > start && isStripped$1(data[end - 1])) end--;
+try {
+const text = decodeUtf8(data.subarray(start, end));
+const document = parseBounded(decodeBounded(text));
+if (isObject(document) && write(document, WELL_FORMED, canonicalNumber, false, 0) === text) return document;
+} catch {}
+}
+}
+return parseBounded(decodeBounded(data));
+}
+function isSpace(byte) {
+return byte === 32 || byte === 9 || byte === 10 || byte === 13;
+}
+function isStripped$1(byte) {
+return isSpace(byte) || byte === 11 || byte === 12;
+}
+var NumberSurvey = class {
+isCanonical = true;
+isExact = true;
+look(value) {
+if (value instanceof JsonNumber) {
+if (canonicalNumber(value) === value.text) return;
+this.isCanonical = false;
+if (!value.isInteger) this.isExact = this.isExact && isSameDecimal(value.text, pythonRepr(value.value));
+} else if (Array.isArray(value)) for (const item of value) this.look(item);
+else if (isObject(value)) for (const item of value.values()) this.look(item);
+}
+};
+function isSameDecimal(one, other) {
+const left = readDecimal(one);
+const right = readDecimal(other);
+return left !== null && right !== null && left === right;
+}
+function readDecimal(text) {
+const match = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([-+]?[0-9]+))?$/.exec(text);
+if (match === null) return null;
+const [, sign = "", whole = "", fraction = "", power = "0"] = match;
+const digits = (whole + fraction).replace(/^0+/, "");
+const trimmed = digits.replace(/0+$/, "");
+if (trimmed === "") return "0";
+if (power.length > 18) return null;
+return `${sign}${trimmed}e${BigInt(power) - BigInt(fraction.length) + BigInt(digits.length - trimmed.length)}`;
+}
+function* iterateForms(document, numbers) {
+if (numbers.isExact) {
+yield canonicalJson(document);
+const coerced = coerceFloatFields(document, (number) => {
+return Number.isFinite(number.value) && BigInt(number.text) === BigInt(number.value) ? new JsonNumber(pythonRepr(number.value)) : null;
+});
+if (coerced !== null && coerced !== document) yield canonicalJson(coerced);
+}
+if (numbers.isCanonical) return;
+const asWritten = (value) => {
+try {
+return write(value, WELL_FORMED, (number) => number.text, true, 0);
+} catch {
+throw new Unreadable("a string holds a lone surrogate");
+}
+};
+yield asWritten(document);
+const coerced = coerceFloatFields(document, (number) => new JsonNumber(`${number.text}.0`));
+if (coerced !== null && coerced !== document) yield asWritten(coerced);
+}
+function coerceFloatFields(content, toFloat) {
+const reasoning = content.get("reasoning");
+if (!isObject(reasoning)) return content;
+const changed = new Map(reasoning);
+let isChanged = false;
+const confidence = reasoning.get("confidence");
+if (isInteger(confidence)) {
+const float = toFloat(confidence);
+if (float === null) return null;
+changed.set("confidence", float);
+isChanged = true;
+}
+const options = reasoning.get("options");
+if (Array.isArray(options)) {
+const copies = [];
+for (const option of options) {
+const score = isObject(option) ? option.get("feasibility") : void 0;
+if (isObject(option) && isInteger(score)) {
+const float = toFloat(score);
+if (float === null) return null;
+copies.push(new Map(option).set("feasibility", float));
+isChanged = true;
+} else copies.push(option);
+}
+changed.set("options", copies);
+}
+return isChanged ? new Map(content).set("reasoning", changed) : content;
+}
 function aarray$1(item, title, inner = () => {}) {
 if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
 for (let i = 0; i < item.length; i++) inner(item[i], `${title}[${i}]`);
@@ -2782,845 +2819,6 @@ return condition ? b : a;
 function Field(ORDER, opts = {}) {
 Object.freeze(_Field.prototype);
 return new _Field(ORDER, opts);
-}
-var _0n$2 = BigInt(0);
-var _1n$2 = BigInt(1);
-var _4n$2 = BigInt(4);
-var BLIND_BYTES = 16;
-var BLIND_BITS = 128;
-var FW_WINDOW = 5;
-var TABLE_BYTES_MAX = (() => 2 ** 31)();
-function validatePointCons(Point) {
-const pc = Point;
-if (typeof pc !== "function") throw new TypeError("\"Point\" expected constructor, got type=" + typeof Point);
-afunction(pc.fromAffine, "Point.fromAffine");
-afunction(pc.fromBytes, "Point.fromBytes");
-afunction(pc.fromHex, "Point.fromHex");
-aobject$1(pc.BASE, "Point.BASE");
-aobject$1(pc.ZERO, "Point.ZERO");
-validateField(pc.Fp);
-validateField(pc.Fn);
-}
-function normalizeZ(c, points) {
-validatePointCons(c);
-validateMSMPoints(points, c);
-const invertedZs = FpInvertBatch(c.Fp, points.map((p) => p.Z));
-return points.map((p, i) => c.fromAffine(p.toAffine(invertedZs[i])));
-}
-function validateW(W, bits, min = 1) {
-if (!Number.isSafeInteger(W) || W < min || W > bits) throw new Error("invalid window size, expected [" + min + ".." + bits + "], got W=" + W);
-}
-function validateTableBytes(numPoints, fpBytes) {
-const bytes = numPoints * (4 * fpBytes + 128);
-if (bytes > TABLE_BYTES_MAX) throw new Error("invalid window size: table would need ~" + Math.ceil(bytes / 2 ** 20) + " MiB, max " + TABLE_BYTES_MAX / 2 ** 20 + " MiB");
-}
-function probeRandomBytes(randomBytes, length) {
-if (randomBytes === void 0) return void 0;
-afunction(randomBytes, "randomBytes");
-try {
-const probe = randomBytes(length);
-if (!isBytes(probe) || probe.length !== length) return void 0;
-} catch {
-return;
-}
-return randomBytes;
-}
-function validateMSMPoints(points, c) {
-aarray$1(points, "points");
-points.forEach((p, i) => {
-if (!(p instanceof c)) throw new Error("invalid point at index " + i);
-});
-}
-function validateMSMScalars(scalars, field, maxScalar) {
-if (!Array.isArray(scalars)) throw new Error("array of scalars expected");
-scalars.forEach((s, i) => {
-if (!(maxScalar === void 0 ? field.isValid(s) : isPosBig(s) && s < maxScalar)) throw new Error("invalid scalar at index " + i);
-});
-}
-var pointWindowSizes = new WeakMap();
-function getWindowSize(P) {
-return pointWindowSizes.get(P) || 1;
-}
-function oddMultiples(p, size) {
-const dbl = p.double();
-const t = [p];
-for (let j = 1; j < size; j++) t.push(t[j - 1].add(dbl));
-return t;
-}
-function wnafDigits(n, W) {
-const size = 2 ** W;
-const half = size / 2;
-const mask = BigInt(size - 1);
-const d = [];
-while (n > _0n$2) {
-let w = 0;
-if (n & _1n$2) {
-w = Number(n & mask);
-if (w >= half) w -= size;
-n -= BigInt(w);
-}
-d.push(w);
-n >>= _1n$2;
-}
-return d;
-}
-function signedWindowDigits(n, W, windows) {
-const size = 2 ** W;
-const half = size / 2;
-const mask = BigInt(size - 1);
-const shiftBy = BigInt(W);
-const d = [];
-for (let w = 0; w < windows; w++) {
-let v = Number(n & mask);
-n >>= shiftBy;
-if (v > half) {
-v -= size;
-n += _1n$2;
-}
-d.push(v);
-}
-if (n !== _0n$2) throw new Error("invalid wnaf");
-return d;
-}
-function wnafWalk(zero, tables, digits) {
-let max = 0;
-for (const d of digits) max = Math.max(max, d.length);
-let acc = zero;
-for (let bit = max - 1; bit >= 0; bit--) {
-if (bit !== max - 1) acc = acc.double();
-for (let i = 0; i < digits.length; i++) {
-const w = digits[i][bit];
-if (w) {
-const item = tables[i][Math.abs(w) - 1 >> 1];
-acc = acc.add(w < 0 ? item.negate() : item);
-}
-}
-}
-return acc;
-}
-var ScalarMultiplier = class {
-Point;
-BASE;
-ZERO;
-randomBytes;
-wnafPrecomputes = new WeakMap();
-baseCanBeBlinded;
-bits;
-constructor(Point, randomBytes) {
-validatePointCons(Point);
-this.randomBytes = probeRandomBytes(randomBytes, BLIND_BYTES);
-this.Point = Point;
-this.BASE = Point.BASE;
-this.ZERO = Point.ZERO;
-this.bits = Point.Fn.BITS;
-}
-buildWnafTable(point, W, bits) {
-const windows = Math.ceil(bits / W) + 1;
-const half = 2 ** (W - 1);
-const comp = [];
-let base = point;
-for (let w = 0; w < windows; w++) {
-let acc = base;
-for (let i = 0; i < half; i++) {
-comp.push(acc);
-acc = acc.add(base);
-}
-base = comp[comp.length - 1].double();
-}
-return {
-W, bits, windows, comp
-};
-}
-wnafCachedCT(precomputes, n) {
-const { W, windows, comp } = precomputes;
-const half = 2 ** (W - 1);
-const digits = signedWindowDigits(n, W, windows);
-let p = this.ZERO;
-let f = this.BASE;
-for (let w = 0; w < windows; w++) {
-const digit = digits[w];
-const start = w * half;
-const idx = Math.abs(digit) - 1;
-let sel = comp[start];
-for (let i = 1; i < half; i++) sel = i === idx ? comp[start + i] : sel;
-const neg = sel.negate();
-if (digit === 0) f = f.add(comp[start]);
-else p = p.add(digit < 0 ? neg : sel);
-}
-return {
-p, f
-};
-}
-getWnafPrecomputes(W, point, bits, transform) {
-let entries = this.wnafPrecomputes.get(point);
-let comp = entries?.find((entry) => entry.W === W && entry.bits === bits);
-if (!comp) {
-comp = this.buildWnafTable(point, W, bits);
-if (typeof transform === "function") comp = {
-...comp, comp: transform(comp.comp)
-};
-if (!entries) {
-entries = [];
-this.wnafPrecomputes.set(point, entries);
-}
-entries.push(comp);
-}
-return comp;
-}
-assertPoint(point) {
-if (!(point instanceof this.Point)) throw new TypeError("\"point\" expected Point instance, got type=" + typeof point);
-}
-validateMulInput(point, scalar) {
-this.assertPoint(point);
-if (!inRange(scalar, _1n$2, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
-}
-runCT(point, n, bits, transform) {
-const W = getWindowSize(point);
-if (W === 1) return this.fixedWindowCT(point, n, bits);
-return this.wnafCachedCT(this.getWnafPrecomputes(W, point, bits, transform), n);
-}
-mulCT(point, scalar, transform) {
-this.validateMulInput(point, scalar);
-return this.runCT(point, scalar, this.bits, transform);
-}
-mulCTBlinded(point, scalar, transform) {
-this.validateMulInput(point, scalar);
-if (this.randomBytes === void 0) throw new Error("randomBytes is required for scalar blinding");
-const bits = this.Point.Fn.BITS + BLIND_BITS;
-const blind = this.randomBytes(BLIND_BYTES);
-if (!isBytes(blind) || blind.length !== BLIND_BYTES) throw new Error("randomBytes returned invalid byte array");
-blind[0] = blind[0] & 63 | 128;
-const n = scalar + bytesToNumberBE(blind) * this.Point.Fn.ORDER;
-return this.runCT(point, n, bits, transform);
-}
-fixedWindowCT(point, n, bits) {
-const W = FW_WINDOW;
-const size = 32;
-const mask = bitMask(W);
-const table = new Array(size);
-table[0] = this.ZERO;
-for (let i = 1; i < size; i++) table[i] = table[i - 1].add(point);
-const windows = Math.ceil(bits / W);
-let acc = this.ZERO;
-for (let window = windows - 1; window >= 0; window--) {
-if (window !== windows - 1) for (let d = 0; d < W; d++) acc = acc.double();
-const digit = Number(n >> BigInt(window * W) & mask);
-let sel = table[0];
-for (let i = 1; i < size; i++) sel = i === digit ? table[i] : sel;
-acc = acc.add(sel);
-}
-return {
-p: acc, f: acc
-};
-}
-shouldBlind(point, cofactor) {
-if (this.randomBytes === void 0) return false;
-if (cofactor === _1n$2) return true;
-if (point !== this.BASE) return false;
-if (this.baseCanBeBlinded === void 0) this.baseCanBeBlinded = this.mulUnsafe(this.BASE, this.Point.Fn.ORDER).is0();
-return this.baseCanBeBlinded;
-}
-mulSecret(point, scalar, cofactor, transform) {
-return this.shouldBlind(point, cofactor) ? this.mulCTBlinded(point, scalar, transform) : this.mulCT(point, scalar, transform);
-}
-mulUnsafe(point, scalar, transform) {
-this.assertPoint(point);
-if (!isPosBig(scalar)) throw new Error("invalid scalar");
-const W = getWindowSize(point);
-if (W === 1 || scalar >= this.Point.Fn.ORDER) return mulAddUnsafe(this.Point, [point], [scalar], true);
-const precomputes = this.getWnafPrecomputes(W, point, this.bits, transform);
-return this.wnafCachedCT(precomputes, scalar).p;
-}
-setWindowSize(point, W) {
-this.assertPoint(point);
-validateW(W, this.bits);
-validateTableBytes((Math.ceil((this.bits + BLIND_BITS) / W) + 1) * 2 ** (W - 1), this.Point.Fp.BYTES);
-pointWindowSizes.set(point, W);
-this.wnafPrecomputes.delete(point);
-}
-hasWindowSize(point) {
-return getWindowSize(point) !== 1;
-}
-};
-function mulAddUnsafe(c, points, scalars, allowOversized = false) {
-validatePointCons(c);
-validateMSMPoints(points, c);
-abool(allowOversized, "allowOversized");
-validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$2 : void 0);
-if (points.length !== scalars.length) throw new Error("arrays of points and scalars must have equal length");
-const tables = points.map((p) => oddMultiples(p, 4));
-const digits = scalars.map((n) => wnafDigits(n, 4));
-return wnafWalk(c.ZERO, tables, digits);
-}
-function createField(order, field, isLE) {
-if (field) {
-if (field.ORDER !== order) throw new Error("Field.ORDER must match order: Fp == p, Fn == n");
-validateField(field);
-return field;
-} else return Field(order, { isLE });
-}
-function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
-if (type !== "weierstrass" && type !== "edwards") throw new Error("expected curve type \"weierstrass\" or \"edwards\"");
-if (FpFnLE === void 0) FpFnLE = type === "edwards";
-if (!CURVE || typeof CURVE !== "object") throw new Error(`expected valid ${type} CURVE object`);
-validateObject(curveOpts);
-for (const p of ["p", "n", "h"]) {
-const val = CURVE[p];
-if (!(isPosBig(val) && val !== _0n$2)) throw new Error(`CURVE.${p} must be positive bigint`);
-}
-const Fp = createField(CURVE.p, curveOpts.Fp, FpFnLE);
-const Fn = createField(CURVE.n, curveOpts.Fn, FpFnLE);
-const params = ["Gx", "Gy", "a", type === "weierstrass" ? "b" : "d"];
-for (const p of params) if (!Fp.isValid(CURVE[p])) throw new Error(`CURVE.${p} must be valid field element of CURVE.Fp`);
-CURVE = Object.freeze(Object.assign({}, CURVE));
-return {
-CURVE, Fp, Fn
-};
-}
-var _0n$1 = BigInt(0);
-var _1n$1 = BigInt(1);
-var _2n$1 = BigInt(2);
-var _4n$1 = BigInt(4);
-var _8n = BigInt(8);
-function isEdValidXY(Fp, CURVE, x, y) {
-const x2 = Fp.sqr(x);
-const y2 = Fp.sqr(y);
-const left = Fp.add(Fp.mul(CURVE.a, x2), y2);
-const right = Fp.add(Fp.ONE, Fp.mul(CURVE.d, Fp.mul(x2, y2)));
-return Fp.eql(left, right);
-}
-function edwards(params, extraOpts = {}) {
-validateObject(extraOpts, {}, {}, "extraOpts");
-const opts = extraOpts;
-const validated = createCurveFields("edwards", params, opts, opts.FpFnLE);
-const { Fp, Fn } = validated;
-let CURVE = validated.CURVE;
-const { h: cofactor } = CURVE;
-if (FpLegendre(Fp, CURVE.a) !== 1) throw new Error("edwards: CURVE.a must be a square in Fp for complete addition formulas");
-if (FpLegendre(Fp, CURVE.d) !== -1) throw new Error("edwards: CURVE.d must be a non-square in Fp for complete addition formulas");
-validateObject(opts, {}, {
-uvRatio: "function", randomBytes: "function"
-});
-const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
-const MASK = _2n$1 << BigInt(Fp.BYTES * 8) - _1n$1;
-function isOdd(n) {
-if (!Fp.isOdd) throw new Error("Field does not have .isOdd()");
-return Fp.isOdd(n);
-}
-const uvRatio = opts.uvRatio === void 0 ? (u, v) => {
-try {
-return {
-isValid: true, value: Fp.sqrt(Fp.div(u, v))
-};
-} catch (e) {
-return {
-isValid: false, value: _0n$1
-};
-}
-} : opts.uvRatio;
-if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
-const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);
-function acoord(title, n, banZero = false) {
-const min = banZero ? _1n$1 : _0n$1;
-aInRange("coordinate " + title, n, min, MASK);
-return n;
-}
-function aedpoint(other) {
-if (!(other instanceof Point)) throw new Error("EdwardsPoint expected");
-}
-class Point {
-static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE, Fp.mul(CURVE.Gx, CURVE.Gy));
-static ZERO = new Point(Fp.ZERO, Fp.ONE, Fp.ONE, Fp.ZERO);
-static Fp = Fp;
-static Fn = Fn;
-X;
-Y;
-Z;
-T;
-constructor(X, Y, Z, T) {
-this.X = acoord("x", X);
-this.Y = acoord("y", Y);
-this.Z = acoord("z", Z, true);
-this.T = acoord("t", T);
-Object.freeze(this);
-}
-static CURVE() {
-return CURVE;
-}
-static fromAffine(p) {
-if (p instanceof Point) throw new Error("extended point not allowed");
-const { x, y } = p || {};
-acoord("x", x);
-acoord("y", y);
-return new Point(x, y, Fp.ONE, Fp.mul(x, y));
-}
-static fromBytes(bytes, zip215 = false) {
-const len = Fp.BYTES;
-const { a, d } = CURVE;
-bytes = copyBytes(abytes(bytes, len, "point"));
-abool(zip215, "zip215");
-const normed = copyBytes(bytes);
-const lastByte = bytes[len - 1];
-normed[len - 1] = lastByte & -129;
-const y = bytesToNumberLE(normed);
-aInRange("point.y", y, _0n$1, zip215 ? MASK : Fp.ORDER);
-const y2 = Fp.sqr(y);
-const u = Fp.sub(y2, Fp.ONE);
-const v = Fp.sub(Fp.mulN(d, y2), a);
-let { isValid, value: x } = uvRatio(u, v);
-if (!isValid) throw new Error("bad point: invalid y coordinate");
-const isXOdd = isOdd(x);
-const isLastByteOdd = (lastByte & 128) !== 0;
-if (!zip215 && Fp.is0(x) && isLastByteOdd) throw new Error("bad point: x=0 and x_0=1");
-if (isLastByteOdd !== isXOdd) x = Fp.neg(x);
-return Point.fromAffine({
-x, y
-});
-}
-static fromHex(hex, zip215 = false) {
-return Point.fromBytes(hexToBytes(hex), zip215);
-}
-get x() {
-return this.toAffine().x;
-}
-get y() {
-return this.toAffine().y;
-}
-precompute(windowSize = 6, isLazy = true) {
-wnaf.setWindowSize(this, windowSize);
-if (!isLazy) this.multiply(_2n$1);
-return this;
-}
-assertValidity() {
-const p = this;
-const { a, d } = CURVE;
-if (p.is0()) throw new Error("bad point: ZERO");
-const { X, Y, Z, T } = p;
-const X2 = Fp.sqr(X);
-const Y2 = Fp.sqr(Y);
-const Z2 = Fp.sqr(Z);
-const Z4 = Fp.sqr(Z2);
-const aX2 = Fp.mul(X2, a);
-const left = Fp.mul(Fp.add(aX2, Y2), Z2);
-const right = Fp.add(Z4, Fp.mul(d, Fp.mul(X2, Y2)));
-if (!Fp.eql(left, right)) throw new Error("bad point: equation left != right (1)");
-const XY = Fp.mul(X, Y);
-const ZT = Fp.mul(Z, T);
-if (!Fp.eql(XY, ZT)) throw new Error("bad point: equation left != right (2)");
-}
-equals(other) {
-aedpoint(other);
-const { X: X1, Y: Y1, Z: Z1 } = this;
-const { X: X2, Y: Y2, Z: Z2 } = other;
-const X1Z2 = Fp.mul(X1, Z2);
-const X2Z1 = Fp.mul(X2, Z1);
-const Y1Z2 = Fp.mul(Y1, Z2);
-const Y2Z1 = Fp.mul(Y2, Z1);
-return Fp.eql(X1Z2, X2Z1) && Fp.eql(Y1Z2, Y2Z1);
-}
-is0() {
-return this.equals(Point.ZERO);
-}
-negate() {
-return new Point(Fp.neg(this.X), this.Y, this.Z, Fp.neg(this.T));
-}
-double() {
-const { X: X1, Y: Y1, Z: Z1 } = this;
-const A = Fp.sqr(X1);
-const B = Fp.sqr(Y1);
-const C = Fp.mul(Fp.sqr(Z1), _2n$1);
-const D = mulA(A);
-const x1y1 = Fp.addN(X1, Y1);
-const E = Fp.sub(Fp.subN(Fp.sqr(x1y1), A), B);
-const G = Fp.addN(D, B);
-const F = Fp.subN(G, C);
-const H = Fp.subN(D, B);
-const X3 = Fp.mul(E, F);
-const Y3 = Fp.mul(G, H);
-const T3 = Fp.mul(E, H);
-const Z3 = Fp.mul(F, G);
-return new Point(X3, Y3, Z3, T3);
-}
-add(other) {
-aedpoint(other);
-const { d } = CURVE;
-const { X: X1, Y: Y1, Z: Z1, T: T1 } = this;
-const { X: X2, Y: Y2, Z: Z2, T: T2 } = other;
-const A = Fp.mul(X1, X2);
-const B = Fp.mul(Y1, Y2);
-const C = Fp.mul(Fp.mulN(T1, d), T2);
-const D = Fp.mul(Z1, Z2);
-const E = Fp.sub(Fp.subN(Fp.mulN(Fp.addN(X1, Y1), Fp.addN(X2, Y2)), A), B);
-const F = Fp.subN(D, C);
-const G = Fp.addN(D, C);
-const H = Fp.sub(B, mulA(A));
-const X3 = Fp.mul(E, F);
-const Y3 = Fp.mul(G, H);
-const T3 = Fp.mul(E, H);
-const Z3 = Fp.mul(F, G);
-return new Point(X3, Y3, Z3, T3);
-}
-subtract(other) {
-aedpoint(other);
-return this.add(other.negate());
-}
-multiply(scalar) {
-if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: expected 1 <= sc < curve.n");
-const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
-return normalize([p, f])[0];
-}
-multiplyUnsafe(scalar) {
-if (!Fn.isValid(scalar)) throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");
-if (scalar === _0n$1) return Point.ZERO;
-if (this.is0() || scalar === _1n$1) return this;
-return wnaf.mulUnsafe(this, scalar, normalize);
-}
-isSmallOrder() {
-return this.clearCofactor().is0();
-}
-isTorsionFree() {
-return wnaf.mulUnsafe(this, CURVE.n).is0();
-}
-toAffine(invertedZ) {
-const p = this;
-let iz = invertedZ;
-if (iz != null && typeof iz !== "bigint") throw new TypeError("\"invertedZ\" expected bigint, got type=" + typeof iz);
-const { X, Y, Z } = p;
-const is0 = p.is0();
-if (iz == null) iz = is0 ? Fp.create(_8n) : Fp.inv(Z);
-const x = Fp.mul(X, iz);
-const y = Fp.mul(Y, iz);
-const zz = Fp.mul(Z, iz);
-if (is0) return {
-x: Fp.ZERO, y: Fp.ONE
-};
-if (!Fp.eql(zz, Fp.ONE)) throw new Error("invZ was invalid");
-return {
-x, y
-};
-}
-clearCofactor() {
-if (cofactor === _1n$1) return this;
-if (cofactor === _2n$1) return this.double();
-if (cofactor === _4n$1) return this.double().double();
-if (cofactor === _8n) return this.double().double().double();
-return this.multiplyUnsafe(cofactor);
-}
-toBytes() {
-const { x, y } = this.toAffine();
-const bytes = Fp.toBytes(y);
-bytes[bytes.length - 1] |= isOdd(x) ? 128 : 0;
-return bytes;
-}
-toHex() {
-return bytesToHex(this.toBytes());
-}
-toString() {
-return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
-}
-}
-const normalize = (points) => normalizeZ(Point, points);
-const wnaf = new ScalarMultiplier(Point, randomBytes);
-if (wnaf.bits >= 6) Point.BASE.precompute(6);
-Object.freeze(Point.prototype);
-Object.freeze(Point);
-return Point;
-}
-// src/verify/edwards25519.ts
-var P = 2n ** 255n - 19n;
-var L = 2n ** 252n + 27742317777372353535851937790883648493n;
-var Point = edwards({
-p: P, n: L, h: 8n, a: P - 1n, d: 37095705934669439343138083508754565189542113879843219016388785533085940283555n, Gx: 15112221349535400772501151409588531511454012693041857206046113283949847762202n, Gy: 46316835694926478169428394003475163141307993866256225615783033603165251855960n
-});
-// src/verify/ed25519.ts
-var SIGNATURE$1 = /^[0-9a-f]{128}$/;
-var PUBLIC$1 = /^[0-9a-f]{64}$/;
-var SIGNATURE_DIGITS = 128;
-var SMALL_ORDER = new Set(["0000000000000000000000000000000000000000000000000000000000000000", "0100000000000000000000000000000000000000000000000000000000000000", "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05", "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a", "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"]);
-var P_AFTER_FIRST = `${"f".repeat(60)}7f`;
-var ANSWERS_KEPT = 2e4;
-var KEYS_KEPT = 64;
-function isSignatureHex(signature) {
-return SIGNATURE$1.test(signature);
-}
-function readLittleEndian(bytes) {
-let value = 0n;
-for (let at = bytes.length - 1; at >= 0; at--) value = value << 8n | BigInt(bytes[at]);
-return value;
-}
-function withoutSign(pointHex) {
-const high = Number.parseInt(pointHex[62], 16) & 7;
-return `${pointHex.slice(0, 62)}${high}${pointHex[63]}`;
-}
-function isBelowP(y) {
-return y.slice(2) !== P_AFTER_FIRST || y.slice(0, 2) < "ed";
-}
-function isBelowL(scalarHex) {
-const last = scalarHex.slice(62);
-return last < "10" || last === "10" && readLittleEndian(fromHex(scalarHex)) < L;
-}
-function hasGoodForm(publicHex, signature) {
-if (!PUBLIC$1.test(publicHex) || !SIGNATURE$1.test(signature)) return false;
-const key = withoutSign(publicHex);
-if (SMALL_ORDER.has(key) || SMALL_ORDER.has(withoutSign(signature.slice(0, 64)))) return false;
-return isBelowP(key) && isBelowL(signature.slice(64));
-}
-function holdsByPoints(publicHex, message, signature) {
-if (!hasGoodForm(publicHex, signature)) return false;
-try {
-const key = Point.fromHex(publicHex, true);
-const first = fromHex(signature.slice(0, 64));
-const hashed = new Uint8Array(64 + message.length);
-hashed.set(first);
-hashed.set(fromHex(publicHex), 32);
-hashed.set(message, 64);
-const k = readLittleEndian(sha512(hashed)) % L;
-const s = readLittleEndian(fromHex(signature.slice(64)));
-const left = s === 0n ? Point.ZERO : Point.BASE.multiplyUnsafe(s);
-const right = k === 0n ? Point.ZERO : key.multiplyUnsafe(k);
-return toHex$1(left.subtract(right).toBytes()) === signature.slice(0, 64);
-} catch {
-return false;
-}
-}
-function isPrimeOrderPoint(publicHex) {
-try {
-if (!PUBLIC$1.test(publicHex)) return false;
-const y = withoutSign(publicHex);
-return !SMALL_ORDER.has(y) && isBelowP(y) && Point.fromHex(publicHex, true).isTorsionFree();
-} catch {
-return false;
-}
-}
-var Ed25519 = class {
-isPlatformGood = false;
-answers = new Map();
-keys = new Map();
-async checkPlatform(cases) {
-this.isPlatformGood = false;
-if (typeof globalThis.crypto?.subtle?.importKey !== "function") return false;
-for (const { public: key, message, signature, valid } of cases) if ((hasGoodForm(key, signature) && await this.askPlatform(key, encoder.encode(message), signature)) !== valid) return false;
-this.isPlatformGood = cases.length > 0;
-return this.isPlatformGood;
-}
-get usesPlatform() {
-return this.isPlatformGood;
-}
-async prefetch(questions) {
-if (!this.isPlatformGood) return;
-if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
-const waiting = [];
-for (const { publicHex, message, signature } of questions) {
-const name = publicHex + signature + message;
-if (this.answers.has(name) || !hasGoodForm(publicHex, signature)) continue;
-waiting.push(this.askPlatform(publicHex, encoder.encode(message), signature).then((isValid) => {
-this.answers.set(name, isValid);
-}));
-}
-await Promise.all(waiting);
-}
-adopt(questions, answers) {
-if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
-questions.forEach(({ publicHex, message, signature }, at) => {
-if (signature.length === SIGNATURE_DIGITS) this.answers.set(publicHex + signature + message, answers[at] === true);
-});
-}
-verify(publicHex, message, signature) {
-if (typeof message === "string" && signature.length === SIGNATURE_DIGITS) {
-const known = this.answers.get(publicHex + signature + message);
-if (known !== void 0) return known;
-}
-return holdsByPoints(publicHex, typeof message === "string" ? encoder.encode(message) : message, signature);
-}
-async askPlatform(publicHex, message, signature) {
-try {
-if (this.keys.size > KEYS_KEPT) this.keys.clear();
-let key = this.keys.get(publicHex);
-if (key === void 0) {
-key = crypto.subtle.importKey("raw", fromHex(publicHex), "Ed25519", false, ["verify"]);
-this.keys.set(publicHex, key);
-}
-return await crypto.subtle.verify("Ed25519", await key, fromHex(signature), message);
-} catch {
-return false;
-}
-}
-};
-// src/verify/canonical.ts
-function canonicalJson(value) {
-return write(value, WELL_FORMED, canonicalNumber, true, 0);
-}
-function canonicalContent(value) {
-if (!isObject(value) || !value.has("reasoning")) return canonicalJson(value);
-const coerced = coerceFloatFields(value, (number) => {
-return Number.isFinite(number.value) ? new JsonNumber(pythonRepr(number.value)) : null;
-});
-if (coerced === null) throw new NotCanonical("is too large for a float");
-return canonicalJson(coerced);
-}
-function asciiJson(value) {
-return write(value, asciiString, canonicalNumber, true, 0);
-}
-function canonicalNumber(number) {
-if (number.isInteger) return number.text === "-0" ? "0" : number.text;
-return pythonRepr(number.value);
-}
-function pythonRepr(value) {
-if (Object.is(value, -0)) return "-0.0";
-if (value === 0) return "0.0";
-const [mantissa = "", exponentText = "0"] = Math.abs(value).toExponential().split("e");
-const exponent = Number(exponentText);
-const digits = mantissa.replace(".", "");
-const sign = value < 0 ? "-" : "";
-if (exponent < -4 || exponent >= 16) {
-const tail = digits.length > 1 ? `.${digits.slice(1)}` : "";
-const power = String(Math.abs(exponent)).padStart(2, "0");
-return `${sign}${digits[0]}${tail}e${exponent < 0 ? "-" : "+"}${power}`;
-}
-if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
-if (digits.length <= exponent + 1) return `${sign}${digits.padEnd(exponent + 1, "0")}.0`;
-return `${sign}${digits.slice(0, exponent + 1)}.${digits.slice(exponent + 1)}`;
-}
-function write(value, string, number, sorted, depth) {
-if (typeof value === "string") return string(value);
-if (value === null) return "null";
-if (typeof value === "boolean") return value ? "true" : "false";
-if (value instanceof JsonNumber) return number(value);
-if (depth >= 200) throw new NotCanonical(`nested deeper than 200 levels`);
-if (Array.isArray(value)) {
-let out = "[";
-for (let at = 0; at < value.length; at++) out += (at ? "," : "") + write(value[at], string, number, sorted, depth + 1);
-return `${out}]`;
-}
-let out = "{";
-for (const key of sorted ? sortedKeys(value) : value.keys()) out += `${out.length > 1 ? "," : ""}${string(key)}:${write(value.get(key), string, number, sorted, depth + 1)}`;
-return `${out}}`;
-}
-var WELL_FORMED = (text) => {
-if (!text.isWellFormed()) throw new NotCanonical("holds a lone surrogate, which UTF-8 cannot carry");
-return JSON.stringify(text);
-};
-function asciiString(text) {
-return JSON.stringify(text).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
-}
-function sortedKeys(value) {
-const keys = [...value.keys()].sort();
-return keys.some((key) => /[\ud800-\uffff]/.test(key)) ? keys.sort(compareCodePoints) : keys;
-}
-function sortTexts(texts) {
-return [...texts].sort(compareCodePoints);
-}
-function splitOffKeys(data, keys) {
-const document = parseDocument(data);
-if (!isObject(document)) throw new Unreadable("a capsule must be a JSON object");
-const numbers = new NumberSurvey();
-numbers.look(document);
-const parted = new Map();
-for (const key of keys) {
-const value = document.get(key);
-if (value !== void 0) parted.set(key, value);
-document.delete(key);
-}
-return {
-parted, forms: () => iterateForms(document, numbers)
-};
-}
-function parseDocument(data) {
-if (typeof data !== "string") {
-if ([data[0], data[data.length - 1]].some((byte) => byte === 11 || byte === 12 || isSpace(byte)) && (data.includes(11) || data.includes(12))) {
-let start = 0;
-let end = data.length;
-while (start < end && isStripped$1(data[start])) start++;
-while (end > start && isStripped$1(data[end - 1])) end--;
-try {
-const text = decodeUtf8(data.subarray(start, end));
-const document = parseBounded(decodeBounded(text));
-if (isObject(document) && write(document, WELL_FORMED, canonicalNumber, false, 0) === text) return document;
-} catch {}
-}
-}
-return parseBounded(decodeBounded(data));
-}
-function isSpace(byte) {
-return byte === 32 || byte === 9 || byte === 10 || byte === 13;
-}
-function isStripped$1(byte) {
-return isSpace(byte) || byte === 11 || byte === 12;
-}
-var NumberSurvey = class {
-isCanonical = true;
-isExact = true;
-look(value) {
-if (value instanceof JsonNumber) {
-if (canonicalNumber(value) === value.text) return;
-this.isCanonical = false;
-if (!value.isInteger) this.isExact = this.isExact && isSameDecimal(value.text, pythonRepr(value.value));
-} else if (Array.isArray(value)) for (const item of value) this.look(item);
-else if (isObject(value)) for (const item of value.values()) this.look(item);
-}
-};
-function isSameDecimal(one, other) {
-const left = readDecimal(one);
-const right = readDecimal(other);
-return left !== null && right !== null && left === right;
-}
-function readDecimal(text) {
-const match = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([-+]?[0-9]+))?$/.exec(text);
-if (match === null) return null;
-const [, sign = "", whole = "", fraction = "", power = "0"] = match;
-const digits = (whole + fraction).replace(/^0+/, "");
-const trimmed = digits.replace(/0+$/, "");
-if (trimmed === "") return "0";
-if (power.length > 18) return null;
-return `${sign}${trimmed}e${BigInt(power) - BigInt(fraction.length) + BigInt(digits.length - trimmed.length)}`;
-}
-function* iterateForms(document, numbers) {
-if (numbers.isExact) {
-yield canonicalJson(document);
-const coerced = coerceFloatFields(document, (number) => {
-return Number.isFinite(number.value) && BigInt(number.text) === BigInt(number.value) ? new JsonNumber(pythonRepr(number.value)) : null;
-});
-if (coerced !== null && coerced !== document) yield canonicalJson(coerced);
-}
-if (numbers.isCanonical) return;
-const asWritten = (value) => {
-try {
-return write(value, WELL_FORMED, (number) => number.text, true, 0);
-} catch {
-throw new Unreadable("a string holds a lone surrogate");
-}
-};
-yield asWritten(document);
-const coerced = coerceFloatFields(document, (number) => new JsonNumber(`${number.text}.0`));
-if (coerced !== null && coerced !== document) yield asWritten(coerced);
-}
-function coerceFloatFields(content, toFloat) {
-const reasoning = content.get("reasoning");
-if (!isObject(reasoning)) return content;
-const changed = new Map(reasoning);
-let isChanged = false;
-const confidence = reasoning.get("confidence");
-if (isInteger(confidence)) {
-const float = toFloat(confidence);
-if (float === null) return null;
-changed.set("confidence", float);
-isChanged = true;
-}
-const options = reasoning.get("options");
-if (Array.isArray(options)) {
-const copies = [];
-for (const option of options) {
-const score = isObject(option) ? option.get("feasibility") : void 0;
-if (isObject(option) && isInteger(score)) {
-const float = toFloat(score);
-if (float === null) return null;
-copies.push(new Map(option).set("feasibility", float));
-isChanged = true;
-} else copies.push(option);
-}
-changed.set("options", copies);
-}
-return isChanged ? new Map(content).set("reasoning", changed) : content;
 }
 function checkU32(n, title = "n") {
 if (typeof n !== "number") throw new TypeError(`wrong u32 integer "${title}": expected number, got type=${typeof n}`);
@@ -4392,13 +3590,13 @@ var ml_dsa65 = (() => getDilithium({
 ...PARAMS[3], CRH_BYTES: 64, TR_BYTES: 64, C_TILDE_BYTES: 48, XOF128, XOF256, securityLevel: 192
 }))();
 // src/verify/ml_dsa.ts
-var SIGNATURE = /^[0-9a-f]{6618}$/;
-var PUBLIC = /^[0-9a-f]{3904}$/;
+var SIGNATURE$1 = /^[0-9a-f]{6618}$/;
+var PUBLIC$1 = /^[0-9a-f]{3904}$/;
 function isMlDsaSignatureHex(signature) {
-return SIGNATURE.test(signature);
+return SIGNATURE$1.test(signature);
 }
 function verifyMlDsa(publicHex, message, signature) {
-if (!PUBLIC.test(publicHex) || !SIGNATURE.test(signature)) return false;
+if (!PUBLIC$1.test(publicHex) || !SIGNATURE$1.test(signature)) return false;
 try {
 return ml_dsa65.verify(fromHex(signature), message, fromHex(publicHex));
 } catch {
@@ -4636,6 +3834,1101 @@ by: signature.by, outcome: "invalid", key: null
 };
 });
 }
+var SECTIONS = ["trigger", "context", "reasoning", "authority", "execution", "outcome"];
+var TYPES = ["agent", "tool", "system", "kill", "workflow", "chat", "vault", "auth"];
+var TRIGGER_TYPES = ["user_request", "scheduled", "system", "agent"];
+var AUTHORITY_TYPES = ["autonomous", "human_approved", "policy", "escalated", "unknown"];
+var STATUSES$1 = ["pending", "success", "failure", "partial", "blocked"];
+var SCORE_MIN = 1e-4;
+var UUID$1 = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+var CPS_TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?\+00:00$/;
+var TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?\+00:00$/;
+var text$3 = (value) => typeof value === "string" ? null : "must be a string";
+var textOrNull = (value) => value === null || typeof value === "string" ? null : "must be a string or null";
+var object = (value) => isObject(value) ? null : "must be an object";
+var flag = (value) => typeof value === "boolean" ? null : "must be a boolean";
+var anything = () => null;
+var textList = (value) => !Array.isArray(value) ? "must be an array" : value.every((item) => typeof item === "string") ? null : "must be an array of strings";
+var objectList = (value) => !Array.isArray(value) ? "must be an array" : value.every(isObject) ? null : "must be an array of objects";
+var count$1 = (value) => !isInteger(value) ? "must be an integer" : value.text.startsWith("-") && value.text !== "-0" ? "may not be negative" : null;
+var score = (value) => {
+if (!(value instanceof JsonNumber)) return "must be a number";
+return value.value >= 0 && value.value <= 1 ? null : "lies outside 0.0 to 1.0";
+};
+var uuid = (value) => text$3(value) ?? (UUID$1.test(value) ? null : "is not a UUID in lower case with hyphens");
+var uuidOrNull = (value) => value === null ? null : uuid(value);
+var hashOrNull = (value) => textOrNull(value) ?? (value === null || HEX64.test(value) ? null : "is not 64 lower-case hex digits");
+var timestamp = (value) => {
+if (typeof value !== "string") return "must be a string";
+if (!CPS_TIMESTAMP.test(value)) return "is not ISO 8601 in UTC with +00:00";
+return isCalendarTime(value) ? null : "is not a date that exists";
+};
+var oneOf = (allowed) => (value) => text$3(value) ?? (allowed.includes(value) ? null : `is not one of ${allowed.join(", ")}`);
+var TOP_LEVEL = {
+id: uuid, type: oneOf(TYPES), domain: text$3, parent_id: uuidOrNull, sequence: count$1, previous_hash: hashOrNull, spec_version: oneOf(["1.0"]), ...Object.fromEntries(SECTIONS.map((name) => [name, object]))
+};
+var CAPSULE_KEYS = Object.keys(TOP_LEVEL);
+var SECTION_RULES = {
+trigger: {
+type: oneOf(TRIGGER_TYPES), source: text$3, timestamp, request: text$3, correlation_id: textOrNull, user_id: textOrNull
+}, context: {
+agent_id: text$3, session_id: textOrNull, environment: object
+}, reasoning: {
+analysis: text$3, options: objectList, options_considered: textList, selected_option: text$3, reasoning: text$3, confidence: score, model: textOrNull, prompt_hash: hashOrNull
+}, authority: {
+type: oneOf(AUTHORITY_TYPES), approver: textOrNull, policy_reference: textOrNull, chain: objectList, escalation_reason: textOrNull
+}, execution: {
+tool_calls: objectList, duration_ms: count$1, resources_used: object
+}, outcome: {
+status: oneOf(STATUSES$1), result: anything, summary: text$3, error: textOrNull, side_effects: textList, metrics: object
+}
+};
+var OPTION = {
+id: text$3, description: text$3, pros: textList, cons: textList, estimated_impact: object, feasibility: score, risks: textList, selected: flag, rejection_reason: text$3
+};
+var TOOL_CALL = {
+tool: text$3, arguments: object, result: anything, success: flag, duration_ms: count$1, error: textOrNull
+};
+var CPS_KEYS = Object.fromEntries(Object.entries(SECTION_RULES).map(([section, rules]) => [section, Object.keys(rules)]));
+function findCpsProblem(content, { complete }) {
+const parts = [["", content, TOP_LEVEL]];
+for (const [name, rules] of Object.entries(SECTION_RULES)) parts.push([`${name}.`, content.get(name), rules]);
+const reasoning = content.get("reasoning");
+if (complete) {
+const lists = [["reasoning.options", reasoning.get("options"), OPTION], ["execution.tool_calls", content.get("execution").get("tool_calls"), TOOL_CALL]];
+for (const [field, items, rules] of lists) if (Array.isArray(items) && items.every(isObject)) items.forEach((item, at) => parts.push([`${field}[${at}].`, item, rules]));
+}
+for (const [prefix, part, rules] of parts) for (const [key, rule] of Object.entries(rules)) {
+const value = part.get(key);
+if (value === void 0) {
+if (complete) return `${prefix}${key} is missing`;
+} else {
+const problem = rule(value);
+if (problem !== null) return `${prefix}${key} ${problem}`;
+}
+}
+return complete ? findSelectionProblem(reasoning) : null;
+}
+function findSelectionProblem(reasoning) {
+const options = reasoning.get("options");
+const chosen = options.filter((option) => option.get("selected"));
+if (chosen.length > 1) return "reasoning.options: more than one option is marked as selected";
+const selected = reasoning.get("selected_option");
+if (options.length && selected) {
+const named = options.filter((option) => selected === option.get("id") || selected === option.get("description"));
+if (!named.length) return "reasoning.selected_option is none of the options";
+if (chosen.length && !named.includes(chosen[0])) return "reasoning.selected_option is not the option marked as selected";
+}
+return null;
+}
+var LISTED$4 = new Map([TOP_LEVEL, OPTION, TOOL_CALL, ...Object.values(SECTION_RULES)].map((rules) => [rules, Object.entries(rules)]));
+function followsRules(part, rules) {
+const listed = LISTED$4.get(rules);
+if (part.size !== listed.length) return false;
+for (const [name, rule] of listed) {
+const value = part.get(name);
+if (value === void 0 || rule(value) !== null) return false;
+}
+return true;
+}
+function isPlainScore(value) {
+return isFloat(value) && (value.value >= SCORE_MIN && value.value <= 1 || value.value === 0);
+}
+function isPlainlyValid(content) {
+if (!isObject(content) || !followsRules(content, TOP_LEVEL)) return false;
+const sections = SECTIONS.map((name) => content.get(name));
+const [trigger, , reasoning, , execution] = sections;
+for (const [at, name] of SECTIONS.entries()) if (!followsRules(sections[at], SECTION_RULES[name])) return false;
+const time = trigger.get("timestamp");
+const sequence = content.get("sequence").value;
+const calls = execution.get("tool_calls");
+return sequence === 0 === (content.get("previous_hash") === null) && TIMESTAMP.test(time) && !time.endsWith(".000000+00:00") && isPlainScore(reasoning.get("confidence")) && calls.every((call) => followsRules(call, TOOL_CALL)) && arePlainOptions(reasoning);
+}
+function arePlainOptions(reasoning) {
+const options = reasoning.get("options");
+const considered = reasoning.get("options_considered");
+const selected = reasoning.get("selected_option");
+if (options.length !== considered.length) return false;
+if (!options.length) return true;
+let chosen = 0;
+let isNamed = selected === "";
+for (const [at, option] of options.entries()) {
+if (!followsRules(option, OPTION) || option.get("description") !== considered[at]) return false;
+const isSelected = option.get("selected") === true;
+if (!isPlainScore(option.get("feasibility"))) return false;
+if (!isSelected && strip(option.get("rejection_reason")) === "") return false;
+if (selected === option.get("id") || selected === option.get("description")) isNamed = true;
+else if (selected !== "" && isSelected) return false;
+if (isSelected) chosen++;
+}
+return chosen <= 1 && isNamed;
+}
+// src/verify/uri.ts
+var SCHEME = "capsule://";
+var URI_MAX = 2048;
+var CHAIN = /^[A-Za-z0-9._-]+$/;
+var SEQUENCE = /^(?:0|[1-9][0-9]{0,18})$/;
+var SEQUENCE_END = 2n ** 63n;
+var UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+var SEGMENT = /^(?:[A-Za-z0-9._!$&'()*+,;=:@-]|~[01]|%[0-9A-Fa-f]{2})+$/;
+function parseUri(text) {
+const bad = (why) => new BadInput(`not a capsule URI: ${text.slice(0, 120)}: ${why}`);
+if (!text.startsWith("capsule://")) throw bad(`it must begin with ${SCHEME}`);
+if ([...text].length > URI_MAX) throw bad(`it is longer than ${URI_MAX} characters`);
+const [rest = "", ...marked] = text.slice(10).split("#");
+const fragment = marked.length ? marked.join("#") : null;
+const problem = fragment === null ? null : readFragment(fragment);
+if (typeof problem === "string") throw bad(problem);
+const slash = rest.indexOf("/");
+const [chain, reference] = slash < 0 ? [null, rest] : [rest.slice(0, slash), rest.slice(slash + 1)];
+if (chain !== null && !CHAIN.test(chain)) throw bad("it has no chain name");
+const place = {
+chain, hash: null, sequence: null, id: null, fragment
+};
+if (reference.startsWith("sha3_")) {
+const hash = reference.slice(5);
+if (!HEX64.test(hash)) throw bad("a hash has 64 lower-case hex digits");
+return {
+...place, hash
+};
+}
+if (chain !== null) {
+if (!SEQUENCE.test(reference) || BigInt(reference) >= SEQUENCE_END) throw bad("after the chain comes a sequence number or a hash");
+return {
+...place, sequence: reference
+};
+}
+if (!UUID.test(reference)) throw bad(reference ? "it names neither a hash (sha3_…) nor a UUID" : "it names no record");
+return {
+...place, id: reference
+};
+}
+function readFragment(fragment) {
+const segments = [];
+for (const raw of fragment.split("/")) {
+if (!SEGMENT.test(raw)) return "its fragment has a segment that is none";
+try {
+segments.push(decodeURIComponent(raw).replaceAll("~1", "/").replaceAll("~0", "~"));
+} catch {
+return "its fragment is not percent-encoded UTF-8";
+}
+}
+if (segments.includes(".") || segments.includes("..")) return "a fragment cannot walk upwards";
+return CAPSULE_KEYS.includes(segments[0]) ? segments : "its fragment begins with no part of a capsule";
+}
+function resolveFragment(content, fragment) {
+const segments = readFragment(fragment);
+if (typeof segments === "string") return void 0;
+let value = content;
+for (const segment of segments) if (isObject(value)) value = value.get(segment);
+else value = Array.isArray(value) && SEQUENCE.test(segment) ? value[Number(segment)] : void 0;
+return value;
+}
+var REFERENCE$1 = /capsule:\/\/(?:[A-Za-z0-9._-]+\/)?(?:sha3_[0-9a-f]{64}|[0-9a-f-]{36}|[0-9]{1,19})(?![0-9A-Za-z])(?:#[A-Za-z0-9._!$&'()*+,;=:@~%/-]*[A-Za-z0-9_])?/g;
+function splitReferences(text) {
+const pieces = [""];
+let end = 0;
+for (const found of text.includes("capsule://") ? text.matchAll(REFERENCE$1) : []) {
+try {
+parseUri(found[0]);
+} catch {
+continue;
+}
+pieces.push((pieces.pop() ?? "") + text.slice(end, found.index), found[0], "");
+end = found.index + found[0].length;
+}
+pieces.push((pieces.pop() ?? "") + text.slice(end));
+return pieces;
+}
+function readRoute() {
+if (location.hash.startsWith(`#capsule://`)) return ["ref", location.hash.slice(1)];
+return location.hash.replace(/^#\/?/, "").split("?", 1)[0].split("/").map((part) => {
+try {
+return decodeURIComponent(part);
+} catch {
+return part;
+}
+});
+}
+var route = y$1(readRoute());
+var left = new Map();
+var scrolled = new Map();
+var here = location.hash;
+var beforeRecord = isRecord(here) ? "" : here || "#/";
+var isFollowed = false;
+addEventListener("click", (event) => {
+isFollowed = event.target instanceof Element && event.target.closest("a[href^='#']") !== null;
+}, { capture: true });
+addEventListener("hashchange", () => {
+const active = document.activeElement;
+const target = active instanceof HTMLElement ? active.getAttribute("href") : null;
+if (target !== null) left.set(here, target);
+scrolled.set(here, scrollY);
+here = location.hash;
+if (!isRecord(here)) beforeRecord = here;
+route.value = readRoute();
+});
+function isRecord(address) {
+return address.startsWith("#/c/");
+}
+function wayBack(chain, sequence) {
+const [view = ""] = beforeRecord.replace(/^#\/?/, "").split("/", 1);
+if (beforeRecord === "" || view === "s") return link("s", chain, `at-${sequence}`);
+return view === "chain" ? link("chain", chain, `at-${sequence}`) : beforeRecord;
+}
+function returnFocus(main) {
+scrollTo(0, isFollowed ? 0 : scrolled.get(location.hash) ?? 0);
+isFollowed = false;
+const target = left.get(location.hash);
+const found = [...main.querySelectorAll("a[href]")].find((one) => target !== void 0 && one.getAttribute("href") === target);
+if (main.contains(document.activeElement) && document.activeElement !== main) return;
+(found ?? main).focus({ preventScroll: found === void 0 });
+}
+function link(...parts) {
+return `#/${parts.map((part) => encodeURIComponent(String(part))).join("/")}`;
+}
+function searchLink(words) {
+return link(words.startsWith("capsule://") ? "ref" : "search", words);
+}
+function recordLink(chain, row) {
+return link("c", chain, row.sequence === String(row.place) ? row.sequence : `p${row.place}`);
+}
+var PLAIN = /^[\t\n\x20-\x7e]*$/;
+var HIDDEN$1 = new RegExp(["(?![\\t\\n\\ufe0e\\ufe0f])[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}\\u2800]", "(?<!\\p{Extended_Pictographic})[\\ufe0e\\ufe0f]", "(?<=\\p{M}{2})\\p{M}"].join("|"), "gu");
+function visible(text) {
+if (PLAIN.test(text)) return text;
+return text.replace(HIDDEN$1, (one) => `⟨U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+}
+var f = Symbol.for("pv");
+var o = 0;
+Array.isArray;
+function a(t, e, n, u, a, i) {
+e || (e = {});
+var c, l, p = e;
+if ("ref" in p && "function" != typeof t) for (l in p = {}, e) "ref" == l ? c = e[l] : p[l] = e[l];
+var s = {
+type: t, props: p, key: n, ref: c, __k: null, __: null, __b: 0, __e: null, __c: null, constructor: f, __v: --o, __i: -1, __u: 0
+};
+return (a || i) && (s.__source = a, s.__self = i), n$1.vnode && n$1.vnode(s), s;
+}
+function Text({ children }) {
+return a("bdi", { children: visible(children) });
+}
+function Linked({ children }) {
+return a("bdi", { children: splitReferences(children).map((piece, at) => at % 2 ? a("a", {
+href: link("ref", piece), children: visible(piece)
+}, at) : visible(piece)) });
+}
+function WholeHex({ children }) {
+const [isFocused, setFocused] = d$2(false);
+return a("code", {
+class: "hex", tabIndex: 0, title: visible(children), onFocus: () => setFocused(true), onBlur: () => setFocused(false), children: [visible(isFocused ? children : children.slice(0, 16)), !isFocused && children.length > 16 ? "…" : ""]
+});
+}
+function Hex({ children, length = 16 }) {
+return a("code", {
+class: "hex", title: visible(children), children: [visible(children.slice(0, length)), children.length > length ? "…" : ""]
+});
+}
+function Time({ children, short = false, brief = false }) {
+const date = /^\d{4}-\d\d-\d\dT/.test(children) ? new Date(children) : null;
+if (date === null || Number.isNaN(date.getTime())) return a(Text, { children });
+const words = formatTime(date);
+const zone = usesUtc.value ? " UTC" : "";
+const shown = short ? words.slice(11, 19) : brief ? words.slice(0, 16).replace("T", " ") : `${words.slice(0, 19).replace("T", " ")}${zone}`;
+return a("time", {
+dateTime: children, title: visible(children), children: shown
+});
+}
+function formatTime(date) {
+return (usesUtc.value ? date : new Date(date.getTime() - date.getTimezoneOffset() * 6e4)).toISOString();
+}
+function count(value) {
+return value.toLocaleString("en-GB");
+}
+function plural$1(value, one, many = `${one}s`) {
+return `${count(value)} ${value === 1 ? one : many}`;
+}
+function Copy({ text, label }) {
+return a("button", {
+type: "button", class: "small", onClick: (event) => {
+const button = event.currentTarget;
+navigator.clipboard?.writeText(text).then(() => {
+button.textContent = "copied";
+setTimeout(() => {
+button.textContent = label;
+}, 1500);
+});
+}, children: label
+});
+}
+function Command({ children }) {
+return a("span", {
+class: "command", children: [a("code", { children: visible(children).split(" ").map((word, at) => a($, { children: [at ? " " : "", a("span", { children: word })] })) }), " ", a(Copy, {
+text: children, label: "copy"
+})]
+});
+}
+var codes_default$1 = {
+"HASH_MISMATCH": {
+"meaning": "The content does not have the stored hash: it was changed after sealing, or the hash was.", "advice": "Restore this record from a copy you trust; treat its content as unproven."
+}, "SIG_INVALID": {
+"meaning": "The signature was not made over this hash by the key it names.", "advice": "Check that you verify with the signer's key; if you do, the seal was forged or damaged."
+}, "SIG_MISSING": {
+"meaning": "The record carries no signature where one is required.", "advice": "Ask the sender for the signed record."
+}, "UNKNOWN_SIGNER": {
+"meaning": "The signer's key is not known here, so the signature was not checked.", "advice": "Get the public key from a source you trust, then: aver keys import FILE --trust KEY (all 64 digits), or verify with --key."
+}, "KEY_RETIRED": {
+"meaning": "The record was signed by a key after that key was retired.", "advice": "Treat it as forged by someone who holds the old key, unless its maker can explain it."
+}, "KEY_MISMATCH": {
+"meaning": "A key was used for something else than its purpose, or a private key file does not hold the key that the ring says.", "advice": "Treat a record that such a key sealed as forged by the key's holder. Of a private file, restore the key files and the ring from the same backup."
+}, "KEY_UNRECORDED": {
+"meaning": "A signer's key is not in an intact keys chain, or was recorded only after it had sealed. A ledger records every key before that key seals.", "advice": "The keys chain may have been cut or left out to hide that a key was retired. Ask for the whole ledger or bundle, and verify it with the keys that its owner exports."
+}, "SEAL_MISMATCH": {
+"meaning": "signed_at or signed_by differ from what was sealed inside the record.", "advice": "Trust the values inside the record; find out who rewrote the seal."
+}, "CHAIN_BREAK": {
+"meaning": "The record does not point at the hash of the one before it.", "advice": "Records were replaced, reordered or removed here; compare with a copy or a checkpoint."
+}, "CHAIN_IDENTITY": {
+"meaning": "The chain's first record names another chain, ledger or tenant.", "advice": "It was renamed or copied from elsewhere; look for the original."
+}, "SEQUENCE_GAP": {
+"meaning": "A sequence number is missing, repeated or out of order.", "advice": "Records were removed or inserted here; compare with a copy or a checkpoint."
+}, "GENESIS_INVALID": {
+"meaning": "The first record points at a predecessor, or a later one claims to be the first.", "advice": "The beginning of the chain was cut off; look for the records before it."
+}, "NOT_CANONICAL": {
+"meaning": "The signed bytes are not in canonical form, though they are intact.", "advice": "You need not do anything: the record is intact. The software that made it does not follow the specification exactly."
+}, "NOT_VALID_CPS": {
+"meaning": "The record is intact, but a key or a value is not one that the Capsule Protocol allows.", "advice": "The software that made the record does not follow the specification. Read the named field with care."
+}, "SCHEMA_INVALID": {
+"meaning": "The bytes are not a capsule: not JSON, or required keys are missing or of the wrong type.", "advice": "Restore this record from a copy you trust."
+}, "NOT_READ": {
+"meaning": "So much cannot be read, or a limit is exceeded so far, that the verifier stopped; the rest was not read.", "advice": "The verdict says nothing about the rest. Restore the whole from a copy you trust."
+}, "UNLISTED_FILE": {
+"meaning": "A file lies in the bundle or in the directory of the run that is no part of it, or a blob to which no record refers.", "advice": "It was not verified: do not take it for evidence. Move it elsewhere."
+}, "DUPLICATE_RECORD": {
+"meaning": "The same record id or idempotency key occurs twice.", "advice": "One of the two was inserted; compare with a copy."
+}, "DUPLICATE_KEY": {
+"meaning": "One JSON object has the same key twice, so that the record reads differently in different programs.", "advice": "Treat the record as forged: no honest writer makes such bytes."
+}, "COLUMN_MISMATCH": {
+"meaning": "A column that the store searches by differs from the signed content.", "advice": "Searches may hide or invent this record; the signed content is what counts. Rebuild the ledger from an export."
+}, "STORE_DAMAGED": {
+"meaning": "The tables or indexes of the ledger's file are not as Aver makes them, or contradict each other.", "advice": "A reader of the file may see other records than were verified. Restore it from a copy, or export and import its chains."
+}, "TRUNCATED": {
+"meaning": "The chain is shorter than it once was.", "advice": "Records were removed, at its end or further up; restore them from a copy."
+}, "ROLLBACK": {
+"meaning": "This is an older or another copy of a ledger that this machine has seen before.", "advice": "Both heads are given as proof; find out who put the old copy back."
+}, "CHAIN_MISSING": {
+"meaning": "A chain that was recorded as sealed is not here.", "advice": "It was deleted; restore it from a copy."
+}, "HEAD_MISMATCH": {
+"meaning": "A chain, or records at its end, are in the bundle and not in its signed head.json.", "advice": "They were added after the export; ask the exporter for a new bundle, and treat what was added as unproven."
+}, "INDEX_MISMATCH": {
+"meaning": "The index of a bundle claims something about its records or keys that they do not bear out.", "advice": "Trust the records and not the index; find out who rewrote it."
+}, "RECEIPT_MISMATCH": {
+"meaning": "An action's receipt does not match the action.", "advice": "The action or its receipt was changed; treat it as unproven."
+}, "PROOF_INVALID": {
+"meaning": "A proof does not prove what it states.", "advice": "Ask for the proof again, or verify the whole run."
+}, "NOT_SEALED": {
+"meaning": "A transcript or git contains something that no sealed record contains.", "advice": "If it is new, seal it: aver ingest. Otherwise a record was suppressed, or something was added to the transcript."
+}, "ARTIFACT_MISSING": {
+"meaning": "The record refers to a large value that is not here.", "advice": "Ask the sender of the data for its blobs."
+}, "ARTIFACT_HASH_MISMATCH": {
+"meaning": "A large value does not have the digest by which the record refers to it.", "advice": "It was changed; restore it from a copy."
+}, "CLAIM_UNPROVEN": {
+"meaning": "The evidence of a claim does not hold, or there is none.", "advice": "Do not rely on the claim."
+}, "ROLE_POLICY_VIOLATION": {
+"meaning": "A participant did something that its role does not allow.", "advice": "Treat what follows from it as unproven."
+}, "STATE_VIOLATION": {
+"meaning": "An event came in a state that does not admit it.", "advice": "Treat what follows from it as unproven."
+}, "REPLAY": {
+"meaning": "Something that may be used only once was used again.", "advice": "Only the first use counts."
+}, "EVIDENCE_INVALID": {
+"meaning": "Signed evidence does not hold: that of a policy server, of a participant, or of an auditor.", "advice": "Treat what rests on it as not decided and not proven."
+}, "CLAIM_DISPUTED": {
+"meaning": "A critic disputes a claim, and nobody has settled that; or a person has upheld the challenge.", "advice": "Do not rely on the claim while the challenge is open, and not at all if it was upheld."
+}, "NOT_REPRODUCED": {
+"meaning": "An execution that was said to be repeatable gave another result when the auditor repeated it.", "advice": "Find out on what else its result depends; rely on it only for the recorded run."
+}, "NOT_INDEPENDENT": {
+"meaning": "A key that approves or judges lies within reach of what it approved or judged: in a plain file, in the same home, or as a passkey that no other key vouched for.", "advice": "Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase, and critics' and auditors' keys elsewhere."
+}, "UNBOUND_STATEMENT": {
+"meaning": "An approval was signed for an earlier version of Aver, whose statement names no ledger, tenant or request.", "advice": "Nothing shows that it was given for this request: it may have been copied. Ask the approver, or approve again."
+}, "GATE_LOOSENED": {
+"meaning": "Rules or settings let harmful actions pass that did not pass before.", "advice": "Find out who changed them, and when: aver doctor names the change. Check the rules: aver policy check."
+}, "INSECURE_MODE": {
+"meaning": "The gateway ran in insecure mode, in which its executor acts without evidence.", "advice": "Treat the act as ungated. Unset EXECUTOR_INSECURE_ALLOW."
+}, "UNCONFIRMED": {
+"meaning": "An act that a person had to confirm was carried out on the word of its caller.", "advice": "Treat it as the agent's own decision. Set gateway.confirm to approval."
+}, "OUTCOME_UNKNOWN": {
+"meaning": "An act was begun, and no record says how it ended.", "advice": "Look whether its effect is there. Aver does not try it again."
+}, "ERASED": {
+"meaning": "Reserved: the content was erased on purpose; hash and signature remain.", "advice": "See the record that explains the erasure."
+}, "PRUNED": {
+"meaning": "Reserved: older records were pruned on purpose.", "advice": "Verify from the head at which the chain was pruned."
+}, "WITNESS_MISSING": {
+"meaning": "Reserved: a required witness did not sign.", "advice": "Ask the witness."
+}
+};
+var _0n$2 = BigInt(0);
+var _1n$2 = BigInt(1);
+var _4n$2 = BigInt(4);
+var BLIND_BYTES = 16;
+var BLIND_BITS = 128;
+var FW_WINDOW = 5;
+var TABLE_BYTES_MAX = (() => 2 ** 31)();
+function validatePointCons(Point) {
+const pc = Point;
+if (typeof pc !== "function") throw new TypeError("\"Point\" expected constructor, got type=" + typeof Point);
+afunction(pc.fromAffine, "Point.fromAffine");
+afunction(pc.fromBytes, "Point.fromBytes");
+afunction(pc.fromHex, "Point.fromHex");
+aobject$1(pc.BASE, "Point.BASE");
+aobject$1(pc.ZERO, "Point.ZERO");
+validateField(pc.Fp);
+validateField(pc.Fn);
+}
+function normalizeZ(c, points) {
+validatePointCons(c);
+validateMSMPoints(points, c);
+const invertedZs = FpInvertBatch(c.Fp, points.map((p) => p.Z));
+return points.map((p, i) => c.fromAffine(p.toAffine(invertedZs[i])));
+}
+function validateW(W, bits, min = 1) {
+if (!Number.isSafeInteger(W) || W < min || W > bits) throw new Error("invalid window size, expected [" + min + ".." + bits + "], got W=" + W);
+}
+function validateTableBytes(numPoints, fpBytes) {
+const bytes = numPoints * (4 * fpBytes + 128);
+if (bytes > TABLE_BYTES_MAX) throw new Error("invalid window size: table would need ~" + Math.ceil(bytes / 2 ** 20) + " MiB, max " + TABLE_BYTES_MAX / 2 ** 20 + " MiB");
+}
+function probeRandomBytes(randomBytes, length) {
+if (randomBytes === void 0) return void 0;
+afunction(randomBytes, "randomBytes");
+try {
+const probe = randomBytes(length);
+if (!isBytes(probe) || probe.length !== length) return void 0;
+} catch {
+return;
+}
+return randomBytes;
+}
+function validateMSMPoints(points, c) {
+aarray$1(points, "points");
+points.forEach((p, i) => {
+if (!(p instanceof c)) throw new Error("invalid point at index " + i);
+});
+}
+function validateMSMScalars(scalars, field, maxScalar) {
+if (!Array.isArray(scalars)) throw new Error("array of scalars expected");
+scalars.forEach((s, i) => {
+if (!(maxScalar === void 0 ? field.isValid(s) : isPosBig(s) && s < maxScalar)) throw new Error("invalid scalar at index " + i);
+});
+}
+var pointWindowSizes = new WeakMap();
+function getWindowSize(P) {
+return pointWindowSizes.get(P) || 1;
+}
+function oddMultiples(p, size) {
+const dbl = p.double();
+const t = [p];
+for (let j = 1; j < size; j++) t.push(t[j - 1].add(dbl));
+return t;
+}
+function wnafDigits(n, W) {
+const size = 2 ** W;
+const half = size / 2;
+const mask = BigInt(size - 1);
+const d = [];
+while (n > _0n$2) {
+let w = 0;
+if (n & _1n$2) {
+w = Number(n & mask);
+if (w >= half) w -= size;
+n -= BigInt(w);
+}
+d.push(w);
+n >>= _1n$2;
+}
+return d;
+}
+function signedWindowDigits(n, W, windows) {
+const size = 2 ** W;
+const half = size / 2;
+const mask = BigInt(size - 1);
+const shiftBy = BigInt(W);
+const d = [];
+for (let w = 0; w < windows; w++) {
+let v = Number(n & mask);
+n >>= shiftBy;
+if (v > half) {
+v -= size;
+n += _1n$2;
+}
+d.push(v);
+}
+if (n !== _0n$2) throw new Error("invalid wnaf");
+return d;
+}
+function wnafWalk(zero, tables, digits) {
+let max = 0;
+for (const d of digits) max = Math.max(max, d.length);
+let acc = zero;
+for (let bit = max - 1; bit >= 0; bit--) {
+if (bit !== max - 1) acc = acc.double();
+for (let i = 0; i < digits.length; i++) {
+const w = digits[i][bit];
+if (w) {
+const item = tables[i][Math.abs(w) - 1 >> 1];
+acc = acc.add(w < 0 ? item.negate() : item);
+}
+}
+}
+return acc;
+}
+var ScalarMultiplier = class {
+Point;
+BASE;
+ZERO;
+randomBytes;
+wnafPrecomputes = new WeakMap();
+baseCanBeBlinded;
+bits;
+constructor(Point, randomBytes) {
+validatePointCons(Point);
+this.randomBytes = probeRandomBytes(randomBytes, BLIND_BYTES);
+this.Point = Point;
+this.BASE = Point.BASE;
+this.ZERO = Point.ZERO;
+this.bits = Point.Fn.BITS;
+}
+buildWnafTable(point, W, bits) {
+const windows = Math.ceil(bits / W) + 1;
+const half = 2 ** (W - 1);
+const comp = [];
+let base = point;
+for (let w = 0; w < windows; w++) {
+let acc = base;
+for (let i = 0; i < half; i++) {
+comp.push(acc);
+acc = acc.add(base);
+}
+base = comp[comp.length - 1].double();
+}
+return {
+W, bits, windows, comp
+};
+}
+wnafCachedCT(precomputes, n) {
+const { W, windows, comp } = precomputes;
+const half = 2 ** (W - 1);
+const digits = signedWindowDigits(n, W, windows);
+let p = this.ZERO;
+let f = this.BASE;
+for (let w = 0; w < windows; w++) {
+const digit = digits[w];
+const start = w * half;
+const idx = Math.abs(digit) - 1;
+let sel = comp[start];
+for (let i = 1; i < half; i++) sel = i === idx ? comp[start + i] : sel;
+const neg = sel.negate();
+if (digit === 0) f = f.add(comp[start]);
+else p = p.add(digit < 0 ? neg : sel);
+}
+return {
+p, f
+};
+}
+getWnafPrecomputes(W, point, bits, transform) {
+let entries = this.wnafPrecomputes.get(point);
+let comp = entries?.find((entry) => entry.W === W && entry.bits === bits);
+if (!comp) {
+comp = this.buildWnafTable(point, W, bits);
+if (typeof transform === "function") comp = {
+...comp, comp: transform(comp.comp)
+};
+if (!entries) {
+entries = [];
+this.wnafPrecomputes.set(point, entries);
+}
+entries.push(comp);
+}
+return comp;
+}
+assertPoint(point) {
+if (!(point instanceof this.Point)) throw new TypeError("\"point\" expected Point instance, got type=" + typeof point);
+}
+validateMulInput(point, scalar) {
+this.assertPoint(point);
+if (!inRange(scalar, _1n$2, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
+}
+runCT(point, n, bits, transform) {
+const W = getWindowSize(point);
+if (W === 1) return this.fixedWindowCT(point, n, bits);
+return this.wnafCachedCT(this.getWnafPrecomputes(W, point, bits, transform), n);
+}
+mulCT(point, scalar, transform) {
+this.validateMulInput(point, scalar);
+return this.runCT(point, scalar, this.bits, transform);
+}
+mulCTBlinded(point, scalar, transform) {
+this.validateMulInput(point, scalar);
+if (this.randomBytes === void 0) throw new Error("randomBytes is required for scalar blinding");
+const bits = this.Point.Fn.BITS + BLIND_BITS;
+const blind = this.randomBytes(BLIND_BYTES);
+if (!isBytes(blind) || blind.length !== BLIND_BYTES) throw new Error("randomBytes returned invalid byte array");
+blind[0] = blind[0] & 63 | 128;
+const n = scalar + bytesToNumberBE(blind) * this.Point.Fn.ORDER;
+return this.runCT(point, n, bits, transform);
+}
+fixedWindowCT(point, n, bits) {
+const W = FW_WINDOW;
+const size = 32;
+const mask = bitMask(W);
+const table = new Array(size);
+table[0] = this.ZERO;
+for (let i = 1; i < size; i++) table[i] = table[i - 1].add(point);
+const windows = Math.ceil(bits / W);
+let acc = this.ZERO;
+for (let window = windows - 1; window >= 0; window--) {
+if (window !== windows - 1) for (let d = 0; d < W; d++) acc = acc.double();
+const digit = Number(n >> BigInt(window * W) & mask);
+let sel = table[0];
+for (let i = 1; i < size; i++) sel = i === digit ? table[i] : sel;
+acc = acc.add(sel);
+}
+return {
+p: acc, f: acc
+};
+}
+shouldBlind(point, cofactor) {
+if (this.randomBytes === void 0) return false;
+if (cofactor === _1n$2) return true;
+if (point !== this.BASE) return false;
+if (this.baseCanBeBlinded === void 0) this.baseCanBeBlinded = this.mulUnsafe(this.BASE, this.Point.Fn.ORDER).is0();
+return this.baseCanBeBlinded;
+}
+mulSecret(point, scalar, cofactor, transform) {
+return this.shouldBlind(point, cofactor) ? this.mulCTBlinded(point, scalar, transform) : this.mulCT(point, scalar, transform);
+}
+mulUnsafe(point, scalar, transform) {
+this.assertPoint(point);
+if (!isPosBig(scalar)) throw new Error("invalid scalar");
+const W = getWindowSize(point);
+if (W === 1 || scalar >= this.Point.Fn.ORDER) return mulAddUnsafe(this.Point, [point], [scalar], true);
+const precomputes = this.getWnafPrecomputes(W, point, this.bits, transform);
+return this.wnafCachedCT(precomputes, scalar).p;
+}
+setWindowSize(point, W) {
+this.assertPoint(point);
+validateW(W, this.bits);
+validateTableBytes((Math.ceil((this.bits + BLIND_BITS) / W) + 1) * 2 ** (W - 1), this.Point.Fp.BYTES);
+pointWindowSizes.set(point, W);
+this.wnafPrecomputes.delete(point);
+}
+hasWindowSize(point) {
+return getWindowSize(point) !== 1;
+}
+};
+function mulAddUnsafe(c, points, scalars, allowOversized = false) {
+validatePointCons(c);
+validateMSMPoints(points, c);
+abool(allowOversized, "allowOversized");
+validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$2 : void 0);
+if (points.length !== scalars.length) throw new Error("arrays of points and scalars must have equal length");
+const tables = points.map((p) => oddMultiples(p, 4));
+const digits = scalars.map((n) => wnafDigits(n, 4));
+return wnafWalk(c.ZERO, tables, digits);
+}
+function createField(order, field, isLE) {
+if (field) {
+if (field.ORDER !== order) throw new Error("Field.ORDER must match order: Fp == p, Fn == n");
+validateField(field);
+return field;
+} else return Field(order, { isLE });
+}
+function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
+if (type !== "weierstrass" && type !== "edwards") throw new Error("expected curve type \"weierstrass\" or \"edwards\"");
+if (FpFnLE === void 0) FpFnLE = type === "edwards";
+if (!CURVE || typeof CURVE !== "object") throw new Error(`expected valid ${type} CURVE object`);
+validateObject(curveOpts);
+for (const p of ["p", "n", "h"]) {
+const val = CURVE[p];
+if (!(isPosBig(val) && val !== _0n$2)) throw new Error(`CURVE.${p} must be positive bigint`);
+}
+const Fp = createField(CURVE.p, curveOpts.Fp, FpFnLE);
+const Fn = createField(CURVE.n, curveOpts.Fn, FpFnLE);
+const params = ["Gx", "Gy", "a", type === "weierstrass" ? "b" : "d"];
+for (const p of params) if (!Fp.isValid(CURVE[p])) throw new Error(`CURVE.${p} must be valid field element of CURVE.Fp`);
+CURVE = Object.freeze(Object.assign({}, CURVE));
+return {
+CURVE, Fp, Fn
+};
+}
+var _0n$1 = BigInt(0);
+var _1n$1 = BigInt(1);
+var _2n$1 = BigInt(2);
+var _4n$1 = BigInt(4);
+var _8n = BigInt(8);
+function isEdValidXY(Fp, CURVE, x, y) {
+const x2 = Fp.sqr(x);
+const y2 = Fp.sqr(y);
+const left = Fp.add(Fp.mul(CURVE.a, x2), y2);
+const right = Fp.add(Fp.ONE, Fp.mul(CURVE.d, Fp.mul(x2, y2)));
+return Fp.eql(left, right);
+}
+function edwards(params, extraOpts = {}) {
+validateObject(extraOpts, {}, {}, "extraOpts");
+const opts = extraOpts;
+const validated = createCurveFields("edwards", params, opts, opts.FpFnLE);
+const { Fp, Fn } = validated;
+let CURVE = validated.CURVE;
+const { h: cofactor } = CURVE;
+if (FpLegendre(Fp, CURVE.a) !== 1) throw new Error("edwards: CURVE.a must be a square in Fp for complete addition formulas");
+if (FpLegendre(Fp, CURVE.d) !== -1) throw new Error("edwards: CURVE.d must be a non-square in Fp for complete addition formulas");
+validateObject(opts, {}, {
+uvRatio: "function", randomBytes: "function"
+});
+const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
+const MASK = _2n$1 << BigInt(Fp.BYTES * 8) - _1n$1;
+function isOdd(n) {
+if (!Fp.isOdd) throw new Error("Field does not have .isOdd()");
+return Fp.isOdd(n);
+}
+const uvRatio = opts.uvRatio === void 0 ? (u, v) => {
+try {
+return {
+isValid: true, value: Fp.sqrt(Fp.div(u, v))
+};
+} catch (e) {
+return {
+isValid: false, value: _0n$1
+};
+}
+} : opts.uvRatio;
+if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
+const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);
+function acoord(title, n, banZero = false) {
+const min = banZero ? _1n$1 : _0n$1;
+aInRange("coordinate " + title, n, min, MASK);
+return n;
+}
+function aedpoint(other) {
+if (!(other instanceof Point)) throw new Error("EdwardsPoint expected");
+}
+class Point {
+static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE, Fp.mul(CURVE.Gx, CURVE.Gy));
+static ZERO = new Point(Fp.ZERO, Fp.ONE, Fp.ONE, Fp.ZERO);
+static Fp = Fp;
+static Fn = Fn;
+X;
+Y;
+Z;
+T;
+constructor(X, Y, Z, T) {
+this.X = acoord("x", X);
+this.Y = acoord("y", Y);
+this.Z = acoord("z", Z, true);
+this.T = acoord("t", T);
+Object.freeze(this);
+}
+static CURVE() {
+return CURVE;
+}
+static fromAffine(p) {
+if (p instanceof Point) throw new Error("extended point not allowed");
+const { x, y } = p || {};
+acoord("x", x);
+acoord("y", y);
+return new Point(x, y, Fp.ONE, Fp.mul(x, y));
+}
+static fromBytes(bytes, zip215 = false) {
+const len = Fp.BYTES;
+const { a, d } = CURVE;
+bytes = copyBytes(abytes(bytes, len, "point"));
+abool(zip215, "zip215");
+const normed = copyBytes(bytes);
+const lastByte = bytes[len - 1];
+normed[len - 1] = lastByte & -129;
+const y = bytesToNumberLE(normed);
+aInRange("point.y", y, _0n$1, zip215 ? MASK : Fp.ORDER);
+const y2 = Fp.sqr(y);
+const u = Fp.sub(y2, Fp.ONE);
+const v = Fp.sub(Fp.mulN(d, y2), a);
+let { isValid, value: x } = uvRatio(u, v);
+if (!isValid) throw new Error("bad point: invalid y coordinate");
+const isXOdd = isOdd(x);
+const isLastByteOdd = (lastByte & 128) !== 0;
+if (!zip215 && Fp.is0(x) && isLastByteOdd) throw new Error("bad point: x=0 and x_0=1");
+if (isLastByteOdd !== isXOdd) x = Fp.neg(x);
+return Point.fromAffine({
+x, y
+});
+}
+static fromHex(hex, zip215 = false) {
+return Point.fromBytes(hexToBytes(hex), zip215);
+}
+get x() {
+return this.toAffine().x;
+}
+get y() {
+return this.toAffine().y;
+}
+precompute(windowSize = 6, isLazy = true) {
+wnaf.setWindowSize(this, windowSize);
+if (!isLazy) this.multiply(_2n$1);
+return this;
+}
+assertValidity() {
+const p = this;
+const { a, d } = CURVE;
+if (p.is0()) throw new Error("bad point: ZERO");
+const { X, Y, Z, T } = p;
+const X2 = Fp.sqr(X);
+const Y2 = Fp.sqr(Y);
+const Z2 = Fp.sqr(Z);
+const Z4 = Fp.sqr(Z2);
+const aX2 = Fp.mul(X2, a);
+const left = Fp.mul(Fp.add(aX2, Y2), Z2);
+const right = Fp.add(Z4, Fp.mul(d, Fp.mul(X2, Y2)));
+if (!Fp.eql(left, right)) throw new Error("bad point: equation left != right (1)");
+const XY = Fp.mul(X, Y);
+const ZT = Fp.mul(Z, T);
+if (!Fp.eql(XY, ZT)) throw new Error("bad point: equation left != right (2)");
+}
+equals(other) {
+aedpoint(other);
+const { X: X1, Y: Y1, Z: Z1 } = this;
+const { X: X2, Y: Y2, Z: Z2 } = other;
+const X1Z2 = Fp.mul(X1, Z2);
+const X2Z1 = Fp.mul(X2, Z1);
+const Y1Z2 = Fp.mul(Y1, Z2);
+const Y2Z1 = Fp.mul(Y2, Z1);
+return Fp.eql(X1Z2, X2Z1) && Fp.eql(Y1Z2, Y2Z1);
+}
+is0() {
+return this.equals(Point.ZERO);
+}
+negate() {
+return new Point(Fp.neg(this.X), this.Y, this.Z, Fp.neg(this.T));
+}
+double() {
+const { X: X1, Y: Y1, Z: Z1 } = this;
+const A = Fp.sqr(X1);
+const B = Fp.sqr(Y1);
+const C = Fp.mul(Fp.sqr(Z1), _2n$1);
+const D = mulA(A);
+const x1y1 = Fp.addN(X1, Y1);
+const E = Fp.sub(Fp.subN(Fp.sqr(x1y1), A), B);
+const G = Fp.addN(D, B);
+const F = Fp.subN(G, C);
+const H = Fp.subN(D, B);
+const X3 = Fp.mul(E, F);
+const Y3 = Fp.mul(G, H);
+const T3 = Fp.mul(E, H);
+const Z3 = Fp.mul(F, G);
+return new Point(X3, Y3, Z3, T3);
+}
+add(other) {
+aedpoint(other);
+const { d } = CURVE;
+const { X: X1, Y: Y1, Z: Z1, T: T1 } = this;
+const { X: X2, Y: Y2, Z: Z2, T: T2 } = other;
+const A = Fp.mul(X1, X2);
+const B = Fp.mul(Y1, Y2);
+const C = Fp.mul(Fp.mulN(T1, d), T2);
+const D = Fp.mul(Z1, Z2);
+const E = Fp.sub(Fp.subN(Fp.mulN(Fp.addN(X1, Y1), Fp.addN(X2, Y2)), A), B);
+const F = Fp.subN(D, C);
+const G = Fp.addN(D, C);
+const H = Fp.sub(B, mulA(A));
+const X3 = Fp.mul(E, F);
+const Y3 = Fp.mul(G, H);
+const T3 = Fp.mul(E, H);
+const Z3 = Fp.mul(F, G);
+return new Point(X3, Y3, Z3, T3);
+}
+subtract(other) {
+aedpoint(other);
+return this.add(other.negate());
+}
+multiply(scalar) {
+if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: expected 1 <= sc < curve.n");
+const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
+return normalize([p, f])[0];
+}
+multiplyUnsafe(scalar) {
+if (!Fn.isValid(scalar)) throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");
+if (scalar === _0n$1) return Point.ZERO;
+if (this.is0() || scalar === _1n$1) return this;
+return wnaf.mulUnsafe(this, scalar, normalize);
+}
+isSmallOrder() {
+return this.clearCofactor().is0();
+}
+isTorsionFree() {
+return wnaf.mulUnsafe(this, CURVE.n).is0();
+}
+toAffine(invertedZ) {
+const p = this;
+let iz = invertedZ;
+if (iz != null && typeof iz !== "bigint") throw new TypeError("\"invertedZ\" expected bigint, got type=" + typeof iz);
+const { X, Y, Z } = p;
+const is0 = p.is0();
+if (iz == null) iz = is0 ? Fp.create(_8n) : Fp.inv(Z);
+const x = Fp.mul(X, iz);
+const y = Fp.mul(Y, iz);
+const zz = Fp.mul(Z, iz);
+if (is0) return {
+x: Fp.ZERO, y: Fp.ONE
+};
+if (!Fp.eql(zz, Fp.ONE)) throw new Error("invZ was invalid");
+return {
+x, y
+};
+}
+clearCofactor() {
+if (cofactor === _1n$1) return this;
+if (cofactor === _2n$1) return this.double();
+if (cofactor === _4n$1) return this.double().double();
+if (cofactor === _8n) return this.double().double().double();
+return this.multiplyUnsafe(cofactor);
+}
+toBytes() {
+const { x, y } = this.toAffine();
+const bytes = Fp.toBytes(y);
+bytes[bytes.length - 1] |= isOdd(x) ? 128 : 0;
+return bytes;
+}
+toHex() {
+return bytesToHex(this.toBytes());
+}
+toString() {
+return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
+}
+}
+const normalize = (points) => normalizeZ(Point, points);
+const wnaf = new ScalarMultiplier(Point, randomBytes);
+if (wnaf.bits >= 6) Point.BASE.precompute(6);
+Object.freeze(Point.prototype);
+Object.freeze(Point);
+return Point;
+}
+// src/verify/edwards25519.ts
+var P = 2n ** 255n - 19n;
+var L = 2n ** 252n + 27742317777372353535851937790883648493n;
+var Point = edwards({
+p: P, n: L, h: 8n, a: P - 1n, d: 37095705934669439343138083508754565189542113879843219016388785533085940283555n, Gx: 15112221349535400772501151409588531511454012693041857206046113283949847762202n, Gy: 46316835694926478169428394003475163141307993866256225615783033603165251855960n
+});
+// src/verify/ed25519.ts
+var SIGNATURE = /^[0-9a-f]{128}$/;
+var PUBLIC = /^[0-9a-f]{64}$/;
+var SIGNATURE_DIGITS = 128;
+var SMALL_ORDER = new Set(["0000000000000000000000000000000000000000000000000000000000000000", "0100000000000000000000000000000000000000000000000000000000000000", "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05", "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a", "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"]);
+var P_AFTER_FIRST = `${"f".repeat(60)}7f`;
+var ANSWERS_KEPT = 2e4;
+var KEYS_KEPT = 64;
+function isSignatureHex(signature) {
+return SIGNATURE.test(signature);
+}
+function readLittleEndian(bytes) {
+let value = 0n;
+for (let at = bytes.length - 1; at >= 0; at--) value = value << 8n | BigInt(bytes[at]);
+return value;
+}
+function withoutSign(pointHex) {
+const high = Number.parseInt(pointHex[62], 16) & 7;
+return `${pointHex.slice(0, 62)}${high}${pointHex[63]}`;
+}
+function isBelowP(y) {
+return y.slice(2) !== P_AFTER_FIRST || y.slice(0, 2) < "ed";
+}
+function isBelowL(scalarHex) {
+const last = scalarHex.slice(62);
+return last < "10" || last === "10" && readLittleEndian(fromHex(scalarHex)) < L;
+}
+function hasGoodForm(publicHex, signature) {
+if (!PUBLIC.test(publicHex) || !SIGNATURE.test(signature)) return false;
+const key = withoutSign(publicHex);
+if (SMALL_ORDER.has(key) || SMALL_ORDER.has(withoutSign(signature.slice(0, 64)))) return false;
+return isBelowP(key) && isBelowL(signature.slice(64));
+}
+function holdsByPoints(publicHex, message, signature) {
+if (!hasGoodForm(publicHex, signature)) return false;
+try {
+const key = Point.fromHex(publicHex, true);
+const first = fromHex(signature.slice(0, 64));
+const hashed = new Uint8Array(64 + message.length);
+hashed.set(first);
+hashed.set(fromHex(publicHex), 32);
+hashed.set(message, 64);
+const k = readLittleEndian(sha512(hashed)) % L;
+const s = readLittleEndian(fromHex(signature.slice(64)));
+const left = s === 0n ? Point.ZERO : Point.BASE.multiplyUnsafe(s);
+const right = k === 0n ? Point.ZERO : key.multiplyUnsafe(k);
+return toHex$1(left.subtract(right).toBytes()) === signature.slice(0, 64);
+} catch {
+return false;
+}
+}
+function isPrimeOrderPoint(publicHex) {
+try {
+if (!PUBLIC.test(publicHex)) return false;
+const y = withoutSign(publicHex);
+return !SMALL_ORDER.has(y) && isBelowP(y) && Point.fromHex(publicHex, true).isTorsionFree();
+} catch {
+return false;
+}
+}
+var Ed25519 = class {
+isPlatformGood = false;
+answers = new Map();
+keys = new Map();
+async checkPlatform(cases) {
+this.isPlatformGood = false;
+if (typeof globalThis.crypto?.subtle?.importKey !== "function") return false;
+for (const { public: key, message, signature, valid } of cases) if ((hasGoodForm(key, signature) && await this.askPlatform(key, encoder.encode(message), signature)) !== valid) return false;
+this.isPlatformGood = cases.length > 0;
+return this.isPlatformGood;
+}
+get usesPlatform() {
+return this.isPlatformGood;
+}
+async prefetch(questions) {
+if (!this.isPlatformGood) return;
+if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
+const waiting = [];
+for (const { publicHex, message, signature } of questions) {
+const name = publicHex + signature + message;
+if (this.answers.has(name) || !hasGoodForm(publicHex, signature)) continue;
+waiting.push(this.askPlatform(publicHex, encoder.encode(message), signature).then((isValid) => {
+this.answers.set(name, isValid);
+}));
+}
+await Promise.all(waiting);
+}
+adopt(questions, answers) {
+if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
+questions.forEach(({ publicHex, message, signature }, at) => {
+if (signature.length === SIGNATURE_DIGITS) this.answers.set(publicHex + signature + message, answers[at] === true);
+});
+}
+verify(publicHex, message, signature) {
+if (typeof message === "string" && signature.length === SIGNATURE_DIGITS) {
+const known = this.answers.get(publicHex + signature + message);
+if (known !== void 0) return known;
+}
+return holdsByPoints(publicHex, typeof message === "string" ? encoder.encode(message) : message, signature);
+}
+async askPlatform(publicHex, message, signature) {
+try {
+if (this.keys.size > KEYS_KEPT) this.keys.clear();
+let key = this.keys.get(publicHex);
+if (key === void 0) {
+key = crypto.subtle.importKey("raw", fromHex(publicHex), "Ed25519", false, ["verify"]);
+this.keys.set(publicHex, key);
+}
+return await crypto.subtle.verify("Ed25519", await key, fromHex(signature), message);
+} catch {
+return false;
+}
+}
+};
 // src/verify/ring.ts
 var ED25519 = /^[0-9a-f]{64}$/;
 var ML_DSA_65 = /^[0-9a-f]{3904}$/;
@@ -4769,10 +5062,13 @@ throw error;
 }
 }
 var pins = y$1([]);
-var FILES_SCOPE = "files";
+var NO_LEDGER = "files";
 var HEADS_MAX$1 = 2e4;
 var KEPT = location.protocol !== "file:";
-var scope = FILES_SCOPE;
+var scope = "";
+var visit = {
+pins: new Map(), heads: new Map()
+};
 function openStore() {
 return new Promise((resolve, reject) => {
 const opening = indexedDB.open("aver", 2);
@@ -4793,14 +5089,15 @@ asking.onerror = () => reject(asking.error);
 });
 }
 async function enterScope(name) {
-if (name === scope && pins.value.length) return;
+if (name === scope) return;
+const carried = scope === "" ? pins.value : [];
 scope = name;
-if (!KEPT) return;
-pins.value = [];
-try {
+pins.value = visit.pins.get(name) ?? [];
+if (KEPT && name !== "") try {
 const range = IDBKeyRange.bound([name], [name, []]);
 pins.value = await settle((await openStore()).transaction("pins").objectStore("pins").getAll(range));
 } catch {}
+for (const { publicKey, publicKeyPq, origin } of carried) pinKey(new PublicKey(publicKey, publicKeyPq), origin);
 }
 function pinKey(key, origin) {
 if (pins.value.some((pin) => pin.publicKey === key.ed25519 && (pin.publicKeyPq || !key.mlDsa))) return;
@@ -4817,26 +5114,30 @@ pins.value = pins.value.filter((pin) => pin.publicKey !== publicKey);
 change((store) => store.delete([scope, publicKey]));
 }
 async function change(work) {
+if (scope === "") return;
+visit.pins.set(scope, pins.value);
 if (!KEPT) return;
 try {
 work((await openStore()).transaction("pins", "readwrite").objectStore("pins"));
 } catch {}
 }
 async function recallHeads(ledger) {
-if (!KEPT) return [];
+const seen = visit.heads.get(ledger) ?? [];
+if (!KEPT) return seen;
 try {
 return (await settle((await openStore()).transaction("heads").objectStore("heads").get(ledger)))?.heads ?? [];
 } catch {
-return [];
+return seen;
 }
 }
 async function rememberHeads(ledger, heads) {
-if (!KEPT) return;
 const all = new Map(await recallHeads(ledger));
 for (const [chain, head] of heads) if ((all.get(chain)?.count ?? 0) < head.count) all.set(chain, head);
+visit.heads.set(ledger, [...all].slice(0, HEADS_MAX$1));
+if (!KEPT) return;
 try {
 (await openStore()).transaction("heads", "readwrite").objectStore("heads").put({
-scope: ledger, heads: [...all].slice(0, HEADS_MAX$1)
+scope: ledger, heads: visit.heads.get(ledger)
 });
 } catch {}
 }
@@ -4982,84 +5283,6 @@ if (answer.type === "done") waiting.resolve(answer.result);
 else waiting.reject(answer.isNotJudged ? new NotJudgedHere(answer.words) : new Error(answer.words));
 }
 };
-var TOKEN = "aver-token";
-var KEYS$1 = "aver-keys";
-function recall$1(name) {
-try {
-return sessionStorage.getItem(name) ?? "";
-} catch {
-return "";
-}
-}
-function takeSecrets() {
-if (location.protocol === "file:") return {
-token: "", keys: ""
-};
-const fragment = location.hash.slice(1);
-if (!fragment.startsWith("token=")) return {
-token: recall$1(TOKEN), keys: recall$1(KEYS$1)
-};
-const given = new URLSearchParams(fragment);
-history.replaceState(null, "", `${location.pathname}${location.search}#/`);
-const found = {
-token: given.get("token") ?? "", keys: given.get("keys") ?? ""
-};
-try {
-sessionStorage.setItem(TOKEN, found.token);
-sessionStorage.setItem(KEYS$1, found.keys);
-} catch {}
-return found;
-}
-var secrets = takeSecrets();
-function readRoute() {
-return location.hash.replace(/^#\/?/, "").split("?", 1)[0].split("/").map((part) => {
-try {
-return decodeURIComponent(part);
-} catch {
-return part;
-}
-});
-}
-var route = y$1(readRoute());
-var left = new Map();
-var scrolled = new Map();
-var here = location.hash;
-var beforeRecord = isRecord(here) ? "" : here || "#/";
-var isFollowed = false;
-addEventListener("click", (event) => {
-isFollowed = event.target instanceof Element && event.target.closest("a[href^='#']") !== null;
-}, { capture: true });
-addEventListener("hashchange", () => {
-const active = document.activeElement;
-const target = active instanceof HTMLElement ? active.getAttribute("href") : null;
-if (target !== null) left.set(here, target);
-scrolled.set(here, scrollY);
-here = location.hash;
-if (!isRecord(here)) beforeRecord = here;
-route.value = readRoute();
-});
-function isRecord(address) {
-return address.startsWith("#/c/");
-}
-function wayBack(chain, sequence) {
-const [view = ""] = beforeRecord.replace(/^#\/?/, "").split("/", 1);
-if (beforeRecord === "" || view === "s") return link("s", chain, `at-${sequence}`);
-return view === "chain" ? link("chain", chain, `at-${sequence}`) : beforeRecord;
-}
-function returnFocus(main) {
-scrollTo(0, isFollowed ? 0 : scrolled.get(location.hash) ?? 0);
-isFollowed = false;
-const target = left.get(location.hash);
-const found = [...main.querySelectorAll("a[href]")].find((one) => target !== void 0 && one.getAttribute("href") === target);
-if (main.contains(document.activeElement) && document.activeElement !== main) return;
-(found ?? main).focus({ preventScroll: found === void 0 });
-}
-function link(...parts) {
-return `#/${parts.map((part) => encodeURIComponent(String(part))).join("/")}`;
-}
-function recordLink(chain, row) {
-return link("c", chain, row.sequence === String(row.place) ? row.sequence : `p${row.place}`);
-}
 var connection = new Connection();
 var judges = new Connection(crewSize());
 var thing = y$1(null);
@@ -5094,17 +5317,35 @@ return own !== void 0 && judgement.value.state !== "done" ? own : judgement.valu
 function findingsOf(chain) {
 const found = judgementOf(chain);
 if (found.state !== "done") return [];
-const isAlone = !["bundle", "ledger", "report"].includes(contents.value?.format ?? "");
-return found.verdict.findings.filter((finding) => finding.place.chain === chain || isAlone && finding.place.chain === null);
+return found.verdict.findings.filter((finding) => finding.place.chain === chain || isAlone() && finding.place.chain === null).map((finding) => ({
+...finding, place: placeInChain(finding.place)
+}));
+}
+function isAlone() {
+return !["bundle", "ledger", "report", "cap"].includes(contents.value?.format ?? "");
+}
+function isOfActions() {
+return ["actions", "capseal"].includes(contents.value?.format ?? "");
+}
+function placeInChain(place) {
+const { name = "", format = "" } = contents.value ?? {};
+const prefix = place.chain !== null ? "" : `${format === "capseal" ? "actions.jsonl" : name}, `;
+if (place.sequence !== null || !place.source?.startsWith(`${prefix}action `)) return place;
+const number = Number.parseInt(place.source.slice(`${prefix}action `.length));
+return {
+...place, sequence: place.chain === null ? number : number + 1
+};
 }
 function pinnedKeys() {
 return pins.value.map(({ publicKey, publicKeyPq }) => ({
 publicKey, publicKeyPq
 }));
 }
-function scopeOf(found, { ledger, tenant }) {
-const isFromDisk = !found.live && document.documentElement.dataset["door"] !== "site";
-return ledger === null || isFromDisk ? FILES_SCOPE : `${ledger}/${tenant}`;
+function scopeOf({ ledger, tenant }) {
+return ledger === null ? NO_LEDGER : `${ledger}/${tenant}`;
+}
+function hasHeads(found, listed) {
+return found.isFolder && listed.ledger !== null;
 }
 async function openThing(found, change = "", beforeJudging = async () => {}) {
 connection.stop("another thing was opened");
@@ -5123,7 +5364,7 @@ try {
 const listed = await connection.ask({
 type: "open", thing: found
 });
-if (!change) await enterScope(scopeOf(found, listed));
+if (!change) await enterScope(scopeOf(listed));
 contents.value = listed;
 opening.value = "";
 const judging = beforeJudging().then(() => totalRecords.value <= 2e4 || !found.live ? verifyThing() : void 0);
@@ -5132,6 +5373,7 @@ await judging;
 } catch (error) {
 opening.value = "";
 thing.value = null;
+await enterScope("");
 problem.value = error.message;
 if (found === home$1.value) retryOpening.value = () => void openThing(found, change, beforeJudging);
 }
@@ -5171,9 +5413,9 @@ if (done.state === "done" && pins.value !== keys) await verifyChain(chain);
 spoken.value = done.state === "done" ? `Verdict on this chain: ${done.verdict.status}` : "Not judged";
 }
 async function judge(found, listed, chains, report) {
-const scope = scopeOf(found, listed);
+const [scope, isRemembered] = [scopeOf(listed), hasHeads(found, listed)];
 try {
-const remembered = changed.value ? copyHeads : scope === "files" ? [] : await recallHeads(scope);
+const remembered = changed.value ? copyHeads : isRemembered ? await recallHeads(scope) : [];
 await judges.ask({
 type: "open", thing: found
 });
@@ -5184,7 +5426,7 @@ if (thing.value === found) report({
 state: "working", progress
 });
 });
-if (scope !== "files" && !changed.value && isSignedByPins(result.verdict)) await rememberHeads(scope, heads);
+if (isRemembered && !changed.value && isSignedByPins(result.verdict)) await rememberHeads(scope, heads);
 if (!changed.value) copyHeads = heads;
 return {
 state: "done", ...result, at: new Date()
@@ -5398,13 +5640,13 @@ name, status, reason, code, place: where, count
 }), findings: verdict.findings
 };
 }
-var WORDS$2 = {
+var WORDS$1 = {
 schema: "each record is whole and has the form of a capsule", canonical: "each is written in the one exact form that is hashed", content: "each has the hash that it was sealed with: nothing in it was changed", signature: "each was signed by a key that you pinned", signature_pq: "each post-quantum signature is right, too", links: "each names the record before it: none was removed or moved", genesis: "each chain has its beginning", identity: "each chain belongs to this ledger under this name", keys: "each key was in use when it signed", blobs: "large texts and files beside the records are unchanged", meta: "no chain is shorter than the ledger noted", profile: "the form of the records", index: "the list of chains says what the records say", head: "exactly these chains and records were exported", page: "the page shows the bytes of the bundle's own files", rollback: "nothing is older than this browser saw before", approvals: "each answer was signed by its person, in time, for this request", report: "the report is the one that was signed, and its records bear it out", archive: "the file holds what it says, and nothing else", receipts: "each action has a receipt, in order", parents: "each action names the one before it", sealed: "the run was sealed as a whole", gates: "each action passed its gate", proof: "the action is part of the run", trace: "the trace is the one that was sealed"
 };
 function describeCheck$1(name) {
-return WORDS$2[name] ?? "";
+return WORDS$1[name] ?? "";
 }
-var PATHS$2 = {
+var PATHS$1 = {
 verified: a($, { children: [a("circle", {
 cx: "10", cy: "10", r: "9", fill: "currentColor"
 }), a("path", {
@@ -5427,7 +5669,7 @@ cx: "10", cy: "10", r: "8", class: "line faint"
 };
 function Mark({ name, share = 0 }) {
 return a("svg", {
-class: `mark ${name.replace(" ", "-")}`, viewBox: "0 0 20 20", width: "20", height: "20", "aria-hidden": "true", children: [PATHS$2[name], name === "working" ? a("circle", {
+class: `mark ${name.replace(" ", "-")}`, viewBox: "0 0 20 20", width: "20", height: "20", "aria-hidden": "true", children: [PATHS$1[name], name === "working" ? a("circle", {
 cx: "10", cy: "10", r: "8", class: "line", pathLength: "100", "stroke-dasharray": `${share} 100`, transform: "rotate(-90 10 10)"
 }) : null]
 });
@@ -5440,6 +5682,7 @@ function isOnlyOfCommand({ name }) {
 return ["decisions", "changes", "evidence", "effects", "delegation", "protocol"].includes(name);
 }
 function remedy(check) {
+if (isOfActions()) return "";
 if (check.code === "UNKNOWN_SIGNER" || check.name === "signature" || check.name === "signature_pq") return a($, { children: ["Pin the signer's key on ", a("a", {
 href: link("keys"), children: "Keys"
 }), ", after you compared it with its owner."] });
@@ -5471,9 +5714,9 @@ return `It does not hold: ${verdict.first_bad?.words ?? "a check failed"}.`;
 function describePlace({ chain, sequence, source }) {
 return [source ?? "", chain === null ? "" : `chain ${chain}`, sequence === null ? "" : `sequence ${sequence}`].filter(Boolean).join(", ") || "the whole";
 }
-function placeLink({ chain, sequence }) {
-const only = contents.value?.chains[0]?.id;
-const name = chain ?? (["bundle", "ledger", "report"].includes(contents.value?.format ?? "") ? null : only);
+function placeLink(place) {
+const { chain, sequence } = placeInChain(place);
+const name = chain ?? (isAlone() ? contents.value?.chains[0]?.id : null);
 return name ? sequence === null ? link("chain", name) : link("chain", name, `at-${sequence}`) : null;
 }
 function FindingCard({ finding, isFirst = false }) {
@@ -5498,7 +5741,7 @@ scope: "row", children: [a("span", {
 class: `check ${check.status}`, children: check.status === "passed" ? "✓" : check.status === "failed" ? "✕" : "!"
 }), " ", check.name.replace("_", " ")]
 }), a("td", {
-class: "number", children: check.status === "passed" ? count$1(check.count) : check.status
+class: "number", children: check.status === "passed" ? count(check.count) : check.status
 }), a("td", { children: [meaning, meaning && said ? a("br", {}) : null, said ? a("span", {
 class: meaning ? "soft" : "", children: a(Text, { children: said })
 }) : null] })] });
@@ -5511,14 +5754,23 @@ groups.set(key, [...groups.get(key) ?? [], check]);
 }
 return [...groups.values()];
 }
-function UnmadeRow({ checks }) {
+function FitWords({ fits }) {
+const [matching, others] = [0, 1].map((at) => fits.reduce((sum, one) => sum + (one[at] ?? 0), 0));
+const key = thing.value?.live ? "key that the server lists" : "key in the bundle";
+return a($, { children: [matching ? a("p", {
+class: "warn tight", children: [plural$1(matching, "signature matches", "signatures match"), " the ", key, ", which you have not pinned: not checked."]
+}) : null, others ? a("p", {
+class: "bad tight", children: [plural$1(others, "signature does", "signatures do"), " not match the ", key, "."]
+}) : null] });
+}
+function UnmadeRow({ checks, fits }) {
 const [first] = checks;
 return a("tr", {
 class: first.matters ? "matters" : "", children: [a("th", {
 scope: "row", children: checks.map((check) => a("span", {
 class: "unmade-name", children: check.name.replace("_", " ")
 }, check.name))
-}), a("td", { children: a(Text, { children: isOnlyOfCommand(first) ? first.reason.replace(/; run: aver verify$/, "") : first.reason }) }), a("td", { children: remedy(first) })]
+}), a("td", { children: [a(Text, { children: isOnlyOfCommand(first) ? first.reason.replace(/; run: aver verify$/, "") : first.reason }), first.name === "signature" ? a(FitWords, { fits: fits.map(([, counts]) => counts) }) : null] }), a("td", { children: remedy(first) })]
 });
 }
 function VerdictBand() {
@@ -5544,7 +5796,7 @@ return a("section", {
 class: "band working", children: [a("h2", { children: [a(Mark, {
 name: "working", share
 }), " Verifying"] }), a("p", {
-class: "figure", children: [of ? `${count$1(records)}${of}` : plural$1(records, "record"), " judged so far, ", share, " % of the bytes."]
+class: "figure", children: [of ? `${count(records)}${of}` : plural$1(records, "record"), " judged so far, ", share, " % of the bytes."]
 }), a("progress", {
 max: 100, value: share, "aria-label": "Verification"
 }), a("p", { children: a("button", {
@@ -5559,9 +5811,7 @@ class: "band not-judged", children: [a("h2", { children: [a(Mark, { name: "not j
 type: "button", onClick: () => void again(), children: "Try again"
 }) })]
 });
-return a(Judged, {
-verdict: now.verdict, usesPlatform: now.usesPlatform, at: now.at
-});
+return a(Judged, { ...now });
 }
 function origin() {
 const door = document.documentElement.dataset["door"];
@@ -5576,7 +5826,7 @@ return /^[A-Za-z0-9_@%+=:,./][A-Za-z0-9_@%+=:,./-]*$/.test(name) ? name : `'${na
 function command() {
 return thing.value?.live ? verifyCommand() : `${verifyCommand()}${pins.value.map((pin) => ` --key ${pin.publicKey}`).join("")}`;
 }
-function Judged({ verdict, usesPlatform, at }) {
+function Judged({ verdict, usesPlatform, fits, at }) {
 const made = verdict.checks.filter((check) => check.status !== "not_checked");
 const unmade = verdict.checks.filter((check) => check.status === "not_checked");
 const others = unmade.filter((check) => check.reason !== DOES_NOT_APPLY);
@@ -5600,7 +5850,9 @@ finding: first, isFirst: true
 class: "columns", children: [a("div", { children: [a("h3", { children: "Checked" }), a("table", {
 class: "checks", children: a("tbody", { children: made.map((check) => a(CheckRow, { check }, check.name)) })
 }), made.length ? null : a("p", { children: "No check was made." })] }), a("div", { children: [a("h3", { children: "Not checked" }), a("table", {
-class: "checks", children: a("tbody", { children: groupUnmade(others).map((checks) => a(UnmadeRow, { checks }, checks[0]?.name)) })
+class: "checks", children: a("tbody", { children: groupUnmade(others).map((checks) => a(UnmadeRow, {
+checks, fits
+}, checks[0]?.name)) })
 }), others.length ? null : a("p", { children: "Every check that applies was made." }), foreign.length ? a("p", {
 class: "beside", children: ["Does not apply here: ", foreign.join(", "), "."]
 }) : null] })]
@@ -5630,9 +5882,9 @@ name, share: totalBytes ? Math.floor(100 * bytes / totalBytes) : 0
 }
 var codes_default = JSON.parse("{\"codes\":{\"ALLOW\":{\"meaning\":\"Every check passed, and what was asked for was done.\",\"advice\":\"Nothing is left to do.\"},\"ALLOW_INSECURE\":{\"meaning\":\"The executor runs with EXECUTOR_INSECURE_ALLOW=1 and did the act without checking its evidence.\",\"advice\":\"Unset EXECUTOR_INSECURE_ALLOW and start the executor again. This mode is outside of every guarantee.\"},\"REQUIRE_CONFIRM\":{\"meaning\":\"The policy wants a person to approve this request, and no approval of it was found.\",\"advice\":\"Have the request approved (aver approvals list), then send the same act again.\"},\"POLICY_DENY\":{\"meaning\":\"The policy does not allow this request, or wants a change of it that cannot be made.\",\"advice\":\"Change the request, or ask the person who keeps the rules. aver policy explain shows which rule decided.\"},\"RECIPIENT_NOT_ALLOWED\":{\"meaning\":\"A rule of the policy refuses this recipient.\",\"advice\":\"Use a recipient that the rules allow, or have the recipient added to them.\"},\"DOMAIN_NOT_ALLOWED\":{\"meaning\":\"A rule of the policy refuses this domain, or the domain leads to a private network or redirects to another one.\",\"advice\":\"Use a domain that the rules allow, or have the domain added to them. A host of a private network must be in [gateway] private_hosts.\"},\"IOC_BLOCKED\":{\"meaning\":\"The skill names a host that is listed as an indicator of compromise.\",\"advice\":\"Do not install this skill. Report where it came from.\"},\"BAD_REQUEST\":{\"meaning\":\"The request does not have the required form: a field is missing, unknown, of another type, too long, given twice, or has no canonical form.\",\"advice\":\"Correct the place that the summary names, then send the request again.\"},\"UNKNOWN_INTENT\":{\"meaning\":\"No intent has this name.\",\"advice\":\"Use a name from the table of intents in docs/gateway/evidence.md.\"},\"ARTIFACTS_NOT_ALLOWED\":{\"meaning\":\"The inputs have artifacts, which an act never forwards.\",\"advice\":\"Leave artifacts out, or send an empty list.\"},\"CAPABILITY_DENY\":{\"meaning\":\"The capabilities of this caller do not have this intent, or the list of commands does not have this command.\",\"advice\":\"Ask the operator to add the intent to [gateway.capabilities.callers], or the first words of the command to [gateway.commands] allow.\"},\"PRINCIPAL_CAPABILITY_DENY\":{\"meaning\":\"The capabilities of the external principal do not have this intent.\",\"advice\":\"Ask the operator to add the intent to [gateway.capabilities.principals].\"},\"WORKLOAD_TOKEN_INVALID\":{\"meaning\":\"The workload token is malformed, expired, for another session, or not signed by this ledger's key.\",\"advice\":\"Install the skill again to get a new token.\"},\"EXTERNAL_PRINCIPAL_MISMATCH\":{\"meaning\":\"The external principal of the request is not the one for whom the delegation token was issued.\",\"advice\":\"Send the principal that the first token of the chain names as iss, or leave it out.\"},\"DELEGATION_REQUIRED\":{\"meaning\":\"The request names an external principal and carries no delegation token.\",\"advice\":\"Ask the principal for a token (aver gateway delegate) and send it in constraints.delegation_token.\"},\"DELEGATION_TOKEN_MALFORMED\":{\"meaning\":\"The delegation token cannot be read, or its chain of parents is broken.\",\"advice\":\"Send the token exactly as it was issued.\"},\"DELEGATION_TOKEN_BAD_SIGNATURE\":{\"meaning\":\"A token of the chain is not signed by the key of its issuer, or the issuer has no key under [gateway.principals].\",\"advice\":\"Have the token issued again, and check the issuer's key in the settings.\"},\"DELEGATION_SESSION_MISMATCH\":{\"meaning\":\"The delegation token was issued for another session.\",\"advice\":\"Ask for a token for this session.\"},\"DELEGATION_SUBJECT_MISMATCH\":{\"meaning\":\"The delegation token was issued to another caller.\",\"advice\":\"Ask for a token for this caller.\"},\"DELEGATION_SCOPE_DENY\":{\"meaning\":\"The scope of the delegation token does not contain this intent.\",\"advice\":\"Ask for a token whose scope contains the intent.\"},\"DELEGATION_TOKEN_EXPIRED\":{\"meaning\":\"The delegation token, or a parent of it, is past its time.\",\"advice\":\"Ask for a new token.\"},\"DELEGATION_REVOKED\":{\"meaning\":\"The delegation token, or a parent of it, was revoked.\",\"advice\":\"Ask the issuer. A revoked token never becomes good again.\"},\"INGRESS_SIGNATURE_REQUIRED\":{\"meaning\":\"The call names a principal in its headers and lacks a header that the signature needs.\",\"advice\":\"Send all of Aver-Principal, Aver-Session, Aver-Time, Aver-Nonce and Aver-Signature.\"},\"INGRESS_SIGNATURE_INVALID\":{\"meaning\":\"A header is malformed, or the signature is not by the principal's key over this method, path, session, time, nonce and body.\",\"advice\":\"Sign the exact bytes of the body, and check the principal's key in the settings.\"},\"INGRESS_EXPIRED\":{\"meaning\":\"The time in the headers is more than 60 seconds from the gateway's clock.\",\"advice\":\"Set the clock of the machine that signs, then sign the call again.\"},\"INGRESS_REPLAY\":{\"meaning\":\"The principal has used this nonce before.\",\"advice\":\"Use a new nonce for each call.\"},\"INGRESS_CONFLICT\":{\"meaning\":\"The door does not let this client name that session or caller, or a signed call is for the gateway of another ledger, or its body names another principal or delegation token than its headers.\",\"advice\":\"Use a session and a caller that [gateway.clients] allows. Sign a call for this gateway's ledger, and leave principal and token out of its body.\"},\"HANDLE_INVALID\":{\"meaning\":\"The handle does not exist, has expired, or belongs to another session or caller.\",\"advice\":\"Read the value again to get a new handle.\"},\"HIGH_HANDLE_BLOCKED\":{\"meaning\":\"The request would send a value of high sensitivity out.\",\"advice\":\"Leave the handle out, or have the value declassified first.\"},\"DECLASSIFY_BLOCKED\":{\"meaning\":\"The value behind this handle must not be declassified.\",\"advice\":\"Ask the person who keeps the rules.\"},\"TX_INVALID\":{\"meaning\":\"No PREVIEW has this tx_id, or it is past its time, was refused, or is for another intent. A clock that was set back ends a PREVIEW, too.\",\"advice\":\"Send the act again without tx_id.\"},\"TX_SESSION_MISMATCH\":{\"meaning\":\"The PREVIEW was made in another session.\",\"advice\":\"COMMIT in the session of the PREVIEW.\"},\"TX_CALLER_MISMATCH\":{\"meaning\":\"The PREVIEW was made by another caller.\",\"advice\":\"COMMIT as the caller of the PREVIEW.\"},\"TX_AUTH_CONTEXT_MISMATCH\":{\"meaning\":\"The external principal or the delegation differs from that of the PREVIEW. Unset differs from set.\",\"advice\":\"COMMIT with the same principal and token as the PREVIEW.\"},\"POLICY_UNAVAILABLE\":{\"meaning\":\"A policy server did not answer in time, answered garbage, runs another program, or disagrees with the other one.\",\"advice\":\"Look at aver gateway status, and at the detail. Nothing was done; the act can be sent again.\"},\"EXECUTOR_UNAVAILABLE\":{\"meaning\":\"The executor did not answer, or has no effect for this request: for example, no mail server is set.\",\"advice\":\"Look at aver gateway status, and at the setting that the summary names. If the COMMIT had begun, aver show says what became of it.\"},\"BAD_COMMIT_PROOF\":{\"meaning\":\"The evidence of the two policy servers does not hold. The detail says where.\",\"advice\":\"Make a new PREVIEW. If it happens again, look up the detail.\"},\"MISSING_EVIDENCE\":{\"meaning\":\"The COMMIT carries no evidence at all.\",\"advice\":\"Make a PREVIEW, and COMMIT through the gateway.\"},\"REPLAY_DENY\":{\"meaning\":\"The executor has begun an act with this action_id before.\",\"advice\":\"Look at the outcome of the first one. To do it again, make a new PREVIEW.\"},\"WORKSPACE_PATH_BLOCKED\":{\"meaning\":\"The path leads out of the workspace.\",\"advice\":\"Use a path relative to the workspace, without .. and without links that leave it.\"},\"WORKSPACE_CHANGED\":{\"meaning\":\"The file is not what it was when the change was shown.\",\"advice\":\"Read the file and make a new PREVIEW.\"},\"EFFECT_FAILED\":{\"meaning\":\"The act was allowed and begun, and its effect failed; or it could only fail, because its server is not connected.\",\"advice\":\"The outcome's record says how. To try again, make a new PREVIEW.\"},\"OUTCOME_UNKNOWN\":{\"meaning\":\"The executor ended between the mark of the act and its outcome, or sent something and got no answer. Nobody knows whether the effect happened.\",\"advice\":\"Look whether it did. The act is not tried again; to do it again, make a new PREVIEW.\"},\"TOOL_CHANGED\":{\"meaning\":\"The definition of the tool differs from the one that was first seen.\",\"advice\":\"Compare both definitions, then accept the new one.\"},\"CAPSULE_REQUIRED\":{\"meaning\":\"The settings, or the PREVIEW of this act, want an agent in a verified confinement, and this door has no fresh verdict that passes. Or this door has one, and the PREVIEW was made without.\",\"advice\":\"Start the agent with aver gateway run -- COMMAND. If it runs there, aver gateway smoke and verify-contract show what no longer holds. A PREVIEW that was made outside is no use inside: send the act again without tx_id.\"}},\"details\":{\"missing_commit\":{\"meaning\":\"The share of a policy server is missing.\",\"advice\":\"Send both shares, as policy0 and policy1.\"},\"bad_proof\":{\"meaning\":\"A share is not an object with exactly the required fields.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_proof_version\":{\"meaning\":\"A share has another major version than 1.\",\"advice\":\"Run parts of the same major version.\"},\"bad_proof_kind\":{\"meaning\":\"A share is not of the kind commit.\",\"advice\":\"Send the shares of a PREVIEW.\"},\"bad_server_id\":{\"meaning\":\"A share's server_id is neither 0 nor 1.\",\"advice\":\"Send the share as the policy server made it.\"},\"server_id_mismatch\":{\"meaning\":\"A share stands in the other server's place, or both are by one server.\",\"advice\":\"Put the share of server 0 into policy0, and that of server 1 into policy1.\"},\"unknown_kid\":{\"meaning\":\"The executor has no MAC key with the share's kid, or the kid is malformed.\",\"advice\":\"Give the executor the server's new MAC key.\"},\"bad_mac\":{\"meaning\":\"A share's MAC is malformed, or was not made over this share by the server's key.\",\"advice\":\"Treat the share as changed on its way, or compare the MAC keys of both parts.\"},\"bad_ts\":{\"meaning\":\"A share's ts is not a whole number of seconds.\",\"advice\":\"Send the share as the policy server made it.\"},\"expired_proof\":{\"meaning\":\"A share is older than POLICY_MAC_TTL_S seconds, or as far in the future.\",\"advice\":\"COMMIT again: the gateway gets fresh shares. If it happens again, compare the clocks.\"},\"bad_action_id\":{\"meaning\":\"A share is about another action_id.\",\"advice\":\"Send the shares of this PREVIEW.\"},\"bad_program_id\":{\"meaning\":\"A share was made by another policy program.\",\"advice\":\"Compare the rules of the parts: aver gateway pin shows the changes.\"},\"bad_commit_tag_b64\":{\"meaning\":\"A share's commit tag is not canonical base64.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_commit_tag_len\":{\"meaning\":\"A share's commit tag does not have the required length.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_outputs\":{\"meaning\":\"A share's outputs are not an object of bits, or the two shares have different names.\",\"advice\":\"Send the share as the policy server made it.\"},\"missing_output_key\":{\"meaning\":\"A required output is missing in at least one of the shares.\",\"advice\":\"Run parts of the same major version.\"},\"bad_request_sha256\":{\"meaning\":\"A share is about another request: inputs, caller, session or context differ.\",\"advice\":\"COMMIT exactly what was previewed, or make a new PREVIEW.\"},\"bad_attestation\":{\"meaning\":\"An attestation is missing, malformed, about other evidence, or not signed by that server's own key.\",\"advice\":\"Compare the keys of policy:0 and policy:1. If they are right, treat the evidence as forged.\"},\"servers_disagree\":{\"meaning\":\"A server attests another decision than the two shares give together.\",\"advice\":\"At least one server is faulty or dishonest: compare the records of both.\"},\"facts_differ\":{\"meaning\":\"The servers attest different facts.\",\"advice\":\"They were not asked the same question: look at the gateway between them.\"}}}");
 var ITEMS_MAX = 200;
-var TEXT_MAX$2 = 2e4;
+var TEXT_MAX$1 = 2e4;
 var LINE_MAX$1 = 96;
-var DIGEST$1 = /^[0-9a-f]{40,128}$/;
+var DIGEST = /^[0-9a-f]{40,128}$/;
 function Value({ value, depth = 0 }) {
 if (value === null) return a("span", {
 class: "soft", children: "none"
@@ -5647,7 +5899,7 @@ if (!value.length) return a("span", {
 class: "soft", children: "none"
 });
 const line = oneLine(value);
-if (line) return a(Text, { children: line });
+if (line) return a(Linked, { children: line });
 return a("ol", {
 class: "list", children: [value.slice(0, ITEMS_MAX).map((item, at) => a("li", { children: a(Value, {
 value: item, depth: depth + 1
@@ -5675,7 +5927,7 @@ class: "beside", children: ["Empty: ", a(Text, { children: others.slice(0, ITEMS
 }
 function oneLine(values) {
 const words = values.map((item) => typeof item === "string" ? item : item instanceof JsonNumber ? item.text : null);
-const isPlain = words.every((word) => word !== null && word !== "" && !/[\n,]/.test(word) && (word.length <= 32 || DIGEST$1.test(word)));
+const isPlain = words.every((word) => word !== null && word !== "" && !/[\n,]/.test(word) && (word.length <= 32 || DIGEST.test(word)));
 const line = words.join(", ");
 return isPlain && line.length <= LINE_MAX$1 ? line : "";
 }
@@ -5683,7 +5935,7 @@ function readBlobReference(value) {
 const inner = value.size === 1 ? value.get("blob") : value;
 if (!isObject(inner) || inner.size !== 4) return null;
 const [digest, media, size] = [inner.get("digest"), inner.get("media"), inner.get("size")];
-if (typeof digest !== "string" || !DIGEST$1.test(digest) || typeof media !== "string" || !(size instanceof JsonNumber) || inner.get("alg") !== "sha256") return null;
+if (typeof digest !== "string" || !DIGEST.test(digest) || typeof media !== "string" || !(size instanceof JsonNumber) || inner.get("alg") !== "sha256") return null;
 return {
 digest, media: visible(media), size: size.text
 };
@@ -5695,17 +5947,17 @@ function LongText({ text }) {
 if (text === "") return a("span", {
 class: "soft", children: "empty"
 });
-if (DIGEST$1.test(text)) return a("code", {
+if (DIGEST.test(text)) return a("code", {
 class: "hex", children: text
 });
-if (!text.includes("\n") && text.length <= 160) return a(Text, { children: text });
+if (!text.includes("\n") && text.length <= 160) return a(Linked, { children: text });
 const isDiff = /^(?:diff --git|--- |@@ )/m.test(text) && /^[+-]/m.test(text);
-const shown = visible(text.slice(0, TEXT_MAX$2));
+const shown = text.slice(0, TEXT_MAX$1);
 return a("div", {
 class: "long", children: [a("pre", {
-class: isDiff ? "diff" : "", children: isDiff ? shown.split("\n").map((line, at) => a(DiffLine, { line }, at)) : shown
-}), text.length > TEXT_MAX$2 ? a("p", {
-class: "beside", children: [text.length - TEXT_MAX$2, " more characters, in the exact text of the record"]
+class: isDiff ? "diff" : "", children: isDiff ? visible(shown).split("\n").map((line, at) => a(DiffLine, { line }, at)) : a(Linked, { children: shown })
+}), text.length > TEXT_MAX$1 ? a("p", {
+class: "beside", children: [text.length - TEXT_MAX$1, " more characters, in the exact text of the record"]
 }) : null]
 });
 }
@@ -5854,134 +6106,6 @@ for (const member of item.values()) stack.push(member);
 } else if (Array.isArray(item)) for (const member of item) stack.push(member);
 }
 }
-var SECTIONS = ["trigger", "context", "reasoning", "authority", "execution", "outcome"];
-var TYPES = ["agent", "tool", "system", "kill", "workflow", "chat", "vault", "auth"];
-var TRIGGER_TYPES = ["user_request", "scheduled", "system", "agent"];
-var AUTHORITY_TYPES = ["autonomous", "human_approved", "policy", "escalated", "unknown"];
-var STATUSES$1 = ["pending", "success", "failure", "partial", "blocked"];
-var SCORE_MIN = 1e-4;
-var UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-var CPS_TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?\+00:00$/;
-var TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?\+00:00$/;
-var text$3 = (value) => typeof value === "string" ? null : "must be a string";
-var textOrNull = (value) => value === null || typeof value === "string" ? null : "must be a string or null";
-var object = (value) => isObject(value) ? null : "must be an object";
-var flag = (value) => typeof value === "boolean" ? null : "must be a boolean";
-var anything = () => null;
-var textList = (value) => !Array.isArray(value) ? "must be an array" : value.every((item) => typeof item === "string") ? null : "must be an array of strings";
-var objectList = (value) => !Array.isArray(value) ? "must be an array" : value.every(isObject) ? null : "must be an array of objects";
-var count = (value) => !isInteger(value) ? "must be an integer" : value.text.startsWith("-") && value.text !== "-0" ? "may not be negative" : null;
-var score = (value) => {
-if (!(value instanceof JsonNumber)) return "must be a number";
-return value.value >= 0 && value.value <= 1 ? null : "lies outside 0.0 to 1.0";
-};
-var uuid = (value) => text$3(value) ?? (UUID.test(value) ? null : "is not a UUID in lower case with hyphens");
-var uuidOrNull = (value) => value === null ? null : uuid(value);
-var hashOrNull = (value) => textOrNull(value) ?? (value === null || HEX64.test(value) ? null : "is not 64 lower-case hex digits");
-var timestamp = (value) => {
-if (typeof value !== "string") return "must be a string";
-if (!CPS_TIMESTAMP.test(value)) return "is not ISO 8601 in UTC with +00:00";
-return isCalendarTime(value) ? null : "is not a date that exists";
-};
-var oneOf = (allowed) => (value) => text$3(value) ?? (allowed.includes(value) ? null : `is not one of ${allowed.join(", ")}`);
-var TOP_LEVEL = {
-id: uuid, type: oneOf(TYPES), domain: text$3, parent_id: uuidOrNull, sequence: count, previous_hash: hashOrNull, spec_version: oneOf(["1.0"]), ...Object.fromEntries(SECTIONS.map((name) => [name, object]))
-};
-var SECTION_RULES = {
-trigger: {
-type: oneOf(TRIGGER_TYPES), source: text$3, timestamp, request: text$3, correlation_id: textOrNull, user_id: textOrNull
-}, context: {
-agent_id: text$3, session_id: textOrNull, environment: object
-}, reasoning: {
-analysis: text$3, options: objectList, options_considered: textList, selected_option: text$3, reasoning: text$3, confidence: score, model: textOrNull, prompt_hash: hashOrNull
-}, authority: {
-type: oneOf(AUTHORITY_TYPES), approver: textOrNull, policy_reference: textOrNull, chain: objectList, escalation_reason: textOrNull
-}, execution: {
-tool_calls: objectList, duration_ms: count, resources_used: object
-}, outcome: {
-status: oneOf(STATUSES$1), result: anything, summary: text$3, error: textOrNull, side_effects: textList, metrics: object
-}
-};
-var OPTION = {
-id: text$3, description: text$3, pros: textList, cons: textList, estimated_impact: object, feasibility: score, risks: textList, selected: flag, rejection_reason: text$3
-};
-var TOOL_CALL = {
-tool: text$3, arguments: object, result: anything, success: flag, duration_ms: count, error: textOrNull
-};
-var CPS_KEYS = Object.fromEntries(Object.entries(SECTION_RULES).map(([section, rules]) => [section, Object.keys(rules)]));
-function findCpsProblem(content, { complete }) {
-const parts = [["", content, TOP_LEVEL]];
-for (const [name, rules] of Object.entries(SECTION_RULES)) parts.push([`${name}.`, content.get(name), rules]);
-const reasoning = content.get("reasoning");
-if (complete) {
-const lists = [["reasoning.options", reasoning.get("options"), OPTION], ["execution.tool_calls", content.get("execution").get("tool_calls"), TOOL_CALL]];
-for (const [field, items, rules] of lists) if (Array.isArray(items) && items.every(isObject)) items.forEach((item, at) => parts.push([`${field}[${at}].`, item, rules]));
-}
-for (const [prefix, part, rules] of parts) for (const [key, rule] of Object.entries(rules)) {
-const value = part.get(key);
-if (value === void 0) {
-if (complete) return `${prefix}${key} is missing`;
-} else {
-const problem = rule(value);
-if (problem !== null) return `${prefix}${key} ${problem}`;
-}
-}
-return complete ? findSelectionProblem(reasoning) : null;
-}
-function findSelectionProblem(reasoning) {
-const options = reasoning.get("options");
-const chosen = options.filter((option) => option.get("selected"));
-if (chosen.length > 1) return "reasoning.options: more than one option is marked as selected";
-const selected = reasoning.get("selected_option");
-if (options.length && selected) {
-const named = options.filter((option) => selected === option.get("id") || selected === option.get("description"));
-if (!named.length) return "reasoning.selected_option is none of the options";
-if (chosen.length && !named.includes(chosen[0])) return "reasoning.selected_option is not the option marked as selected";
-}
-return null;
-}
-var LISTED$4 = new Map([TOP_LEVEL, OPTION, TOOL_CALL, ...Object.values(SECTION_RULES)].map((rules) => [rules, Object.entries(rules)]));
-function followsRules(part, rules) {
-const listed = LISTED$4.get(rules);
-if (part.size !== listed.length) return false;
-for (const [name, rule] of listed) {
-const value = part.get(name);
-if (value === void 0 || rule(value) !== null) return false;
-}
-return true;
-}
-function isPlainScore(value) {
-return isFloat(value) && (value.value >= SCORE_MIN && value.value <= 1 || value.value === 0);
-}
-function isPlainlyValid(content) {
-if (!isObject(content) || !followsRules(content, TOP_LEVEL)) return false;
-const sections = SECTIONS.map((name) => content.get(name));
-const [trigger, , reasoning, , execution] = sections;
-for (const [at, name] of SECTIONS.entries()) if (!followsRules(sections[at], SECTION_RULES[name])) return false;
-const time = trigger.get("timestamp");
-const sequence = content.get("sequence").value;
-const calls = execution.get("tool_calls");
-return sequence === 0 === (content.get("previous_hash") === null) && TIMESTAMP.test(time) && !time.endsWith(".000000+00:00") && isPlainScore(reasoning.get("confidence")) && calls.every((call) => followsRules(call, TOOL_CALL)) && arePlainOptions(reasoning);
-}
-function arePlainOptions(reasoning) {
-const options = reasoning.get("options");
-const considered = reasoning.get("options_considered");
-const selected = reasoning.get("selected_option");
-if (options.length !== considered.length) return false;
-if (!options.length) return true;
-let chosen = 0;
-let isNamed = selected === "";
-for (const [at, option] of options.entries()) {
-if (!followsRules(option, OPTION) || option.get("description") !== considered[at]) return false;
-const isSelected = option.get("selected") === true;
-if (!isPlainScore(option.get("feasibility"))) return false;
-if (!isSelected && strip(option.get("rejection_reason")) === "") return false;
-if (selected === option.get("id") || selected === option.get("description")) isNamed = true;
-else if (selected !== "" && isSelected) return false;
-if (isSelected) chosen++;
-}
-return chosen <= 1 && isNamed;
-}
 // src/verify/record.ts
 var SCALARS = ["id", "type", "domain", "sequence", "previous_hash", "parent_id"];
 function readRecord(sealed) {
@@ -6035,7 +6159,7 @@ return rules.ring.roleOf(key) ?? rules.roles.get(key.ed25519) ?? null;
 }
 function plainRules(ring, ed25519, more = {}) {
 return {
-ring, ed25519, level: "signature", requirePq: false, retired: new Map(), roles: new Map(), recorded: null, began: new Map(), crew: null, ...more
+ring, ed25519, level: "signature", requirePq: false, retired: new Map(), roles: new Map(), recorded: null, began: new Map(), crew: null, along: new Map(), ...more
 };
 }
 var UNREADABLE_MAX = 1e3;
@@ -6081,6 +6205,10 @@ if (rules.level !== "signature" || !record.signature) return;
 const known = rules.ring.lookup(record.signed_by);
 for (const key of known.length ? known : rules.ring.isClosed ? rules.ring.keys : []) yield {
 publicHex: key.ed25519, message: record.hash, signature: record.signature
+};
+const publicHex = rules.along.get(record.signed_by);
+if (!known.length && publicHex !== void 0) yield {
+publicHex, message: record.hash, signature: record.signature
 };
 }
 judge(record) {
@@ -6518,7 +6646,6 @@ tally.warn("keys", "KEY_UNRECORDED", words, place());
 }
 tally.unrecorded = new Map();
 }
-var DROP_KIND = "chain.drop";
 var OLD_IMPORT = "imported";
 function readDigits(chain) {
 return /^import\.([0-9a-f]{16})\./.exec(chain)?.[1] ?? null;
@@ -6742,11 +6869,10 @@ function isDiff(text) {
 return (text.startsWith("--- ") || text.startsWith("@@ ") || text.startsWith("diff ")) && text.includes("@@ ");
 }
 var known_tools_default = {
-"command": ["bash", "bashtool", "containerexec", "exec", "execcommand", "executebash", "executecommand", "localshell", "monitor", "runcommand", "runcommands", "runinterminal", "runshellcommand", "runterminalcmd", "shell", "shellcommand", "terminal", "unifiedexec"], "patch": ["applypatch"], "path": ["absolutepath", "dest", "destination", "dir", "directory", "dirpath", "file", "filename", "filepath", "filepaths", "files", "folder", "inputfile", "inputpath", "localpath", "newpath", "notebookpath", "oldpath", "outputfile", "outputpath", "path", "paths", "relativeworkspacepath", "scriptpath", "source", "targetfile", "uri"]
+"command": ["bash", "bashtool", "containerexec", "exec", "execcommand", "executebash", "executecommand", "localshell", "monitor", "runcommand", "runcommands", "runinterminal", "runshellcommand", "runterminalcmd", "shell", "shellcommand", "terminal", "unifiedexec"], "patch": ["applypatch"]
 };
 var COMMANDS = new Set(known_tools_default.command);
 var PATCHES = new Set(known_tools_default.patch);
-var PATHS$1 = new Set(known_tools_default.path);
 function normalise(name) {
 return /[^\x00-\x7f]/.test(name) ? name : name.replace(/[-_. ]/g, "").toLowerCase();
 }
@@ -6758,9 +6884,6 @@ return !isOfMcpServer(tool) && COMMANDS.has(normalise(tool));
 }
 function takesPatch(tool) {
 return !isOfMcpServer(tool) && PATCHES.has(normalise(tool));
-}
-function namesPath(argument) {
-return PATHS$1.has(normalise(argument));
 }
 var COUNT_MAX = 0x38d7ea4c68000;
 var COST_MAX = 1e9;
@@ -6793,21 +6916,12 @@ if (value instanceof JsonNumber) return value.value !== 0;
 if (Array.isArray(value)) return value.length > 0;
 return isObject(value) ? value.size > 0 : true;
 }
-var WEEK = /^(\d{4})(-?)W(\d\d)(?:\2(\d))?/;
-var MOMENT = /^(\d{4})(-?)(\d\d)\2(\d\d)(?:[^\d](\d\d)(?:(:?)(\d\d)(?:\6(\d\d))?)?(?:[.,](\d+))?(Z|[+-]\d\d(?:(:?)\d\d(?:\11\d\d(?:\.\d+)?)?)?)?)?$/u;
-function weekDate(whole, year, _, week, day = "1") {
-const date = new Date(0);
-date.setUTCFullYear(Number(year), 0, 4);
-date.setUTCDate(4 - (date.getUTCDay() || 7) + 7 * Number(week) - 3);
-if (date.getUTCFullYear() !== Number(year) || !/[1-7]/.test(day)) return whole;
-date.setUTCDate(date.getUTCDate() - 4 + Number(day));
-return date.toISOString().slice(0, 10);
-}
+var MOMENT = /^(\d{4})-?(\d\d)-?(\d\d)(?:[^\d](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)?(Z|[+-]\d\d(?::?\d\d(?::?\d\d(?:\.\d+)?)?)?)?)?$/u;
 function toUtc(value) {
 if (typeof value !== "string") return null;
-const found = MOMENT.exec(value.replace(WEEK, weekDate));
+const found = MOMENT.exec(value);
 if (found === null) return null;
-const [, year, , month, day, hour = "0", , minute = "0", second = "0", fraction = "", zone = ""] = found;
+const [, year, month, day, hour = "0", minute = "0", second = "0", fraction = "", zone = ""] = found;
 const parts = [year, month, day, hour, minute, second].map(Number);
 if (parts[0] < 1 || parts[3] > 23 || parts[4] > 59 || parts[5] > 59) return null;
 const moment = new Date(0);
@@ -7109,7 +7223,7 @@ return connection.ask({
 type: "blob", digest
 }).catch(() => null);
 }
-function listRows$1({ chains, ledger, format }) {
+function listRows({ chains, ledger, format }) {
 const isForeign = format === "bundle" && ledger === null;
 return chains.map((chain) => ({
 name: chain.id, origin: isForeign ? chain.id : chain.origin
@@ -7136,7 +7250,7 @@ if (open.format !== "bundle" && open.format !== "ledger") {
 const first = await readFirst(chain);
 return first === null ? null : sessionOfFile(first, chain);
 }
-return (await groupChains(listRows$1(open), readFirst, chain.replace(/^import\.[0-9a-f]{16}\./, "").startsWith("gate.") ? null : chain)).find(({ main, agents, decisions }) => main === chain || decisions === chain || agents.some(([, name]) => name === chain)) ?? null;
+return (await groupChains(listRows(open), readFirst, chain.replace(/^import\.[0-9a-f]{16}\./, "").startsWith("gate.") ? null : chain)).find(({ main, agents, decisions }) => main === chain || decisions === chain || agents.some(([, name]) => name === chain)) ?? null;
 }
 function countRecords(chains) {
 return (contents.value?.chains ?? []).reduce((sum, chain) => sum + (chains.includes(chain.id) ? chain.length ?? 0 : 0), 0);
@@ -7393,7 +7507,7 @@ function Stage({ title, record, chain, missing, children }) {
 return a("li", {
 class: `stage${record === null ? " missing" : ""}${record?.status === "blocked" ? " refused" : ""}`, children: [a("h2", { children: [title, " ", record ? a("span", {
 class: "beside", children: [a(Time, { children: record.at }), " · ", a("a", {
-href: link("c", chain, record.place), children: ["record ", record.place]
+href: link("c", chain, `p${record.place}`), children: ["record ", record.place]
 })]
 }) : null] }), record === null ? a("p", {
 class: "soft", children: missing
@@ -7510,11 +7624,4145 @@ useKeys({
 j: () => move(1), k: () => move(-1)
 });
 }
+var Diff = class {
+diff(oldStr, newStr, options = {}) {
+let callback;
+if (typeof options === "function") {
+callback = options;
+options = {};
+} else if ("callback" in options) callback = options.callback;
+const oldString = this.castInput(oldStr, options);
+const newString = this.castInput(newStr, options);
+const oldTokens = this.removeEmpty(this.tokenize(oldString, options));
+const newTokens = this.removeEmpty(this.tokenize(newString, options));
+return this.diffWithOptionsObj(oldTokens, newTokens, options, callback);
+}
+diffWithOptionsObj(oldTokens, newTokens, options, callback) {
+var _a;
+const done = (value) => {
+value = this.postProcess(value, options);
+if (callback) {
+setTimeout(function() {
+callback(value);
+}, 0);
+return;
+} else return value;
+};
+const newLen = newTokens.length, oldLen = oldTokens.length;
+let editLength = 1;
+let maxEditLength = newLen + oldLen;
+if (options.maxEditLength != null) maxEditLength = Math.min(maxEditLength, options.maxEditLength);
+const maxExecutionTime = (_a = options.timeout) !== null && _a !== void 0 ? _a : Infinity;
+const abortAfterTimestamp = Date.now() + maxExecutionTime;
+const bestPath = [{
+oldPos: -1, lastComponent: void 0
+}];
+let newPos = this.extractCommon(bestPath[0], newTokens, oldTokens, 0, options);
+if (bestPath[0].oldPos + 1 >= oldLen && newPos + 1 >= newLen) return done(this.buildValues(bestPath[0].lastComponent, newTokens, oldTokens));
+let minDiagonalToConsider = -Infinity, maxDiagonalToConsider = Infinity;
+const execEditLength = () => {
+for (let diagonalPath = Math.max(minDiagonalToConsider, -editLength); diagonalPath <= Math.min(maxDiagonalToConsider, editLength); diagonalPath += 2) {
+let basePath;
+const removePath = bestPath[diagonalPath - 1], addPath = bestPath[diagonalPath + 1];
+if (removePath) bestPath[diagonalPath - 1] = void 0;
+let canAdd = false;
+if (addPath) {
+const addPathNewPos = addPath.oldPos - diagonalPath;
+canAdd = addPath && 0 <= addPathNewPos && addPathNewPos < newLen;
+}
+const canRemove = removePath && removePath.oldPos + 1 < oldLen;
+if (!canAdd && !canRemove) {
+bestPath[diagonalPath] = void 0;
+continue;
+}
+if (!canRemove || canAdd && removePath.oldPos < addPath.oldPos) basePath = this.addToPath(addPath, true, false, 0, options);
+else basePath = this.addToPath(removePath, false, true, 1, options);
+newPos = this.extractCommon(basePath, newTokens, oldTokens, diagonalPath, options);
+if (basePath.oldPos + 1 >= oldLen && newPos + 1 >= newLen) return done(this.buildValues(basePath.lastComponent, newTokens, oldTokens)) || true;
+else {
+bestPath[diagonalPath] = basePath;
+if (basePath.oldPos + 1 >= oldLen) maxDiagonalToConsider = Math.min(maxDiagonalToConsider, diagonalPath - 1);
+if (newPos + 1 >= newLen) minDiagonalToConsider = Math.max(minDiagonalToConsider, diagonalPath + 1);
+}
+}
+editLength++;
+};
+if (callback) (function exec() {
+setTimeout(function() {
+if (editLength > maxEditLength || Date.now() > abortAfterTimestamp) return callback(void 0);
+if (!execEditLength()) exec();
+}, 0);
+})();
+else while (editLength <= maxEditLength && Date.now() <= abortAfterTimestamp) {
+const ret = execEditLength();
+if (ret) return ret;
+}
+}
+addToPath(path, added, removed, oldPosInc, options) {
+const last = path.lastComponent;
+if (last && !options.oneChangePerToken && last.added === added && last.removed === removed) return {
+oldPos: path.oldPos + oldPosInc, lastComponent: {
+count: last.count + 1, added, removed, previousComponent: last.previousComponent
+}
+};
+else return {
+oldPos: path.oldPos + oldPosInc, lastComponent: {
+count: 1, added, removed, previousComponent: last
+}
+};
+}
+extractCommon(basePath, newTokens, oldTokens, diagonalPath, options) {
+const newLen = newTokens.length, oldLen = oldTokens.length;
+let oldPos = basePath.oldPos, newPos = oldPos - diagonalPath, commonCount = 0;
+while (newPos + 1 < newLen && oldPos + 1 < oldLen && this.equals(oldTokens[oldPos + 1], newTokens[newPos + 1], options)) {
+newPos++;
+oldPos++;
+commonCount++;
+if (options.oneChangePerToken) basePath.lastComponent = {
+count: 1, previousComponent: basePath.lastComponent, added: false, removed: false
+};
+}
+if (commonCount && !options.oneChangePerToken) basePath.lastComponent = {
+count: commonCount, previousComponent: basePath.lastComponent, added: false, removed: false
+};
+basePath.oldPos = oldPos;
+return newPos;
+}
+equals(left, right, options) {
+if (options.comparator) return options.comparator(left, right);
+else return left === right || !!options.ignoreCase && left.toLowerCase() === right.toLowerCase();
+}
+removeEmpty(array) {
+const ret = [];
+for (let i = 0; i < array.length; i++) if (array[i]) ret.push(array[i]);
+return ret;
+}
+castInput(value, options) {
+return value;
+}
+tokenize(value, options) {
+return Array.from(value);
+}
+join(chars) {
+return chars.join("");
+}
+postProcess(changeObjects, options) {
+return changeObjects;
+}
+get useLongestToken() {
+return false;
+}
+buildValues(lastComponent, newTokens, oldTokens) {
+const components = [];
+let nextComponent;
+while (lastComponent) {
+components.push(lastComponent);
+nextComponent = lastComponent.previousComponent;
+delete lastComponent.previousComponent;
+lastComponent = nextComponent;
+}
+components.reverse();
+const componentLen = components.length;
+let componentPos = 0, newPos = 0, oldPos = 0;
+for (; componentPos < componentLen; componentPos++) {
+const component = components[componentPos];
+if (!component.removed) {
+if (!component.added && this.useLongestToken) {
+let value = newTokens.slice(newPos, newPos + component.count);
+value = value.map(function(value, i) {
+const oldValue = oldTokens[oldPos + i];
+return oldValue.length > value.length ? oldValue : value;
+});
+component.value = this.join(value);
+} else component.value = this.join(newTokens.slice(newPos, newPos + component.count));
+newPos += component.count;
+if (!component.added) oldPos += component.count;
+} else {
+component.value = this.join(oldTokens.slice(oldPos, oldPos + component.count));
+oldPos += component.count;
+}
+}
+return components;
+}
+};
+function longestCommonPrefix(str1, str2) {
+let i = 0;
+for (; i < str1.length && i < str2.length; i++) if (str1[i] != str2[i]) return str1.slice(0, i);
+return str1.slice(0, i);
+}
+function longestCommonSuffix(str1, str2) {
+let i;
+if (!str1 || !str2 || str1[str1.length - 1] != str2[str2.length - 1]) return "";
+for (i = 0; i < str1.length && i < str2.length; i++) if (str1[str1.length - (i + 1)] != str2[str2.length - (i + 1)]) return str1.slice(-i);
+return str1.slice(-i);
+}
+function replacePrefix(string, oldPrefix, newPrefix) {
+if (string.slice(0, oldPrefix.length) != oldPrefix) throw Error(`string ${JSON.stringify(string)} doesn't start with prefix ${JSON.stringify(oldPrefix)}; this is a bug`);
+return newPrefix + string.slice(oldPrefix.length);
+}
+function replaceSuffix(string, oldSuffix, newSuffix) {
+if (!oldSuffix) return string + newSuffix;
+if (string.slice(-oldSuffix.length) != oldSuffix) throw Error(`string ${JSON.stringify(string)} doesn't end with suffix ${JSON.stringify(oldSuffix)}; this is a bug`);
+return string.slice(0, -oldSuffix.length) + newSuffix;
+}
+function removePrefix(string, oldPrefix) {
+return replacePrefix(string, oldPrefix, "");
+}
+function removeSuffix(string, oldSuffix) {
+return replaceSuffix(string, oldSuffix, "");
+}
+function maximumOverlap(string1, string2) {
+return string2.slice(0, overlapCount(string1, string2));
+}
+function overlapCount(a, b) {
+let startA = 0;
+if (a.length > b.length) startA = a.length - b.length;
+let endB = b.length;
+if (a.length < b.length) endB = a.length;
+const map = Array(endB);
+let k = 0;
+map[0] = 0;
+for (let j = 1; j < endB; j++) {
+if (b[j] == b[k]) map[j] = map[k];
+else map[j] = k;
+while (k > 0 && b[j] != b[k]) k = map[k];
+if (b[j] == b[k]) k++;
+}
+k = 0;
+for (let i = startA; i < a.length; i++) {
+while (k > 0 && a[i] != b[k]) k = map[k];
+if (a[i] == b[k]) k++;
+}
+return k;
+}
+function segment(string, segmenter) {
+const parts = [];
+for (const segmentObj of Array.from(segmenter.segment(string))) {
+const segment = segmentObj.segment;
+if (parts.length && /\s/.test(parts[parts.length - 1]) && /\s/.test(segment)) parts[parts.length - 1] += segment;
+else parts.push(segment);
+}
+return parts;
+}
+function trailingWs(string, segmenter) {
+if (segmenter) return leadingAndTrailingWs(string, segmenter)[1];
+let i;
+for (i = string.length - 1; i >= 0; i--) if (!string[i].match(/\s/)) break;
+return string.substring(i + 1);
+}
+function leadingWs(string, segmenter) {
+if (segmenter) return leadingAndTrailingWs(string, segmenter)[0];
+const match = string.match(/^\s*/);
+return match ? match[0] : "";
+}
+function leadingAndTrailingWs(string, segmenter) {
+if (!segmenter) return [leadingWs(string), trailingWs(string)];
+if (segmenter.resolvedOptions().granularity != "word") throw new Error("The segmenter passed must have a granularity of \"word\"");
+const segments = segment(string, segmenter);
+const firstSeg = segments[0];
+const lastSeg = segments[segments.length - 1];
+return [/\s/.test(firstSeg) ? firstSeg : "", /\s/.test(lastSeg) ? lastSeg : ""];
+}
+var extendedWordChars = "a-zA-Z0-9_\\u{AD}\\u{C0}-\\u{D6}\\u{D8}-\\u{F6}\\u{F8}-\\u{2C6}\\u{2C8}-\\u{2D7}\\u{2DE}-\\u{2FF}\\u{1E00}-\\u{1EFF}";
+var tokenizeIncludingWhitespace = new RegExp(`[${extendedWordChars}]+|\\s+|[^${extendedWordChars}]`, "ug");
+var WordDiff = class extends Diff {
+equals(left, right, options) {
+if (options.ignoreCase) {
+left = left.toLowerCase();
+right = right.toLowerCase();
+}
+return left.trim() === right.trim();
+}
+tokenize(value, options = {}) {
+let parts;
+if (options.intlSegmenter) {
+const segmenter = options.intlSegmenter;
+if (segmenter.resolvedOptions().granularity != "word") throw new Error("The segmenter passed must have a granularity of \"word\"");
+parts = segment(value, segmenter);
+} else parts = value.match(tokenizeIncludingWhitespace) || [];
+const tokens = [];
+let prevPart = null;
+parts.forEach((part) => {
+if (/\s/.test(part)) {
+if (prevPart == null) tokens.push(part);
+else tokens.push(tokens.pop() + part);
+} else if (prevPart != null && /\s/.test(prevPart)) {
+if (tokens[tokens.length - 1] == prevPart) tokens.push(tokens.pop() + part);
+else tokens.push(prevPart + part);
+} else tokens.push(part);
+prevPart = part;
+});
+return tokens;
+}
+join(tokens) {
+return tokens.map((token, i) => {
+if (i == 0) return token;
+else return token.replace(/^\s+/, "");
+}).join("");
+}
+postProcess(changes, options) {
+if (!changes || options.oneChangePerToken) return changes;
+let lastKeep = null;
+let insertion = null;
+let deletion = null;
+changes.forEach((change) => {
+if (change.added) insertion = change;
+else if (change.removed) deletion = change;
+else {
+if (insertion || deletion) dedupeWhitespaceInChangeObjects(lastKeep, deletion, insertion, change, options.intlSegmenter);
+lastKeep = change;
+insertion = null;
+deletion = null;
+}
+});
+if (insertion || deletion) dedupeWhitespaceInChangeObjects(lastKeep, deletion, insertion, null, options.intlSegmenter);
+return changes;
+}
+};
+new WordDiff();
+function dedupeWhitespaceInChangeObjects(startKeep, deletion, insertion, endKeep, segmenter) {
+if (deletion && insertion) {
+const [oldWsPrefix, oldWsSuffix] = leadingAndTrailingWs(deletion.value, segmenter);
+const [newWsPrefix, newWsSuffix] = leadingAndTrailingWs(insertion.value, segmenter);
+if (startKeep) {
+const commonWsPrefix = longestCommonPrefix(oldWsPrefix, newWsPrefix);
+startKeep.value = replaceSuffix(startKeep.value, newWsPrefix, commonWsPrefix);
+deletion.value = removePrefix(deletion.value, commonWsPrefix);
+insertion.value = removePrefix(insertion.value, commonWsPrefix);
+}
+if (endKeep) {
+const commonWsSuffix = longestCommonSuffix(oldWsSuffix, newWsSuffix);
+endKeep.value = replacePrefix(endKeep.value, newWsSuffix, commonWsSuffix);
+deletion.value = removeSuffix(deletion.value, commonWsSuffix);
+insertion.value = removeSuffix(insertion.value, commonWsSuffix);
+}
+} else if (insertion) {
+if (startKeep) {
+const ws = leadingWs(insertion.value, segmenter);
+insertion.value = insertion.value.substring(ws.length);
+}
+if (endKeep) {
+const ws = leadingWs(endKeep.value, segmenter);
+endKeep.value = endKeep.value.substring(ws.length);
+}
+} else if (startKeep && endKeep) {
+const newWsFull = leadingWs(endKeep.value, segmenter), [delWsStart, delWsEnd] = leadingAndTrailingWs(deletion.value, segmenter);
+const newWsStart = longestCommonPrefix(newWsFull, delWsStart);
+deletion.value = removePrefix(deletion.value, newWsStart);
+const newWsEnd = longestCommonSuffix(removePrefix(newWsFull, newWsStart), delWsEnd);
+deletion.value = removeSuffix(deletion.value, newWsEnd);
+endKeep.value = replacePrefix(endKeep.value, newWsFull, newWsEnd);
+startKeep.value = replaceSuffix(startKeep.value, newWsFull, newWsFull.slice(0, newWsFull.length - newWsEnd.length));
+} else if (endKeep) {
+const endKeepWsPrefix = leadingWs(endKeep.value, segmenter);
+const overlap = maximumOverlap(trailingWs(deletion.value, segmenter), endKeepWsPrefix);
+deletion.value = removeSuffix(deletion.value, overlap);
+} else if (startKeep) {
+const overlap = maximumOverlap(trailingWs(startKeep.value, segmenter), leadingWs(deletion.value, segmenter));
+deletion.value = removePrefix(deletion.value, overlap);
+}
+}
+var WordsWithSpaceDiff = class extends Diff {
+tokenize(value) {
+const regex = new RegExp(`(\\r?\\n)|[${extendedWordChars}]+|[^\\S\\n\\r]+|[^${extendedWordChars}]`, "ug");
+return value.match(regex) || [];
+}
+};
+var wordsWithSpaceDiff = new WordsWithSpaceDiff();
+function diffWordsWithSpace(oldStr, newStr, options) {
+return wordsWithSpaceDiff.diff(oldStr, newStr, options);
+}
+var WORDS_MAX = 1e3;
+var PAIRS_MAX = 400;
+var COMMON_MIN = .3;
+function markDiff(diff) {
+const lines = readDiff$1(diff).map(({ text, ...line }) => ({
+...line, pieces: [{
+text, isChanged: false
+}]
+}));
+let pairs = 0;
+for (const [removed, added] of findPairs(lines)) {
+if (++pairs > PAIRS_MAX) break;
+const [before, after] = [textOf(removed), textOf(added)];
+if (Math.max(before.length, after.length) > WORDS_MAX) continue;
+const changes = diffWordsWithSpace(before, after);
+if (changes.reduce((sum, change) => sum + (change.added || change.removed ? 0 : change.value.length), 0) < COMMON_MIN * Math.max(before.length, after.length)) continue;
+removed.pieces = changes.filter((change) => !change.added).map((change) => ({
+text: change.value, isChanged: change.removed
+}));
+added.pieces = changes.filter((change) => !change.removed).map((change) => ({
+text: change.value, isChanged: change.added
+}));
+}
+return lines;
+}
+function* findPairs(lines) {
+for (let at = 0; at < lines.length;) {
+const removed = [];
+const added = [];
+while (lines[at]?.sort === "removed") removed.push(lines[at++]);
+while (lines[at]?.sort === "added") added.push(lines[at++]);
+for (let pair = 0; pair < Math.min(removed.length, added.length); pair++) yield [removed[pair], added[pair]];
+if (!removed.length && !added.length) at++;
+}
+}
+function splitRows(lines) {
+const rows = [];
+for (let at = 0; at < lines.length;) {
+const removed = [];
+const added = [];
+while (lines[at]?.sort === "removed") removed.push(lines[at++]);
+while (lines[at]?.sort === "added") added.push(lines[at++]);
+for (let row = 0; row < Math.max(removed.length, added.length); row++) rows.push([removed[row] ?? null, added[row] ?? null]);
+const other = lines[at];
+if (!removed.length && !added.length && other !== void 0) {
+rows.push([other, other]);
+at++;
+}
+}
+return rows;
+}
+function headPath(header, known) {
+const named = /^\+\+\+ (?:b\/)?(.+)/.exec(header)?.[1] ?? "";
+return known.find((path) => path.replace(/^\/+/, "") === named) ?? named;
+}
+function textOf(line) {
+return line.pieces.map((piece) => piece.text).join("");
+}
+var LINES_SHOWN = 300;
+var DIFF_MAX = 1e6;
+var form = y$1("unified");
+function Counts({ lines }) {
+if (lines === null) return null;
+return a("span", {
+class: "counts figure", children: [a("span", {
+class: "added", children: ["+", lines[0]]
+}), " ", a("span", {
+class: "removed", children: ["−", lines[1]]
+})]
+});
+}
+function DiffView({ diff, title = "", paths = [] }) {
+const [shown, setShown] = d$2(LINES_SHOWN);
+const lines = w$2(() => markDiff(diff.slice(0, DIFF_MAX)), [diff]);
+const names = lines.filter((line) => line.sort === "file").map((line) => line.pieces[0]?.text ?? "");
+const path = names.map((name) => headPath(name, paths)).find((name) => name && name !== "/dev/null");
+const isOfOne = names.filter((name) => name.startsWith("+++ ")).length <= 1;
+const body = isOfOne ? lines.filter((line) => line.sort !== "file" || !/^(?:--- |\+\+\+ )/.test(line.pieces[0]?.text ?? "")) : lines;
+const isSplit = form.value === "split";
+const rows = isSplit ? splitRows(body) : body;
+return a("figure", {
+class: `diff-box${isSplit ? " split" : ""}`, children: [a("figcaption", { children: [a("span", {
+class: "path", children: a(Text, { children: title || (isOfOne ? path : plural$1(names.filter((name) => name.startsWith("+++ ")).length, "file")) || "change" })
+}), a(Counts, { lines: countChangedLines(diff) }), a("button", {
+type: "button", class: "small", "aria-pressed": isSplit, onClick: () => {
+form.value = isSplit ? "unified" : "split";
+}, children: "Side by side"
+})] }), a("div", {
+class: "diff-scroll", tabIndex: 0, role: "region", "aria-label": `Change of ${visible(title || path || "a file")}`, children: a("table", {
+class: "diff", children: a("tbody", { children: isSplit ? splitRows(body).slice(0, shown).map(([left, right], at) => a(SplitLine, {
+left, right
+}, at)) : body.slice(0, shown).map((line, at) => a(UnifiedLine, { line }, at)) })
+})
+}), rows.length > shown ? a("button", {
+type: "button", class: "small more", onClick: () => setShown(shown + 10 * LINES_SHOWN), children: ["Show ", count(Math.min(rows.length - shown, 10 * LINES_SHOWN)), " more lines"]
+}) : null, diff.length > DIFF_MAX ? a("p", {
+class: "beside", children: "The change is longer than this page lays out. The exact bytes of the record have all of it."
+}) : null]
+});
+}
+var SIGNS = {
+added: "+", removed: "−", same: " ", place: "", file: ""
+};
+function Pieces({ line }) {
+const tag = line.sort === "added" ? "ins" : "del";
+return a($, { children: line.pieces.map((piece, at) => {
+const text = visible(piece.text);
+if (!piece.isChanged) return text;
+return tag === "ins" ? a("ins", { children: text }, at) : a("del", { children: text }, at);
+}) });
+}
+function UnifiedLine({ line }) {
+if (line.sort === "place" || line.sort === "file") return a("tr", {
+class: line.sort, children: a("td", {
+colSpan: 4, children: a(Pieces, { line })
+})
+});
+return a("tr", {
+class: line.sort, children: [a("td", {
+class: "n", children: line.old || ""
+}), a("td", {
+class: "n", children: line.next || ""
+}), a("td", {
+class: "sign", children: SIGNS[line.sort]
+}), a("td", {
+class: "text", children: a(Pieces, { line })
+})]
+});
+}
+function SplitLine({ left, right }) {
+if (left !== null && (left.sort === "place" || left.sort === "file")) return a("tr", {
+class: left.sort, children: a("td", {
+colSpan: 6, children: a(Pieces, { line: left })
+})
+});
+const half = (line, number) => a($, { children: [a("td", {
+class: `n ${line?.sort ?? "none"}`, children: number || ""
+}), a("td", {
+class: `sign ${line?.sort ?? "none"}`, children: line === null ? "" : SIGNS[line.sort]
+}), a("td", {
+class: `text ${line?.sort ?? "none"}`, children: line === null ? "" : a(Pieces, { line })
+})] });
+return a("tr", { children: [half(left, left?.old ?? null), half(right, right?.next ?? null)] });
+}
+var INLINE_MAX = 16384;
+var NO_OUTCOMES_REASON = "no outcomes of this workspace are known yet";
+function readDecision$1(record) {
+let content;
+try {
+content = record.content;
+} catch (error) {
+if (error instanceof BadInput) return null;
+throw error;
+}
+if (readKind(content) !== "gate.decision") return null;
+const result = at(content, "outcome", "result");
+const action = at(result, "action");
+const policy = at(result, "policy");
+const isWhole = isObject(result) && isObject(action) && (!isTruthy(policy) || isObject(policy)) && isObject(content.get("trigger"));
+const texts = [at(result, "gate_id"), at(result, "decision"), at(result, "digest")];
+const needed = ["score", "instruction_sha256", "input_sha256"].every((name) => at(result, name) !== void 0);
+if (!isWhole || !needed || texts.some((text) => typeof text !== "string")) return null;
+return {
+id: asText(content.get("id")), hash: record.hash, chain: record.chain, sequence: asCount(content.get("sequence")), signedBy: record.signed_by, at: asText(at(content, "trigger", "timestamp")), callId: asText(result.get("call_id")), decision: asText(result.get("decision")), digest: asText(result.get("digest")), score: result.get("score") ?? null, interval: result.get("interval") ?? null, thresholds: result.get("thresholds") ?? null, reasons: asList(result.get("reasons")).map(plainText), rules: asList(at(policy, "rules")).map(plainText), tool: asText(action.get("tool")), arguments: asObject(action.get("arguments")), mode: asText(result.get("mode")) || "enforce", answer: asText(result.get("answer"))
+};
+}
+function plainText(value) {
+return typeof value === "string" ? value : value instanceof JsonNumber ? value.text : JSON.stringify(value);
+}
+function refuses({ decision }) {
+return decision === "skip" || decision === "skipped";
+}
+function isObserved({ mode }) {
+return mode === "observe";
+}
+function shownReasons({ reasons }) {
+return reasons.filter((reason) => reason !== NO_OUTCOMES_REASON);
+}
+function refsOf(content) {
+return [...asObject(readBlock(content)?.get("refs"))].filter((entry) => typeof entry[1] === "string");
+}
+var DecisionMatcher = class {
+byCall = new Map();
+byLikeness = new Map();
+blob;
+constructor(decisions, blob) {
+this.blob = blob;
+for (const decision of decisions) {
+const [table, key] = decision.callId.includes(":") ? [this.byCall, decision.callId] : [this.byLikeness, matchKey(decision.tool, decision.arguments)];
+table.set(key, [...table.get(key) ?? [], decision]);
+}
+}
+async take(step) {
+if (!this.byCall.size && !this.byLikeness.size) return null;
+const key = matchKey(step.call, await this.readArguments(step.arguments));
+const suffix = `@${step.chain}`;
+const callId = step.key.endsWith(suffix) ? step.key.slice(0, -suffix.length) : step.key;
+const about = this.byCall.get(callId);
+if (about?.length) {
+const newestFirst = [...about].reverse();
+const taken = newestFirst.find((found) => matchKey(found.tool, found.arguments) === key) ?? newestFirst[0];
+this.byCall.set(callId, about.filter((decision) => decision.digest !== taken.digest));
+return taken;
+}
+return this.byLikeness.get(key)?.shift() ?? null;
+}
+listUnmatched() {
+return [...this.byLikeness.values(), ...this.byCall.values()].flat().sort((one, other) => compareCodePoints(one.chain ?? "", other.chain ?? "") || (one.sequence ?? 0) - (other.sequence ?? 0));
+}
+async readArguments(value) {
+if (!isBlobReference(value)) return value;
+const [reference] = [...blobReferences(value)];
+const data = reference === void 0 ? null : await this.blob(reference.digest);
+try {
+return data === null ? value : nameLongTexts(readJson(data));
+} catch (error) {
+if (error instanceof BadInput) return value;
+throw error;
+}
+}
+};
+function nameLongTexts(value) {
+if (typeof value === "string") return byteLength(value) <= INLINE_MAX ? value : `sha256 ${sha256Hex(value)}`;
+if (Array.isArray(value)) return value.map(nameLongTexts);
+return isObject(value) ? new Map([...value].map(([name, item]) => [name, nameLongTexts(item)])) : value;
+}
+function matchKey(tool, given) {
+const values = asObject(replaceBlobs(given));
+const command = takesCommand(tool) ? commandLine(values) : "";
+if (command) return `a command\n${command}`;
+const patch = takesPatch(tool) ? ["patch", "input"].map((name) => values.get(name)).find((text) => typeof text === "string") : "";
+if (patch) return `a patch\n${patch}`;
+const without = new Map([...values].filter(([name]) => name !== "cwd"));
+return `${tool.replace(/^mcp__/, "")}\n\n${asciiJson(without)}`;
+}
+function replaceBlobs(value) {
+if (isObject(value)) {
+const [kept] = value.size === 1 && value.has("blob") ? [...blobReferences(value)] : [];
+return kept ? `sha256 ${kept.digest}` : new Map([...value].map(([name, item]) => [name, replaceBlobs(item)]));
+}
+return Array.isArray(value) ? value.map(replaceBlobs) : value;
+}
+function commandLine(values) {
+const command = isTruthy(values.get("cmd")) ? values.get("cmd") : values.get("command");
+if (typeof command === "string") return command;
+if (!Array.isArray(command) || !command.every((word) => typeof word === "string")) return "";
+if (command.length === 3 && ["-lc", "-c"].includes(command[1])) return command[2];
+return command.map((word) => word === "" ? "''" : /[^A-Za-z0-9_@%+=:,./-]/.test(word) ? `'${word.replaceAll("'", "'\"'\"'")}'` : word).join(" ");
+}
+var TELLING = ["file_path", "relpath", "path", "notebook_path", "url", "recipient", "domain", "query", "pattern", "name", "id"];
+var VERBS = {
+file_read: "read", code_edit: "edit", file_delete: "delete", shell_exec: "run", api_request: "send"
+};
+function webTarget(given) {
+const domain = asText(given.get("domain"));
+const path = ["resource_id", "path"].map((name) => given.get(name)).find((value) => typeof value === "string");
+return domain && path !== void 0 ? `${domain}/${asText(path).replace(/^\//, "")}` : "";
+}
+function actionLine(action) {
+const given = asObject(action.get("arguments"));
+const command = commandLine(given);
+if (command) return command;
+const type = asText(action.get("type"));
+const files = asList(action.get("files")).map(asText).filter(Boolean);
+const about = webTarget(given) || TELLING.map((name) => asText(given.get(name))).find(Boolean) || (files.length > 1 ? `${files[0]} and ${files.length - 1} more` : files[0] ?? "");
+return [asText(action.get("tool")) || VERBS[type] || type.replaceAll("_", " ") || "an action", about].filter(Boolean).join(" ");
+}
+var ARGUMENTS_MAX = 160;
+var SPACES = /[\t-\r\u001c- \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/g;
+function toOneLine(text) {
+return text.replace(SPACES, " ").replace(/^ | $/g, "");
+}
+function plural(count, noun) {
+return `${formatCount(count)} ${count === 1 ? noun : `${noun}s`}`;
+}
+function formatCount(count) {
+return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+function totalFigures(session) {
+const figures = [{
+words: plural(session.actions, "action"), sort: "call"
+}];
+if (session.edits) figures.push({
+words: `${plural(session.edits, "edit")} (+${session.linesAdded}/-${session.linesRemoved})`, sort: "edit"
+});
+const counted = [[session.commands, "command", "command"], [session.failures, "failure", "failure"], [session.denials, "denial", "denial"], [session.subagents, "subagent", "agent"], [session.unknown, "unknown record", "unknown"], [session.unreadable, "unreadable record", "unreadable"]];
+for (const [count, noun, sort] of counted) if (count) figures.push({
+words: plural(count, noun), sort
+});
+const tokens = tokensLabel(session.tokensIn, session.tokensOut);
+if (tokens) figures.push({
+words: `tokens: ${tokens}`, sort: ""
+});
+if (session.costUsd !== null) figures.push({
+words: formatMoney(session.costUsd), sort: ""
+});
+for (const model of session.models) figures.push({
+words: model, sort: ""
+});
+figures.push({
+words: plural(session.records, "record"), sort: ""
+});
+if (session.imported) figures.push({
+words: "imported", sort: ""
+});
+return figures;
+}
+function stepSummary(step) {
+let summary = toOneLine(step.summary) || step.call || step.what;
+if (summary === step.call && !isEmpty(step.arguments)) summary = `${summary}: ${shortenArguments(step.arguments)}`;
+return step.status === "blocked" ? `denied: ${summary.replace(/ \(denied\)$/, "")}` : summary;
+}
+function shortenArguments(given) {
+const values = isObject(given) ? [...given.values()] : [];
+const commands = isObject(given) && given.size === 1 ? given.get("commands") : null;
+const only = Array.isArray(commands) && commands.every((one) => typeof one === "string") ? commands.join("; ") : values.length === 1 ? values[0] : null;
+const line = toOneLine((typeof only === "string" ? only : valueText(given)).slice(0, 320));
+return line.length <= ARGUMENTS_MAX ? line : `${line.slice(0, 159)}…`;
+}
+function formatDuration(milliseconds) {
+return milliseconds >= 1e3 ? `${(milliseconds / 1e3).toFixed(1)} s` : `${milliseconds} ms`;
+}
+var REFUSED_BY = {
+human_approved: "by a person", policy: "by a rule"
+};
+function authorityLabel({ authority, status, rule }) {
+const words = status === "blocked" ? REFUSED_BY[authority] ?? "" : authority === "unknown" ? "" : authority.replaceAll("_", " ");
+return words && rule ? `${words} (${rule})` : words || rule;
+}
+var DECISIONS$1 = {
+pass: "allowed", human_approved: "allowed by a person", human_review: "needs approval", skip: "denied", skipped: "denied, asked too often"
+};
+function decisionLabel(decision) {
+return Object.hasOwn(DECISIONS$1, decision) ? DECISIONS$1[decision] : decision;
+}
+function consumptionLabel(spent) {
+const cost = spent.costUsd === null ? "" : formatMoney(spent.costUsd);
+return [tokensLabel(spent.tokensIn, spent.tokensOut), cost].filter(Boolean).join(", ");
+}
+function tokensLabel(wentIn, cameOut) {
+return [wentIn === null ? "" : `${formatCount(wentIn)} in`, cameOut === null ? "" : `${formatCount(cameOut)} out`].filter(Boolean).join(", ");
+}
+function formatMoney(dollars) {
+return dollars >= .01 || dollars === 0 ? `$${dollars.toFixed(2)}` : "<$0.01";
+}
+var UNNAMED_OUTPUTS = ["stdout", "output", "content", "text"];
+var OUTPUTS = new Set([...UNNAMED_OUTPUTS, "stderr"]);
+function labelledTexts(value) {
+if (Array.isArray(value) && value.length && value.every(isQueryResult)) return value.map((result) => {
+const query = at(result, "query");
+const name = at(result, "success") === true ? query : `${query} (failed)`;
+const [output, error] = [at(result, "result") ?? null, String(at(result, "error") || "")];
+const text = isEmpty(output) ? "" : valueText(output);
+return {
+name, text: text.includes(error) ? text : `${text}\n${error}`.replace(/^\n+|\n+$/g, ""), isAside: false
+};
+});
+if (!isObject(value) || isBlobReference(value)) return isEmpty(value) ? [] : [{
+name: "", text: valueText(value), isAside: typeof value !== "string"
+}];
+const outputs = [...value].filter((entry) => typeof entry[1] === "string" && (OUTPUTS.has(entry[0]) || entry[1].trim().includes("\n")));
+outputs.sort(([one], [other]) => Number(!UNNAMED_OUTPUTS.includes(one)) - Number(!UNNAMED_OUTPUTS.includes(other)));
+const texts = outputs.filter(([, text]) => text.trim() && !outputs.some(([, other]) => other.trim().endsWith(`\n${text.trim()}`))).map(([name, text]) => ({
+name: UNNAMED_OUTPUTS.includes(name) ? "" : name, text, isAside: false
+}));
+const names = new Set(outputs.map(([name]) => name));
+const rest = [...value].filter(([name, item]) => !names.has(name) && !isEmpty(item)).map(([name, item]) => `${name.replaceAll("_", " ")} ${valueText(item)}`);
+return rest.length ? [...texts, {
+name: "", text: rest.join(", "), isAside: true
+}] : texts;
+}
+function isQueryResult(value) {
+return isObject(value) && typeof value.get("query") === "string" && typeof value.get("success") === "boolean";
+}
+function summaryExitCode(step) {
+return /\(exit (\d+)\)/.exec(step.summary)?.[1] ?? "";
+}
+function stepError(step) {
+return step.error === "OUTCOME_UNKNOWN" || step.error.toLowerCase() === `exit code ${summaryExitCode(step)}` ? "" : step.error;
+}
+function resultTexts(step, result) {
+const error = step.error.trim();
+let shown = result;
+if (isObject(shown)) {
+const code = shown.get("exit_code");
+if (code instanceof JsonNumber && code.text === summaryExitCode(step)) shown = new Map([...shown].filter(([name]) => name !== "exit_code"));
+}
+if (isQueryResult(shown)) shown = new Map([...shown].filter(([name, value]) => name !== "success" && name !== "query" && !(name === "error" && value === step.error)));
+return labelledTexts(shown).filter((part) => !error || part.text.trim().replace(/^result /, "") !== error);
+}
+function isEmpty(value) {
+return value === null || value === "" || Array.isArray(value) && !value.length || isObject(value) && !value.size;
+}
+function valueText(value) {
+if (isBlobReference(value)) return `${at(value, "blob", "size").text} bytes of ${String(at(value, "blob", "media"))}, stored as a blob, sha256 ${String(at(value, "blob", "digest"))}`;
+return typeof value === "string" ? value : writeJson(value);
+}
+function writeJson(value) {
+if (value instanceof JsonNumber) return value.text;
+if (Array.isArray(value)) return `[${value.map(writeJson).join(", ")}]`;
+if (isObject(value)) return `{${[...value].map(([name, item]) => `${JSON.stringify(name)}: ${writeJson(item)}`).join(", ")}}`;
+return JSON.stringify(value);
+}
+function onScale(value) {
+if (!(value instanceof JsonNumber)) return null;
+const number = value.value;
+return Number.isFinite(number) ? Math.min(1, Math.max(0, number)) : null;
+}
+function Score({ value }) {
+if (!(value instanceof JsonNumber)) return null;
+const number = value.value;
+const shown = !Number.isFinite(number) || value.text.length <= 5 ? value.text : number > 0 && number < .001 ? "<0.001" : number.toFixed(3);
+return a("span", {
+class: "figure", title: value.text, children: shown
+});
+}
+function DecisionCard({ decision, isLinked = true }) {
+const state = refuses(decision) ? "bad" : decision.decision === "human_review" ? "warn" : "good";
+const reasons = shownReasons(decision);
+return a("div", {
+class: `decision is-${state}`, children: [a("p", { children: [a("strong", { children: decisionLabel(decision.decision) }), isObserved(decision) ? a("span", {
+class: "warn", children: " The gate only observed, and held nothing back."
+}) : null, decision.at ? a("span", {
+class: "beside", children: [" · ", a(Time, { children: decision.at })]
+}) : null, isLinked && decision.chain !== null && decision.sequence !== null ? a($, { children: [" · ", a("a", {
+href: link("c", decision.chain, decision.sequence), children: "its record"
+})] }) : null] }), reasons.length ? a("ul", { children: reasons.map((reason, place) => a("li", { children: a(Text, { children: reason }) }, place)) }) : null, a("dl", {
+class: "facts", children: [decision.rules.length ? a("div", { children: [a("dt", { children: "Rules" }), a("dd", { children: decision.rules.map((rule) => a("code", { children: a(Text, { children: rule }) }, rule)) })] }) : null, decision.answer ? a("div", { children: [a("dt", { children: "Answer to the agent" }), a("dd", { children: a(Text, { children: decision.answer }) })] }) : null]
+}), decision.score instanceof JsonNumber ? a(ScoreBar, {
+score: decision.score, interval: decision.interval, thresholds: decision.thresholds
+}) : a("p", {
+class: "beside", children: "No risk was computed: the rules alone decided."
+})]
+});
+}
+var WIDTH$2 = 320;
+function ScoreBar({ score, interval, thresholds }) {
+const [low, high] = Array.isArray(interval) ? interval : [];
+const pass = at(thresholds, "pass_below");
+const skip = at(thresholds, "skip_above");
+const toX = (value) => (onScale(value) ?? 0) * WIDTH$2;
+return a("div", {
+class: "score", children: [a("svg", {
+viewBox: `0 0 ${WIDTH$2} 28`, width: "100%", height: "28", preserveAspectRatio: "none", "aria-hidden": "true", children: [a("rect", {
+class: "scale", x: "0", y: "12", width: WIDTH$2, height: "4"
+}), onScale(low) === null || onScale(high) === null ? null : a("rect", {
+class: "interval", x: toX(low), y: "9", width: Math.max(2, toX(high) - toX(low)), height: "10"
+}), onScale(pass) === null ? null : a("rect", {
+class: "threshold", x: toX(pass), y: "4", width: "2", height: "20"
+}), onScale(skip) === null ? null : a("rect", {
+class: "threshold", x: toX(skip), y: "4", width: "2", height: "20"
+}), a("rect", {
+class: "value", x: toX(score) - 2, y: "6", width: "4", height: "16"
+})]
+}), a("p", {
+class: "beside", children: ["Risk ", a(Score, { value: score }), low instanceof JsonNumber ? a($, { children: [", interval ", a(Score, { value: low }), " to ", a(Score, { value: high })] }) : null, pass instanceof JsonNumber ? a($, { children: [". It is low if the whole interval is at most ", a(Score, { value: pass })] }) : null, skip instanceof JsonNumber ? a($, { children: [", and denied if the whole is above ", a(Score, { value: skip })] }) : null, pass instanceof JsonNumber ? ". The rules decide, and see this." : ""]
+})]
+});
+}
+var cases = y$1(null);
+var casesProblem = y$1("");
+var now = y$1(new Date());
+function stateOf(one) {
+return one.state === "pending" && now.value > new Date(one.expires) ? "expired" : one.state;
+}
+var asked = 0;
+function readCases() {
+const mine = ++asked;
+connection.ask({
+type: "approvals", keys: pinnedKeys(), now: new Date().toISOString().replace("Z", "+00:00")
+}).then((found) => {
+if (mine !== asked) return;
+cases.value = found.cases;
+casesProblem.value = "";
+}, (error) => {
+if (mine === asked) casesProblem.value = error.message;
+});
+}
+function watchApprovals() {
+x(() => {
+contents.value, pins.value, news.value.approvals;
+if (contents.value === null) cases.value = null;
+else readCases();
+});
+x(() => {
+waiting.value = (cases.value ?? []).filter((one) => stateOf(one) === "pending").length;
+});
+setInterval(() => {
+if (waiting.value > 0) now.value = new Date();
+}, 1e3);
+}
+var CASE_WORDS = {
+pending: "waits for an answer", approved: "approved, not used yet", denied: "denied", expired: "expired: denied", closed: "closed: denied", used: "approved and used"
+};
+function timeLeft(expires) {
+const seconds = Math.max(0, Math.floor((new Date(expires).getTime() - now.value.getTime()) / 1e3));
+const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds % 3600 / 60)];
+return hours ? `${hours} h ${String(minutes).padStart(2, "0")} min` : `${minutes} min ${String(seconds % 60).padStart(2, "0")} s`;
+}
+function CaseState({ one }) {
+const state = stateOf(one);
+return a("span", {
+class: `word ${["denied", "expired", "closed"].includes(state) ? "failure" : state === "pending" ? "" : "good"}`, children: CASE_WORDS[state] ?? state
+});
+}
+var SUMMARY_START = /^asks for approval: /;
+function describeCase(one) {
+let content = null;
+let summary = "";
+try {
+const record = readJson(one.canonical);
+content = at(record, "outcome", "result") ?? null;
+summary = asText(at(record, "outcome", "summary") ?? null).replace(SUMMARY_START, "");
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+}
+const action = asObject(at(content, "action"));
+const isApart = action.size === 1 && action.has("blob");
+return {
+content, line: isApart || !action.size ? summary || "a large action" : actionLine(action)
+};
+}
+function CaseLine({ one, isFirst }) {
+return a("a", {
+class: "case-line", href: link("approvals", one.id), "data-row": true, tabIndex: isFirst ? 0 : -1, children: [a("code", { children: a(Text, { children: describeCase(one).line.slice(0, 160) }) }), a(CaseState, { one }), a("span", {
+class: "beside", children: stateOf(one) === "pending" ? a($, { children: [timeLeft(one.expires), " left"] }) : a(Time, { children: one.opened })
+})]
+});
+}
+// src/verify/approvals/content.ts
+function enrolmentContent({ identity, key, custody }, ledger, tenant, at) {
+const parts = key instanceof Passkey ? [["passkey", key.fields()]] : [["public_key", key.ed25519], ["public_key_pq", key.mlDsa]];
+return new Map([["identity", identity], ...parts, ["custody", custody], ["ledger", ledger], ["tenant", tenant], ["at", at]]);
+}
+function voteContent(request, word, approver, shown, { scope = request.scope, uses = 1 } = {}) {
+const content = new Map([["digest", request.digest], ["decision", word], ["approver", approver], ["expires", request.expires], ["shown", shown]]);
+if (request.statement === 1) return content;
+return new Map([...content, ["v", new JsonNumber("2")], ["ledger", request.ledger], ["tenant", request.tenant], ["request", request.id], ["scope", scope], ["uses", new JsonNumber(String(uses))]]);
+}
+var ALGORITHMS = new Map([[-7, {
+alg: ES256, prefix: "3059301306072a8648ce3d020106082a8648ce3d030107034200"
+}], [-8, {
+alg: EDDSA, prefix: "302a300506032b6570032100"
+}]]);
+var TIMEOUT = 12e4;
+function passkeyObstacle() {
+if (location.protocol === "file:") return "A page from a file has no passkeys. Start aver serve, and open the link that it prints.";
+if (!window.isSecureContext || typeof PublicKeyCredential === "undefined") return "This browser offers no passkeys on this page.";
+if (/^[\d.]+$|:/.test(location.hostname)) return "Passkeys belong to a name, not to an address. Open the page as http://localhost.";
+return "";
+}
+async function createPasskey(identity, known = []) {
+const rpId = location.hostname;
+const created = await navigator.credentials.create({ publicKey: {
+rp: {
+id: rpId, name: "Aver"
+}, user: {
+id: crypto.getRandomValues(new Uint8Array(16)), name: identity, displayName: identity
+}, challenge: crypto.getRandomValues(new Uint8Array(32)), pubKeyCredParams: [...ALGORITHMS.keys()].map((alg) => ({
+type: "public-key", alg
+})), authenticatorSelection: {
+userVerification: "required", residentKey: "preferred"
+}, excludeCredentials: known.filter((one) => one.rpId === rpId).map(describeCredential), attestation: "none", timeout: TIMEOUT
+} });
+if (created === null) throw new BadInput("no passkey was made");
+const response = created.response;
+const found = ALGORITHMS.get(response.getPublicKeyAlgorithm());
+const encoded = toHex$1(new Uint8Array(response.getPublicKey() ?? new ArrayBuffer(0)));
+if (found === void 0 || !encoded.startsWith(found.prefix)) throw new BadInput("the passkey has an algorithm that Aver does not verify");
+return new Passkey(new Map([["alg", found.alg], ["public_key", encoded.slice(found.prefix.length)], ["rp_id", rpId], ["credential", encodeBase64url(new Uint8Array(created.rawId))]]), "the new key");
+}
+function describeCredential(passkey) {
+return {
+type: "public-key", id: decodeBase64url(passkey.credential)
+};
+}
+async function signByPasskey(purpose, content, passkey) {
+const given = await navigator.credentials.get({ publicKey: {
+challenge: Uint8Array.from(sha256Bytes(statementBytes(purpose, content))), rpId: passkey.rpId, allowCredentials: [describeCredential(passkey)], userVerification: "required", timeout: TIMEOUT
+} });
+if (given === null) throw new BadInput("the passkey did not sign");
+const response = given.response;
+const signature = new Uint8Array(response.signature);
+return {
+by: passkey.fingerprint, ed25519: "", ml_dsa_65: "", passkey: {
+authenticator_data: encodeBase64url(new Uint8Array(response.authenticatorData)), client_data: encodeBase64url(new Uint8Array(response.clientDataJSON)), signature: encodeBase64url(passkey.alg === "ES256" ? normaliseEs256(signature) : signature)
+}
+};
+}
+async function signEnrolment(identity, home, known = []) {
+const key = await createPasskey(identity, known);
+const now = `${new Date().toISOString().slice(0, 19)}+00:00`;
+const content = enrolmentContent({
+identity, key, custody: "passkey", endorsers: []
+}, home.ledger, home.tenant, now);
+return {
+purpose: "enrolment", content, signatures: [await signByPasskey("enrolment", content, key)]
+};
+}
+async function endorseEnrolment(statement, endorser) {
+const signature = await signByPasskey(statement.purpose, statement.content, endorser);
+return {
+...statement, signatures: [...statement.signatures, signature]
+};
+}
+function enrolmentCode(statement) {
+return encodeBase64url(encoder.encode(canonicalJson(statementFields$2(statement))));
+}
+function endorseCommand(statement, by = "person:NAME") {
+return `aver approvals endorse ${enrolmentCode(statement)} --by ${by}`;
+}
+function enrolledFingerprint(statement) {
+return statement.signatures[0]?.by ?? "";
+}
+function readOpenRequest(canonical, ledger, tenant) {
+const record = readJson(canonical);
+const content = at(record, "outcome", "result");
+if (!isObject(record) || !isObject(content)) throw new BadInput("the record is not a request for approval");
+const text = (value, name) => {
+if (typeof value !== "string") throw new BadInput(`the request has no ${name}`);
+return value;
+};
+const approvers = content.get("approvers");
+const passkeys = new Map();
+for (const [identity, approver] of isObject(approvers) ? approvers : []) if (isObject(approver) && approver.get("custody") === "passkey") passkeys.set(identity, new Passkey(approver.get("passkey"), identity));
+const version = content.get("statement");
+return {
+ledger, tenant, id: text(record.get("id"), "id"), opened: text(readBlock(record)?.get("at"), "time"), expires: text(content.get("expires"), "end"), digest: text(content.get("digest"), "digest"), scope: typeof content.get("scope") === "string" ? content.get("scope") : "", statement: isInteger(version) && version.text === "2" ? 2 : 1, content, passkeys
+};
+}
+async function signVote(request, word, identity, shown, choice = {}) {
+const passkey = request.passkeys.get(identity);
+if (passkey === void 0) throw new BadInput(`${identity} has no passkey that may answer this request`);
+if (request.statement !== 2) throw new BadInput("an earlier version of Aver opened this request: answer it at a terminal");
+const content = voteContent(request, word, identity, sha256Hex(shown), word === "approve" ? choice : {});
+return {
+purpose: "approval", content, signatures: [await signByPasskey("approval", content, passkey)]
+};
+}
+function voteBody(statement, shown, comment = "") {
+return canonicalJson(new Map([["statement", statementFields$2(statement)], ["shown", shown], ["comment", comment]]));
+}
+function enrolmentBody(statement) {
+return canonicalJson(new Map([["statement", statementFields$2(statement)]]));
+}
+function statementFields$2(statement) {
+return new Map([["v", new JsonNumber("1")], ["purpose", statement.purpose], ["content", statement.content], ["signatures", statement.signatures.map(signatureFields)]]);
+}
+var LINE_WIDTH = 300;
+var DEPTH_MAX = 20;
+var HIDDEN = new RegExp(["\\p{C}", "(?! )\\p{Z}", "[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufeff\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]", "[\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u2800\\u3164\\uffa0\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}]", "(?<=\\p{M}{2})\\p{M}"].join("|"), "gu");
+async function shownText(request, fetchBlob, given = {}) {
+const { content } = request;
+const action = await readPart(content.get("action"), fetchBlob);
+const beside = await readPart(content.get("beside"), fetchBlob);
+const diff = await readDiff(content.get("diff"), fetchBlob);
+if (!isObject(action)) throw new BadInput("the request holds no action");
+const { uses = 1, scope = request.scope, comment = "" } = given;
+const risk = at(content, "risk", "score");
+return [`request ${request.id}`, `  opened ${request.opened}, expires ${request.expires} (UTC)`, ...renderLevels(content.get("levels")), `  risk ${risk instanceof JsonNumber ? risk.text : "not estimated"}`, "why a person is asked", ...texts(content.get("reasons")).flatMap(quote), ...texts(content.get("rules")).flatMap((rule) => quote(`rule ${rule}`)), "the action", ...[...action].flatMap(([name, value]) => renderField(name, value, 0)), ...isObject(beside) ? ["what its digest leaves out", ...[...beside].flatMap(([name, value]) => renderField(name, value, 0))] : [], ...diff === null ? [] : ["its diff", ...quote(diff.replace(/\n$/, ""))], ...comment ? ["your reason", ...quote(comment)] : [], "what an answer is good for", `  ledger ${request.ledger}, tenant ${request.tenant}`, `  request ${request.id}`, ...quote(`scope: ${scope}`), `  ${uses === 1 ? "once" : `${uses} times`}, until ${request.expires} (UTC)`, `digest ${request.digest}`].map((line) => `${line.trimEnd()}\n`).join("");
+}
+async function fetchWhole(digest, fetchBlob) {
+if (typeof digest !== "string") throw new BadInput("the request names a blob without its digest");
+const bytes = await fetchBlob(digest);
+if (sha256Hex(bytes) !== digest) throw new BadInput("a blob of the request has other bytes");
+return decodeUtf8(bytes);
+}
+function isBlob(value) {
+return isObject(value) && value.size === 1 && value.has("blob");
+}
+async function readPart(value, fetchBlob) {
+return isBlob(value) ? readJson(await fetchWhole(at(value, "blob", "digest"), fetchBlob)) : value;
+}
+async function readDiff(value, fetchBlob) {
+if (isBlob(value)) return fetchWhole(at(value, "blob", "digest"), fetchBlob);
+return typeof value === "string" ? value : null;
+}
+function texts(value) {
+return Array.isArray(value) ? value.map((item) => typeof item === "string" ? item : plainJson(item)) : [];
+}
+function renderLevels(levels) {
+return (Array.isArray(levels) ? levels : []).map((level, index) => {
+const after = plainJson(at(level, "after") ?? null);
+const since = after === "0" ? "" : `, after ${after} seconds`;
+return `  level ${index + 1}${since}: ${plainJson(at(level, "quorum") ?? null)} of ${texts(at(level, "approvers")).join(", ") || "no enrolled person"}`;
+});
+}
+function renderField(name, value, depth) {
+const before = "  ".repeat(depth) + name;
+if (typeof value === "string") {
+if (value.includes("\n")) return [...quote(`${before}:`), ...value.split("\n").flatMap((line) => quote("  ".repeat(depth + 1) + line))];
+return quote(`${before}: ${needsQuotes(value) ? JSON.stringify(value) : value}`);
+}
+if (isObject(value) && value.size && depth < DEPTH_MAX) return [...quote(`${before}:`), ...[...value].flatMap(([inner, item]) => renderField(inner, item, depth + 1))];
+if (Array.isArray(value) && value.length && depth < DEPTH_MAX) return value.flatMap((item, index) => renderField(`${name}[${index}]`, item, depth));
+return quote(`${before}: ${plainJson(value)}`);
+}
+function needsQuotes(text) {
+if (text === "" || text !== text.trim()) return true;
+try {
+readJson(text);
+return true;
+} catch {
+return false;
+}
+}
+function plainJson(value) {
+if (value instanceof JsonNumber) return value.text;
+if (Array.isArray(value)) return `[${value.map(plainJson).join(", ")}]`;
+if (isObject(value)) return `{${[...value].map(([name, item]) => `${JSON.stringify(name)}: ${plainJson(item)}`).join(", ")}}`;
+return JSON.stringify(value);
+}
+function quote(text) {
+return text.split("\n").flatMap((line) => {
+const escaped = line.replace(HIDDEN, (one) => `<U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}>`);
+const parts = [`  | ${escaped.slice(0, LINE_WIDTH)}`];
+for (let start = LINE_WIDTH; start < escaped.length; start += LINE_WIDTH) parts.push(`  : ${escaped.slice(start, start + LINE_WIDTH)}`);
+return parts;
+});
+}
+// src/verify/options.ts
+var Stopped = class extends Error {};
+var NotJudged = class extends Error {};
+var ProgressMeter = class {
+options;
+totalBytes;
+bytes = 0;
+records = 0;
+constructor(options, totalBytes) {
+this.options = options;
+this.totalBytes = totalBytes;
+}
+add(records, bytes) {
+this.records += records;
+this.bytes = Math.min(this.bytes + bytes, this.totalBytes);
+if (this.options.signal?.aborted) throw new Stopped("stopped by the reader");
+this.options.progress?.({
+records: this.records, bytes: this.bytes, totalBytes: this.totalBytes
+});
+}
+};
+var ApiError = class extends Error {
+status;
+code;
+constructor(status, code, message, advice) {
+super(advice ? `${message} (${advice})` : message);
+this.status = status;
+this.code = code;
+}
+};
+var ANSWER_MAX = 64 * 1024 ** 2;
+var SILENT_AFTER = 12e4;
+var TRIES = 4;
+var Api = class {
+access;
+constructor(access) {
+this.access = access;
+}
+async ask(path, init = {}) {
+const headers = {
+...init.headers, Authorization: `Bearer ${this.access.token}`
+};
+for (let tried = 1;; tried++) {
+let answer;
+const signal = init.signal ?? AbortSignal.timeout(SILENT_AFTER);
+try {
+answer = await fetch(`${this.access.origin}/api/v1/${path}`, {
+...init, signal, headers, cache: "no-store", credentials: "omit", redirect: "error"
+});
+} catch (error) {
+if (error.name === "AbortError") throw error;
+throw unreachable();
+}
+if (answer.ok) return answer;
+if ((answer.status === 429 || answer.status === 503) && tried < TRIES) {
+await new Promise((resolve) => setTimeout(resolve, 250 * 2 ** tried));
+continue;
+}
+throw await readError(answer);
+}
+}
+async bytes(path, limit = ANSWER_MAX) {
+const answer = await this.ask(path);
+const parts = [];
+let size = 0;
+try {
+for (const reader = answer.body.getReader();;) {
+const { done, value } = await reader.read();
+if (done) break;
+size += value.length;
+if (size > limit) {
+reader.cancel();
+throw new NotJudged(`the server's answer is larger than ${limit / 1024 ** 2} MiB`);
+}
+parts.push(value);
+}
+} catch (error) {
+if (error instanceof NotJudged) throw error;
+throw unreachable();
+}
+if (parts.length === 1) return parts[0];
+return new Uint8Array(await new Blob(parts).arrayBuffer());
+}
+async json(path) {
+const text = new TextDecoder().decode(await this.bytes(path));
+try {
+return JSON.parse(text);
+} catch {
+throw new ApiError(200, "NOT_JSON", "the server's answer is no JSON", "Start it again: aver serve");
+}
+}
+};
+function unreachable() {
+return new ApiError(0, "UNREACHABLE", "the server does not answer", "Start it again: aver serve");
+}
+async function readError(answer) {
+let said = {};
+try {
+said = await answer.json();
+} catch {}
+const text = (value, otherwise) => typeof value === "string" ? value : otherwise;
+const words = `the server says ${answer.status}`;
+if (answer.status === 401) return new ApiError(401, text(said.code, ""), "the server does not accept this page's token: each start of aver serve makes a new one; open the link that it printed last", "");
+return new ApiError(answer.status, text(said.code, ""), text(said.message, words), text(said.advice, ""));
+}
+function query(values) {
+const given = Object.entries(values).filter(([, value]) => value !== null && value !== void 0 && value !== "");
+return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
+}
+var PERSON$1 = /^person:[a-z0-9][a-z0-9._-]{0,63}$/;
+var fetchBlob = (digest) => connection.ask({
+type: "blob", digest
+});
+function explain(error) {
+if (error instanceof ApiError) return `The ledger refused it: ${error.code ? `${error.code}, ` : ""}${error.message}`;
+const { name, message } = error;
+return name === "NotAllowedError" ? "The passkey did not sign: you cancelled it, or it took too long." : message;
+}
+function home() {
+return {
+ledger: contents.value?.ledger ?? "", tenant: contents.value?.tenant ?? ""
+};
+}
+function openRequest(one) {
+try {
+const { ledger, tenant } = home();
+const request = readOpenRequest(one.canonical, ledger, tenant);
+return request.passkeys.size && request.statement === 2 ? request : null;
+} catch {
+return null;
+}
+}
+function PasskeyAnswer({ one }) {
+const request = openRequest(one);
+const people = [...request?.passkeys.keys() ?? []];
+const [person, setPerson] = d$2(people[0] ?? "");
+const [comment, setComment] = d$2("");
+const [words, setWords] = d$2("");
+const [isBusy, setBusy] = d$2(false);
+const shown = useAnswer(() => request === null ? Promise.resolve("") : shownText(request, fetchBlob, { comment }), [one.id, comment]);
+const isReadOnly = server.value?.about["read_only"] === true;
+if (request === null || server.value === null) return null;
+const obstacle = passkeyObstacle() || (isReadOnly ? "This server only reads. Start aver serve without --read-only." : "");
+const doubt = one.problem || !one.isSameAction ? "This request does not hold: it is not answered here." : one.isSignerKnown ? "" : "Its record was signed by a key that you have not pinned: compare and pin it first.";
+const answer = async (word) => {
+setBusy(true);
+setWords("");
+try {
+const text = shown.value ?? "";
+const body = voteBody(await signVote(request, word, person, text), text, comment);
+await server.value?.api.ask(`approvals/${request.id}`, {
+method: "POST", body, headers: { "Content-Type": "application/json" }
+});
+readCases();
+} catch (error) {
+setWords(explain(error));
+}
+setBusy(false);
+};
+return a($, { children: [a("h3", { children: "Or with a passkey" }), obstacle || doubt ? a("p", {
+class: "beside", children: obstacle || doubt
+}) : a($, { children: [a("p", { children: "Read this text. You sign exactly it." }), a("pre", {
+class: "shown", tabIndex: 0, children: visible(shown.value ?? "…")
+}), a("p", {
+class: "filters", children: [a("label", { children: ["You are ", a("select", {
+value: person, onChange: (event) => setPerson(event.currentTarget.value), children: people.map((name) => a("option", {
+value: name, children: visible(name)
+}, name))
+})] }), a("label", { children: ["Reason ", a("input", {
+type: "search", value: comment, maxLength: 500, onInput: (event) => setComment(event.currentTarget.value)
+})] })]
+}), a("p", {
+class: "buttons", children: [a("button", {
+type: "button", disabled: isBusy || shown.state !== "done", onClick: () => void answer("approve"), children: "Approve with a passkey"
+}), a("button", {
+type: "button", disabled: isBusy || shown.state !== "done", onClick: () => void answer("deny"), children: "Deny with a passkey"
+})]
+})] }), shown.state === "failed" ? a(Problem, { words: shown.words }) : null, words ? a(Problem, { words }) : null] });
+}
+function PasskeyEnrolment() {
+const [identity, setIdentity] = d$2("person:");
+const [made, setMade] = d$2(null);
+const [endorser, setEndorser] = d$2("");
+const [done, setDone] = d$2("");
+const [words, setWords] = d$2("");
+const known = useAnswer(() => server.value === null ? Promise.resolve([]) : connection.ask({ type: "passkeys" }), [contents.value]);
+if (server.value === null) return null;
+const { api, about } = server.value;
+const endorsers = about["read_only"] === true ? [] : (known.value ?? []).filter(({ fields }) => new Map(fields).get("rp_id") === location.hostname);
+const obstacle = passkeyObstacle();
+const endorse = async () => {
+setWords("");
+try {
+const by = endorsers.find((one) => one.identity === endorser) ?? endorsers[0];
+if (made === null || by === void 0) return;
+const statement = await endorseEnrolment(made, new Passkey(new Map(by.fields), by.identity));
+await api.ask("approvers", {
+method: "POST", body: enrolmentBody(statement), headers: { "Content-Type": "application/json" }
+});
+setMade(null);
+setDone(`${identity} is on the list of approvers. A passkey endorsed it, so that its approvals count as escalated.`);
+} catch (error) {
+setWords(explain(error));
+}
+};
+const enrol = async () => {
+setWords("");
+setDone("");
+setMade(null);
+try {
+if (!PERSON$1.test(identity)) throw new Error("A person is named such as person:ada-phone: small letters, digits, dots and dashes.");
+setMade(await signEnrolment(identity, home()));
+} catch (error) {
+setWords(explain(error));
+}
+};
+return a("section", {
+class: "section", children: [a("h2", { children: "Answer from here with a passkey" }), a("p", { children: ["Your device makes a passkey and keeps it. An approver who is on the roster endorses it, at a terminal or here with a passkey; from then on it can answer new requests on this page. The first approver is enrolled at the terminal: ", a("code", { children: "aver approvals enrol" }), "."] }), obstacle ? a("p", {
+class: "beside", children: obstacle
+}) : a("form", {
+class: "filters", onSubmit: (event) => {
+event.preventDefault();
+enrol();
+}, children: [a("label", { children: ["Person ", a("input", {
+type: "search", value: identity, onInput: (event) => setIdentity(event.currentTarget.value), spellcheck: false
+})] }), a("button", {
+type: "submit", children: "Make a passkey"
+})]
+}), words ? a(Problem, { words }) : null, made === null ? null : a("div", {
+role: "status", children: [a("p", { children: ["An approver runs this, and compares the fingerprint ", a("code", { children: a(Text, { children: enrolledFingerprint(made) }) }), ":"] }), a("p", { children: a(Command, { children: endorseCommand(made) }) })]
+}), made !== null && endorsers.length ? a("form", {
+class: "filters", onSubmit: (event) => {
+event.preventDefault();
+endorse();
+}, children: [a("label", { children: ["Or a passkey endorses it: ", a("select", {
+value: endorser, onChange: (event) => setEndorser(event.currentTarget.value), children: endorsers.map(({ identity: name }) => a("option", {
+value: name, children: visible(name)
+}, name))
+})] }), a("button", {
+type: "submit", children: "Endorse with a passkey"
+})]
+}) : null, a("p", {
+class: "good", role: "status", children: a(Text, { children: done })
+})]
+});
+}
+var ID_SHOWN = 8;
+async function readApart(value) {
+const digest = isObject(value) && value.size === 1 ? at(value, "blob", "digest") : void 0;
+if (typeof digest !== "string") return null;
+const bytes = await readBlob(digest);
+if (bytes === null) throw new Error("A part of the request is kept beside its record, and is missing, damaged or too large. Do not answer it.");
+return new TextDecoder().decode(bytes);
+}
+async function readParts(content) {
+const [action, beside, diff] = await Promise.all(["action", "beside", "diff"].map((name) => readApart(at(content, name))));
+const whole = (text, name) => asObject(text ? readJson(text) : at(content, name));
+const shown = at(content, "diff");
+return {
+action: whole(action, "action"), beside: whole(beside, "beside"), diff: diff ?? (typeof shown === "string" ? shown : "")
+};
+}
+function Levels({ one }) {
+return a("div", {
+class: "scroll", tabIndex: 0, role: "region", "aria-label": "Levels", children: a("table", {
+class: "plain", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "Level"
+}), a("th", {
+scope: "col", children: "Who decides"
+}), a("th", {
+scope: "col", children: "How many"
+}), a("th", {
+scope: "col", children: "From"
+})] }) }), a("tbody", { children: one.levels.map((level, index) => a("tr", {
+class: index + 1 === one.floor ? "current" : "", children: [a("td", { children: [index + 1, index + 1 === one.floor && stateOf(one) === "pending" ? " (decides now)" : ""] }), a("td", { children: level.approvers.map((name) => {
+const key = one.approvers.find((approver) => approver.identity === name);
+return a("p", {
+class: "tight", children: [a(Text, { children: name }), " ", key ? a("span", {
+class: "beside", children: [a(Hex, { children: key.fingerprint }), " ", a(Text, { children: key.custody })]
+}) : null]
+}, name);
+}) }), a("td", { children: [level.quorum, " of ", level.approvers.length] }), a("td", { children: level.after ? `${level.after} s after it was opened` : "at once" })]
+}, index)) })]
+})
+});
+}
+function Votes({ one }) {
+if (!one.votes.length) return a("p", {
+class: "soft", children: "Nobody has answered."
+});
+return a("div", {
+class: "scroll", tabIndex: 0, role: "region", "aria-label": "Answers", children: a("table", {
+class: "plain", children: a("tbody", { children: one.votes.map((vote) => a("tr", { children: [a("td", { children: [a(Mark, { name: vote.problem ? "failed" : "verified" }), " ", a(Text, { children: vote.word })] }), a("td", { children: a(Text, { children: vote.approver || "the gate" }) }), a("td", { children: a(Time, { children: vote.at }) }), a("td", { children: vote.problem ? a("strong", {
+class: "bad", children: a(Text, { children: vote.problem })
+}) : vote.approver ? "the signature holds, by the key that the request names" : "" }), a("td", { children: a("a", {
+href: link("c", one.chain, `p${vote.place}`), children: "record"
+}) })] }, vote.place)) })
+})
+});
+}
+function Answers({ one }) {
+const [followed, setFollowed] = d$2("");
+const state = stateOf(one);
+A$1(() => {
+if (followed && state !== "pending") spoken.value = `The request is ${CASE_WORDS[state] ?? state}`;
+}, [state]);
+A$1(() => {
+if (state !== "pending" || !thing.value?.live || liveState.value.isLive) return void 0;
+const timer = setInterval(readCases, 5e3);
+return () => clearInterval(timer);
+}, [state, liveState.value.isLive]);
+if (state !== "pending") return null;
+const id = one.id.slice(0, ID_SHOWN);
+return a("section", {
+class: "answers", children: [a("h2", { children: "Answer it" }), a("p", { children: "Run one of these. It shows the whole request again and asks for your passphrase there. This page never asks for one, and takes no key: nobody could tell it from a forged page." }), a("p", {
+onClick: () => setFollowed("approve"), children: a(Command, { children: `aver approvals approve ${id}` })
+}), a("p", {
+onClick: () => setFollowed("deny"), children: a(Command, { children: `aver approvals deny ${id} --because "…"` })
+}), a(PasskeyAnswer, { one }), thing.value?.live ? a("p", {
+class: "beside", role: "status", children: "This page follows the ledger, and shows the answer when it is there."
+}) : a("p", {
+class: "beside", children: "This is a copy: an answer appears in the ledger, not here."
+})]
+});
+}
+function ExactAction({ content }) {
+const answer = useAnswer(() => readParts(content), [content]);
+if (answer.state === "failed") return a(Problem, {
+words: answer.words, retry: answer.retry
+});
+if (answer.value === null) return a(Loading, {
+rows: 4, words: "Reading the action"
+});
+const { action, beside, diff } = answer.value;
+const given = asObject(action.get("arguments"));
+const command = commandLine(given);
+const inner = [...given].filter((entry) => typeof entry[1] === "string" && isDiff(entry[1]));
+const fields = new Map([...action].filter(([name]) => name !== "arguments" && name !== "v"));
+const rest = new Map([...given].filter(([name, value]) => !inner.some(([shown]) => shown === name) && !(command && value === command)));
+return a($, { children: [command ? a("pre", {
+class: "command-line", tabIndex: 0, role: "region", "aria-label": "Command", children: a(Text, { children: command })
+}) : null, diff ? a(DiffView, { diff }) : null, inner.map(([name, text]) => a(DiffView, { diff: text }, name)), rest.size ? a(Value, { value: rest }) : null, a(Value, { value: fields }), [...beside.values()].some(isTruthy) ? a($, { children: [a("h3", { children: "Beside it, and not covered by the digest" }), a(Value, { value: beside })] }) : null] });
+}
+function Why({ one, content }) {
+const risk = at(content, "risk");
+const score = at(risk, "score");
+const interval = [at(risk, "low") ?? null, at(risk, "high") ?? null];
+const reasons = asTexts(at(content, "reasons"));
+return a("div", {
+class: "members", children: a("dl", { children: [a("div", { children: [a("dt", { children: "reasons" }), a("dd", { children: reasons.length ? a("ul", {
+class: "plain-list", children: reasons.map((reason, place) => a("li", { children: a(Text, { children: reason }) }, place))
+}) : a("span", {
+class: "soft", children: "none"
+}) })] }), a("div", { children: [a("dt", { children: "risk" }), a("dd", { children: score instanceof JsonNumber ? a(ScoreBar, {
+score, interval, thresholds: null
+}) : a("span", {
+class: "soft", children: "no score"
+}) })] }), a("div", { children: [a("dt", { children: "rules" }), a("dd", { children: asTexts(at(content, "rules")).map((rule) => a("code", { children: a(Text, { children: rule }) }, rule)) })] }), a("div", { children: [a("dt", { children: "digest of the action" }), a("dd", { children: [a(Hex, {
+length: 64, children: one.digest
+}), " ", a(Copy, {
+text: one.digest, label: "copy"
+}), " ", one.isSameAction ? a("span", {
+class: "good", children: "computed here: the same"
+}) : a("strong", {
+class: "bad", children: "another action"
+})] })] }), a("div", { children: [a("dt", { children: "opened" }), a("dd", { children: a(Time, { children: one.opened }) })] }), a("div", { children: [a("dt", { children: "expires" }), a("dd", { children: a(Time, { children: one.expires }) })] }), a("div", { children: [a("dt", { children: "request" }), a("dd", { children: [a("code", { children: a(Text, { children: one.id }) }), " ", a("a", {
+href: link("c", one.chain, `p${one.place}`), children: "its record"
+})] })] })] })
+});
+}
+function Case({ one }) {
+const { content, line } = describeCase(one);
+const state = stateOf(one);
+return a("article", {
+class: "record case", children: [a("p", {
+class: "beside", children: a("a", {
+href: link("approvals"), children: "All requests"
+})
+}), a("h1", { children: a("code", { children: a(Text, { children: line.slice(0, 400) }) }) }), a("p", {
+class: "sentence", children: [a(CaseState, { one }), " ", state === "pending" ? a("strong", {
+class: "countdown", children: [timeLeft(one.expires), " left; then it is denied"]
+}) : a(Text, { children: one.reason })]
+}), one.problem ? a(Problem, { words: `The record of this request does not hold: ${one.problem}. Do not answer it.` }) : null, !one.isSameAction ? a(Problem, { words: "The action or the diff in this request is not the one that its digest names. Do not answer it." }) : null, !one.isSignerKnown && !one.problem ? a("div", {
+class: "finding warning", children: a("p", { children: ["The record of this request was signed by a key that you have not pinned, so the signature was not checked. ", a("a", {
+href: link("keys"), children: "Keys"
+})] })
+}) : null, a("section", {
+class: "section", children: [a("h2", { children: "The exact action" }), a(ExactAction, { content })]
+}), a("section", {
+class: "section", children: [a("h2", { children: "Why it is asked" }), a(Why, {
+one, content
+})]
+}), a(Answers, { one }), a("section", {
+class: "section", children: [a("h2", { children: "Who decides" }), a(Levels, { one })]
+}), a("section", {
+class: "section", children: [a("h2", { children: "What was answered" }), a(Votes, { one })]
+})]
+});
+}
+var LISTED$3 = 20;
+function Cases({ all }) {
+const box = T(null);
+const [listed, setListed] = d$2(LISTED$3);
+useRowKeys(box);
+const open = all.filter((one) => stateOf(one) === "pending");
+const done = all.filter((one) => stateOf(one) !== "pending");
+return a("div", {
+ref: box, children: [open.length ? a("section", { children: [a("h2", { children: [plural$1(open.length, "request"), " ", open.length === 1 ? "waits" : "wait", " for an answer"] }), a("div", {
+class: "cases", children: open.map((one, at) => a(CaseLine, {
+one, isFirst: at === 0
+}, one.id))
+})] }) : a("p", {
+class: "strip", children: "Nothing waits for you."
+}), done.length ? a("section", { children: [a("h2", { children: "Answered" }), a("div", {
+class: "cases", children: done.slice(0, listed).map((one, at) => a(CaseLine, {
+one, isFirst: !open.length && at === 0
+}, one.id))
+})] }) : null, done.length > listed ? a("p", {
+class: "all", children: a("button", {
+type: "button", onClick: () => setListed(listed + 100), children: ["Show ", Math.min(100, done.length - listed), " more"]
+})
+}) : null, a("p", {
+class: "beside all", children: "The states are computed here from the records and their signatures. A request that nobody answers in time is denied."
+})]
+});
+}
+function ApprovalsView({ parts: [id] }) {
+const all = cases.value;
+if (id) {
+const one = all?.find((found) => found.id === id);
+if (one) return a(Case, { one });
+if (all === null && !casesProblem.value) return a(Loading, {
+rows: 6, words: "Reading the request"
+});
+return a(Problem, {
+words: casesProblem.value || `There is no request ${id} here.`, retry: readCases
+});
+}
+return a($, { children: [a("h1", { children: "Approvals" }), casesProblem.value ? a(Problem, {
+words: casesProblem.value, retry: readCases
+}) : null, all === null && !casesProblem.value ? a(Loading, {
+rows: 6, words: "Reading the requests"
+}) : null, all !== null && !all.length ? a(Empty, {
+command: "aver approvals enrol person:NAME", children: [contents.value?.chains.some((chain) => chain.id.startsWith("approvals.")) ? "No request for an approval is in it." : "The gate has asked nobody yet.", " It asks once a person is enrolled, and a rule or a risk wants an approval."]
+}) : null, all?.length ? a(Cases, { all }) : null, a(PasskeyEnrolment, {})] });
+}
+var CHANGES = [["flip", "Flip a character", "one character of its text was changed", "One bit of what happened is another."], ["edit", "Edit its summary", "its summary was edited", "The record tells another story."], ["resign", "Edit it, and give it the right hash", "its summary was edited, and its hash computed anew", "The hash fits again; the signature needs the key."], ["forge", "Edit it, and sign it with another key", "its summary was edited, and it was signed by a key made just now", "Hash and signature fit; nobody pinned that key."], ["drop", "Drop it", "it was dropped", "It never happened."], ["double", "Insert it twice", "it was inserted twice", "It happened twice."], ["swap", "Swap it with the next", "it was swapped with the next record", "It happened in another order."], ["cut", "Cut the chain here", "the chain was cut before it", "Nothing happened from here on."], ["rollback", "Roll everything back to here", "every chain was taken back to the time before it, and the signed heads were left out", "The whole copy is an older one, which fits in itself."]];
+function CopyStrip() {
+if (!changed.value) return null;
+return a("p", {
+class: "copy", role: "status", children: [a("strong", { children: "copy" }), " You changed this copy: ", a(Text, { children: changed.value }), ". The records themselves are untouched.", " ", a("button", {
+type: "button", class: "small", onClick: () => void undoChange(), children: "Back to the records"
+})]
+});
+}
+function TryToChange({ chain, place, sequence, title = "Try to change it" }) {
+const [words, setWords] = d$2("");
+const format = contents.value?.format;
+if (format !== "bundle" && format !== "chain") return null;
+return a("section", {
+class: "section", children: [a("h2", { children: title }), a("p", { children: "The page changes a copy in memory, verifies it, and shows where it breaks." }), a("div", {
+class: "changes", children: CHANGES.map(([change, label, did, hope]) => a("div", { children: [a("button", {
+type: "button", onClick: () => {
+setWords("");
+tryChange(chain, place, change, `record ${sequence} of ${chain}: ${did}`).catch((error) => setWords(error.message));
+}, children: label
+}), a("span", {
+class: "beside", children: hope
+})] }, change))
+}), words ? a(Problem, { words }) : null]
+});
+}
+var GATE = ["gate_decision", "gate_score", "policy_verdict"];
+var RECEIPT = ["receipt_hash", "canonical_fields", "parent_receipt_hash", "parent_action_id"];
+function ReceiptBand({ detail }) {
+const holds = detail.computedHash === detail.hash && !detail.findings.length;
+const name = holds ? "qualified" : "failed";
+return a("p", {
+class: `seal-band ${name}`, role: "status", children: [a(Mark, { name }), " ", a("strong", { children: name }), " ", holds ? "Its receipt is right. Nobody signed it: anyone can make such a line." : "This action does not hold by itself."]
+});
+}
+function ActionSections({ detail }) {
+const fields = readJson(detail.canonical);
+const pick = (names) => new Map(names.map((name) => [name, fields.get(name) ?? null]));
+const others = [...fields.keys()].filter((name) => ![...GATE, ...RECEIPT, "metadata"].includes(name));
+return a($, { children: [a("section", {
+class: "section", children: [a("h2", { children: "What was done" }), a(Value, { value: pick(others) })]
+}), a("section", {
+class: "section", children: [a("h2", { children: "What the gate said" }), a(Value, { value: pick(GATE) }), a("p", {
+class: "beside", children: "The line says so. The gate's own records are not in this file."
+})]
+}), a("section", {
+class: "section", children: [a("h2", { children: "Metadata" }), a(Value, { value: fields.get("metadata") ?? null }), a("p", {
+class: "beside", children: "The receipt does not cover them."
+})]
+})] });
+}
+function ReceiptSection({ detail, before }) {
+const isSame = detail.computedHash === detail.hash;
+return a("section", {
+class: "section seal", id: "section-seal", children: [a("h2", { children: "Receipt" }), a("div", {
+class: "members", children: a("dl", { children: [a("div", { children: [a("dt", { children: [a(Mark, { name: isSame ? "verified" : "failed" }), " SHA-256 of ", detail.receiptKeys, " fields, computed here"] }), a("dd", { children: a(Hex, {
+length: 64, children: detail.computedHash || "another than the stored one"
+}) })] }), a("div", { children: [a("dt", { children: "receipt, as stored" }), a("dd", { children: [a(Hex, {
+length: 64, children: detail.hash
+}), " ", isSame ? "the same" : a("strong", { children: "another" })] })] }), a("div", { children: [a("dt", { children: "receipt of the action before" }), a("dd", { children: detail.previousHash ? a($, { children: [a(Hex, {
+length: 64, children: detail.previousHash
+}), " ", before ? a("a", {
+href: before, rel: "prev", children: "the action before"
+}) : null] }) : a("span", {
+class: "soft", children: "none: this is the first"
+}) })] }), a("div", { children: [a("dt", { children: "signature" }), a("dd", {
+class: "soft", children: "none"
+})] })] })
+}), detail.findings.map((finding, index) => a("p", {
+class: "beside", children: [a("strong", { children: finding.code }), " ", a(Text, { children: finding.words })]
+}, index))]
+});
+}
+var SEARCHED_AT_ONCE = 2e3;
+var SEARCHED_MAX$1 = 2e4;
+var FOUND_MAX = 100;
+function relatedChains(chain, session) {
+const all = contents.value?.chains ?? [];
+const total = all.reduce((sum, one) => sum + (one.length ?? 0), 0);
+if (total <= SEARCHED_MAX$1) return {
+names: all.map((one) => one.id).filter((id) => id !== "meta"), isWhole: true, isQuick: total <= SEARCHED_AT_ONCE
+};
+const names = [];
+let sum = 0;
+for (const one of [...all].sort((left, right) => Number(right.id === chain) - Number(left.id === chain))) {
+if (one.id !== chain && !(session && one.id.includes(session)) && !one.id.startsWith("approvals.")) continue;
+sum += one.length ?? 0;
+if (sum > SEARCHED_MAX$1 && names.length) break;
+names.push(one.id);
+}
+return {
+names, isWhole: false, isQuick: sum <= SEARCHED_AT_ONCE
+};
+}
+async function findRelated(chain, place, content, names, isWanted) {
+const id = asText(content.get("id"));
+const parent = asText(content.get("parent_id"));
+const request = asText(at(content, "trigger", "correlation_id"));
+const refs = new Map(refsOf(content).map(([name, value]) => [value, name]));
+const marks = [id, parent, request, ...refs.keys()].filter(Boolean).map((text) => JSON.stringify(text));
+const found = [];
+for (const name of names) {
+let index = -1;
+for await (const batch of readRecords(name)) {
+for (const record of batch) {
+index++;
+if (!(record instanceof Sealed) || name === chain && index === place) continue;
+if (!marks.some((mark) => record.canonical.includes(mark))) continue;
+const relation = relate(record, {
+id, parent, request, refs
+});
+if (relation === null) continue;
+found.push({
+...relation, chain: name, place: index
+});
+if (found.length >= FOUND_MAX) return {
+found, isCut: true
+};
+}
+if (!isWanted()) throw new Left();
+}
+}
+return {
+found, isCut: false
+};
+}
+function relate(record, wanted) {
+let content;
+try {
+content = record.content;
+} catch (error) {
+if (error instanceof BadInput) return null;
+throw error;
+}
+const own = asText(content.get("id"));
+const named = refsOf(content).find(([, value]) => value === wanted.id);
+let relation = "";
+if (own && own === wanted.parent) relation = "caused this one";
+else if (own && wanted.refs.has(own)) relation = `its ${wanted.refs.get(own)?.replaceAll("_", " ")}`;
+else if (wanted.id && content.get("parent_id") === wanted.id) relation = "was caused by this one";
+else if (named) relation = `names this one as its ${named[0].replaceAll("_", " ")}`;
+else if (wanted.request && at(content, "trigger", "correlation_id") === wanted.request) relation = "of the same request";
+if (!relation) return null;
+return {
+relation, kind: readKind(content), summary: asText(at(content, "outcome", "summary")).slice(0, 240), at: asText(at(content, "trigger", "timestamp")) || record.signed_at
+};
+}
+var TERMINAL_MAX = 1e5;
+var PIECES_MAX = 4e3;
+var ESCAPE = /\x1b(?:\[([0-9:;<=>?]{0,64})[ -/]{0,8}([@-~])|\][^\x07\x1b]{0,2048}(?:\x07|\x1b\\)|[ -Z\\^-~])|\r(?!\n)|\r(?=\n)/g;
+function hasEscapes(text) {
+return text.includes("\x1B[");
+}
+function parseTerminal(text) {
+const pieces = [];
+let style = {};
+let from = 0;
+const add = (piece) => {
+if (piece.text) pieces.push(piece);
+};
+for (const found of text.matchAll(ESCAPE)) {
+if (pieces.length >= PIECES_MAX) break;
+add({
+text: text.slice(from, found.index), ...visibleStyle(style)
+});
+from = found.index + found[0].length;
+const isLineEnd = found[0] === "\r";
+if (found[2] === "m" && !/[<=>?]/.test(found[1] ?? "")) style = applySgr(style, found[1] ?? "");
+else if (!isLineEnd || text[from] !== "\n") add({
+text: isLineEnd ? "␍" : `⟨ESC${found[0].slice(1, 24)}⟩`, isMark: true
+});
+}
+add({
+text: text.slice(from), ...visibleStyle(style)
+});
+return pieces;
+}
+function visibleStyle({ isInverse, front, ground, ...rest }) {
+const [above, below] = isInverse ? [ground ?? 15, front ?? 0] : [front, ground];
+return {
+...rest, ...above === void 0 ? {} : { front: above }, ...below === void 0 || below === above ? {} : { ground: below }
+};
+}
+function applySgr(before, parameters) {
+const codes = parameters.split(/[;:]/).map((code) => Number(code || 0));
+let style = { ...before };
+for (let at = 0; at < codes.length; at++) {
+const code = codes[at];
+if (code === 0) style = {};
+else if (code === 1) style.isBold = true;
+else if (code === 2) style.isFaint = true;
+else if (code === 3) style.isItalic = true;
+else if (code === 4) style.isUnderlined = true;
+else if (code === 7) style.isInverse = true;
+else if (code === 22) style = omit(style, "isBold", "isFaint");
+else if (code === 23) style = omit(style, "isItalic");
+else if (code === 24) style = omit(style, "isUnderlined");
+else if (code === 27) style = omit(style, "isInverse");
+else if (code === 39) style = omit(style, "front");
+else if (code === 49) style = omit(style, "ground");
+else if (code >= 30 && code <= 37) style.front = code - 30;
+else if (code >= 90 && code <= 97) style.front = code - 82;
+else if (code >= 40 && code <= 47) style.ground = code - 40;
+else if (code >= 100 && code <= 107) style.ground = code - 92;
+else if (code === 38 || code === 48) {
+const [colour, taken] = readColour(codes.slice(at + 1));
+if (colour !== null) style[code === 38 ? "front" : "ground"] = colour;
+at += taken;
+}
+}
+return style;
+}
+function omit(style, ...names) {
+const left = { ...style };
+for (const name of names) delete left[name];
+return left;
+}
+function readColour(codes) {
+const [form, one = 0, two = 0, three = 0] = codes;
+if (form === 2) return [nearest(one, two, three), 4];
+if (form !== 5) return [null, 0];
+if (one < 16) return [one, 2];
+if (one >= 232) return [nearest(...grey(8 + 10 * (one - 232))), 2];
+const level = (step) => step === 0 ? 0 : 55 + 40 * step;
+const cube = one - 16;
+return [nearest(level(Math.floor(cube / 36)), level(Math.floor(cube / 6) % 6), level(cube % 6)), 2];
+}
+function grey(value) {
+return [value, value, value];
+}
+function nearest(red, green, blue) {
+const most = Math.max(red, green, blue);
+if (most - Math.min(red, green, blue) < 48) return most < 64 ? 0 : most < 144 ? 8 : most < 220 ? 7 : 15;
+const bits = [red, green, blue].map((part) => part > most * .6 ? 1 : 0);
+return bits[0] + 2 * bits[1] + 4 * bits[2] + (most > 200 ? 8 : 0);
+}
+function Terminal({ text, label = "Output" }) {
+const shown = text.slice(0, TERMINAL_MAX);
+return a("div", {
+class: "terminal-box", children: [a("pre", {
+class: "terminal", tabIndex: 0, role: "region", "aria-label": label, children: hasEscapes(shown) ? parseTerminal(shown).map((piece, at) => a(Piece, { piece }, at)) : a(Linked, { children: shown.replaceAll("\r\n", "\n") })
+}), text.length > 1e5 ? a("p", {
+class: "beside", children: [count(text.length - TERMINAL_MAX), " more characters are not laid out. The exact bytes of the record have them."]
+}) : null]
+});
+}
+function Piece({ piece }) {
+const { text, front, ground, isBold, isFaint, isItalic, isUnderlined, isMark } = piece;
+const name = [front === void 0 ? "" : `front-${front}`, ground === void 0 ? "" : `ground-${ground}`, isBold ? "bold" : "", isFaint ? "faint" : "", isItalic ? "italic" : "", isUnderlined ? "underlined" : "", isMark ? "escape" : ""].filter(Boolean).join(" ");
+return name ? a("span", {
+class: name, children: a(Linked, { children: text })
+}) : a(Linked, { children: text });
+}
+var EFFECT = /^(?:edited|wrote|added|deleted) (.+)$/s;
+var SUMMARY = /^[A-Za-z_]+: (.+?)(?: \(\+\d+\/-\d+\))?$/;
+function changedPaths(step) {
+const named = step.sideEffects.flatMap((effect) => EFFECT.exec(effect)?.[1] ?? []);
+if (named.length) return [...new Set(named)];
+return [SUMMARY.exec(step.summary)?.[1] ?? "a file that the record does not name"];
+}
+function listFiles(entries) {
+const files = new Map();
+for (const entry of entries) {
+const { step } = entry;
+if (step === null || !isEdit(step)) continue;
+const paths = changedPaths(step);
+for (const path of paths) {
+const file = files.get(path) ?? files.set(path, {
+path, edits: [], lines: [0, 0]
+}).get(path);
+file.edits.push(entry);
+if (paths.length === 1) file.lines = [file.lines[0] + (step.lines?.[0] ?? 0), file.lines[1] + (step.lines?.[1] ?? 0)];
+}
+}
+return [...files.values()];
+}
+function diffOfFile(diff, path) {
+const parts = diff.split(/^(?=--- )/m).filter((part) => part.startsWith("--- "));
+if (parts.length < 2) return diff;
+const isAbout = (part) => part.split("\n", 2).some((line) => /^(?:---|\+\+\+) /.test(line) && (line.slice(4).replace(/^[ab]\//, "") === path.replace(/^\/+/, "") || line.slice(4).endsWith(path)));
+const own = parts.filter(isAbout);
+return own.length ? own.join("") : diff;
+}
+function Section({ name, title, children }) {
+return a("section", {
+class: "section", id: `section-${name}`, children: [a("h2", { children: [title, " ", a("span", {
+class: "soft", children: name
+})] }), children]
+});
+}
+function Rest({ section, shown }) {
+const rest = new Map([...section].filter(([name]) => !shown.includes(name)));
+return rest.size ? a(Value, { value: rest }) : null;
+}
+function Prose$1({ text }) {
+return a("div", {
+class: "prose", children: a(Linked, { children: text })
+});
+}
+function Sections({ record, content }) {
+const section = (name) => asObject(content.get(name));
+const paths = changedPaths(readStep(record));
+return a($, { children: [a(Trigger, { section: section("trigger") }), a(Context, { section: section("context") }), a(Reasoning, { section: section("reasoning") }), a(Authority, { section: section("authority") }), a(Execution, {
+section: section("execution"), paths
+}), a(Outcome, {
+section: section("outcome"), record, paths
+})] });
+}
+function Trigger({ section }) {
+const request = asText(section.get("request"));
+const time = asText(section.get("timestamp"));
+return a(Section, {
+name: "trigger", title: "What started it", children: [request ? a(Prose$1, { text: request }) : null, time ? a("p", {
+class: "beside", children: a(Time, { children: time })
+}) : null, a(Rest, {
+section, shown: ["request", "timestamp"]
+})]
+});
+}
+function Context({ section }) {
+const environment = asObject(section.get("environment"));
+const block = environment.get("aver");
+return a(Section, {
+name: "context", title: "Where it happened", children: [a(Value, { value: new Map([...section].map(([name, value]) => [name, name === "environment" && isObject(value) ? new Map([...environment].filter(([key]) => key !== "aver")) : value])) }), isObject(block) ? a("details", { children: [a("summary", { children: ["Aver's block: ", a(Text, { children: asText(block.get("kind")) })] }), a(Value, { value: block })] }) : null]
+});
+}
+function Reasoning({ section }) {
+const [analysis, thinking] = [asText(section.get("analysis")), asText(section.get("reasoning"))];
+const options = asList(section.get("options")).filter(isObject);
+return a(Section, {
+name: "reasoning", title: "Why", children: [analysis ? a(Prose$1, { text: analysis }) : null, thinking ? a("details", {
+class: "thinking", open: !analysis, children: [a("summary", { children: "What the model thought" }), a(Prose$1, { text: thinking })]
+}) : null, options.length ? a(Options, {
+options, selected: section.get("selected_option") ?? null
+}) : null, a(Rest, {
+section, shown: ["analysis", "reasoning", ...options.length ? ["options", "options_considered"] : []]
+})]
+});
+}
+function Options({ options, selected }) {
+const known = ["id", "description", "pros", "cons", "estimated_impact", "feasibility", "risks", "selected", "rejection_reason"];
+return a("div", {
+class: "scroll", children: a("table", {
+class: "options", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "Option"
+}), a("th", {
+scope: "col", children: "Feasibility"
+}), a("th", {
+scope: "col", children: "Chosen"
+}), a("th", {
+scope: "col", children: "Why, or why not"
+})] }) }), a("tbody", { children: options.map((option, place) => {
+const name = asText(option.get("description")) || asText(option.get("id")) || `option ${place}`;
+const isChosen = option.get("selected") === true || selected !== null && (selected === option.get("id") || selected === option.get("description"));
+const others = new Map([...option].filter(([key, value]) => !known.includes(key) || ["pros", "cons", "risks"].includes(key) && asList(value).length));
+return a("tr", {
+class: isChosen ? "chosen" : "", children: [a("th", {
+scope: "row", children: a(Text, { children: name })
+}), a("td", {
+class: "figure", children: option.get("feasibility") instanceof JsonNumber ? option.get("feasibility").text : "–"
+}), a("td", { children: isChosen ? a("strong", { children: "✓ chosen" }) : "rejected" }), a("td", { children: [a(Text, { children: asText(option.get("rejection_reason")) || (isChosen ? "" : "it does not say why") }), others.size ? a(Value, { value: others }) : null] })]
+}, place);
+}) })]
+})
+});
+}
+function AuthorityWords({ section }) {
+const [approver, policy, reason] = ["approver", "policy_reference", "escalation_reason"].map((name) => asText(section.get(name)));
+switch (asText(section.get("type"))) {
+case "autonomous": return a($, { children: "The agent did it by itself: nobody was asked." });
+case "policy": return policy ? a($, { children: ["The record rests on this policy, and names no person: ", a(Text, { children: policy })] }) : a($, { children: "The record rests on a policy that it does not name." });
+case "human_approved": return approver ? a($, { children: [a(Text, { children: approver }), " approved it."] }) : a($, { children: "A person approved it." });
+case "escalated": return a($, { children: [approver ? a($, { children: [a(Text, { children: approver }), " was asked about it"] }) : "It was passed on", reason ? a($, { children: [": ", a(Text, { children: reason })] }) : "."] });
+case "unknown": return a($, { children: "Nobody is known to have decided about it." });
+default: return null;
+}
+}
+function Authority({ section }) {
+const type = asText(section.get("type"));
+const chain = asList(section.get("chain"));
+return a(Section, {
+name: "authority", title: "Who decided", children: [type ? a("p", { children: [a("strong", { children: a(Text, { children: type.replaceAll("_", " ") }) }), ". ", a(AuthorityWords, { section })] }) : null, chain.length ? a($, { children: [a("h3", { children: "Signed statements" }), a(Statements, { values: chain })] }) : null, a(Rest, {
+section, shown: ["type", "chain"]
+})]
+});
+}
+function Execution({ section, paths }) {
+return a(Section, {
+name: "execution", title: "What was done", children: [asList(section.get("tool_calls")).filter(isObject).map((call, place) => a(Call, {
+call, paths
+}, place)), a(Rest, {
+section, shown: ["tool_calls"]
+})]
+});
+}
+function Call({ call, paths }) {
+const given = asObject(call.get("arguments"));
+const command = commandLine(given);
+return a("div", {
+class: "tool-call", children: [a("h3", { children: [a("code", { children: a(Text, { children: asText(call.get("tool")) || "tool" }) }), " ", call.get("success") === true ? a("span", {
+class: "good", children: "ended well"
+}) : call.get("success") === false ? a("span", {
+class: "bad", children: "did not end well"
+}) : null] }), command ? a("pre", {
+class: "command-line", tabIndex: 0, children: a(Text, { children: command })
+}) : null, !command && given.size ? a(Value, { value: given }) : null, command && given.size > 1 ? a(Value, { value: new Map([...given].filter(([name]) => name !== "command" && name !== "cmd")) }) : null, asText(call.get("error")) ? a(Terminal, {
+text: asText(call.get("error")), label: "Error"
+}) : null, a(Output, {
+value: call.get("result") ?? null, paths
+}), a(Rest, {
+section: call, shown: ["tool", "arguments", "result", "success", "error"]
+})]
+});
+}
+function Output({ value, paths = [] }) {
+if (typeof value === "string") return value ? isDiff(value) ? a(DiffView, {
+diff: value, paths
+}) : a(Terminal, { text: value }) : null;
+if (isObject(value) && [...value.values()].some((item) => typeof item === "string" && (item.includes("\n") || item.includes("\x1B[")))) return a($, { children: labelledTexts(value).map((part, place) => a("section", {
+class: "output", children: [part.name ? a("h4", { children: a(Text, { children: part.name }) }) : null, part.isAside ? a("p", {
+class: "beside", children: a(Text, { children: part.text })
+}) : isDiff(part.text) ? a(DiffView, {
+diff: part.text, paths
+}) : a(Terminal, { text: part.text })]
+}, place)) });
+return value === null ? null : a(Value, { value });
+}
+var STATUSES = {
+success: ["good", "It ended well."], failure: ["bad", "It failed."], blocked: ["bad", "It was denied."], pending: ["warn", "Its outcome is not known here."], partial: ["warn", "It ended in part."]
+};
+function Outcome({ section, record, paths }) {
+const status = asText(section.get("status"));
+const decision = readDecision$1(record);
+const result = section.get("result") ?? null;
+const diff = isObject(result) && typeof result.get("diff") === "string" ? result.get("diff") : "";
+const [tone, words] = STATUSES[status] ?? ["", ""];
+return a(Section, {
+name: "outcome", title: "What came of it", children: [status ? a("p", { children: [a("strong", {
+class: tone, children: a(Text, { children: status })
+}), ". ", words] }) : null, asText(section.get("summary")) ? a(Prose$1, { text: asText(section.get("summary")) }) : null, asText(section.get("error")) ? a(Terminal, {
+text: asText(section.get("error")), label: "Error"
+}) : null, decision === null ? null : a(DecisionCard, {
+decision, isLinked: false
+}), diff ? a(DiffView, {
+diff, paths
+}) : null, diff ? a(Rest, {
+section: new Map([...result].filter(([name]) => name !== "diff")), shown: []
+}) : decision === null ? a(Output, {
+value: result, paths
+}) : a("details", {
+class: "all-fields", children: [a("summary", { children: "All that the decision rests on" }), a(Output, { value: result })]
+}), a(Rest, {
+section, shown: ["status", "summary", "error", "result"]
+})]
+});
+}
+var LAID_OUT_MAX = 2e6;
+var EXACT_MAX = 2e5;
+var LISTED$2 = 8;
+function readAddress(text) {
+const found = /^(p?)(\d{1,19})$/.exec(text);
+if (found === null) return null;
+return found[1] ? { place: Number(found[2]) } : { sequence: found[2] };
+}
+function CapsuleView({ parts: [chain = "", address = "", fragment = ""] }) {
+const [detail, setDetail] = d$2(null);
+const [words, setWords] = d$2("");
+const [turn, setTurn] = d$2(0);
+A$1(() => {
+let isCurrent = true;
+setWords("");
+const place = readAddress(address);
+if (place === null) {
+setWords(`${address} names no record: a number does, or p and a place`);
+return;
+}
+connection.ask({
+type: "record", chain, at: place, keys: pinnedKeys()
+}).then((found) => {
+if (isCurrent) setDetail(found);
+}, (error) => {
+if (isCurrent) {
+setDetail(null);
+setWords(error.message);
+}
+});
+verifyChain(chain);
+return () => {
+isCurrent = false;
+};
+}, [chain, address, contents.value, pins.value, turn]);
+const place = detail?.row.place ?? 0;
+const length = contents.value?.chains.find((one) => one.id === chain)?.length ?? null;
+const hasNext = length === null || place + 1 < length;
+const near = (to) => link("c", chain, detail?.row.sequence === String(place) ? to : `p${to}`);
+useKeys({
+j: () => {
+if (detail && hasNext) location.hash = near(place + 1);
+}, k: () => {
+if (detail && place > 0) location.hash = near(place - 1);
+}, Escape: () => {
+location.hash = wayBack(chain, detail?.row.sequence ?? "");
+}
+});
+if (words) return a($, { children: [a("p", { children: a("a", {
+href: link("s", chain), children: "Back to the chain"
+}) }), a(Problem, {
+words, retry: () => setTurn(turn + 1)
+})] });
+if (detail === null) return a("div", {
+"aria-busy": "true", children: [a("h1", { children: "Record" }), a("p", {
+class: "beside", role: "status", children: "Reading the record …"
+}), a("div", { class: "band placeholder tall" }), a("div", { class: "band placeholder tall" })]
+});
+return a(Capsule, {
+chain, detail, hasNext, near, fragment
+}, detail.hash + place);
+}
+function Capsule({ chain, detail, hasNext, near, fragment }) {
+const { row } = detail;
+const { place } = row;
+const number = row.sequence || String(place);
+const record = w$2(() => {
+const { canonical, hash, signature, signaturePq, signedAt, signedBy } = detail;
+return toSealed(chain, {
+place, canonical, hash, signature, signaturePq, signedAt, signedBy, problem: ""
+});
+}, [detail]);
+const isAction = detail.receiptKeys !== void 0;
+const content = w$2(() => isAction ? null : readContent(record), [record]);
+const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === number && one.code !== "UNKNOWN_SIGNER");
+const uri = contents.value?.format === "capsules" ? `capsule://sha3_${detail.hash}` : `capsule://${chain}/${number}`;
+return a("article", {
+class: "capsule record", children: [a("nav", {
+class: "beside neighbours", "aria-label": "Neighbours", children: [a("a", {
+href: wayBack(chain, number), children: "Back (Esc)"
+}), a("a", {
+href: link(isAction ? "chain" : "s", chain, `at-${number}`), children: isAction ? "All actions" : "Its session or chain"
+}), place > 0 ? a("a", {
+href: near(place - 1), rel: "prev", children: "Record before (k)"
+}) : a("span", { children: "The first of its chain" }), hasNext ? a("a", {
+href: near(place + 1), rel: "next", children: "Record after (j)"
+}) : a("span", { children: "The last of its chain" })]
+}), a("h1", { children: a(Text, { children: row.summary || row.kind }) }), a("p", {
+class: "beside address", children: [isAction ? null : a($, { children: [a("code", { children: a(Text, { children: uri }) }), " ", a(Copy, {
+text: uri, label: "copy"
+})] }), " ", a(Copy, {
+text: location.href, label: "copy link"
+}), a("span", { children: [a(Text, { children: `${row.kind} · ${row.type}` }), " · ", a(Time, { children: row.at })] })]
+}), isAction ? a(ReceiptBand, { detail }) : a(SealBand, { detail }), inChain.map((finding, index) => a(FindingCard, { finding }, index)), content !== null && fragment ? a(NamedPart, {
+content, fragment
+}) : null, a("div", {
+class: "capsule-body", children: [a("div", { children: isAction ? a(ActionSections, { detail }) : content === null ? a("p", {
+class: "strip", children: "The text of this record is no JSON object, or too large to lay out. Its exact bytes are below."
+}) : a(Sections, {
+record, content
+}) }), a("aside", {
+"aria-label": "Seal and related records", children: [isAction ? a(ReceiptSection, {
+detail, before: place > 0 ? near(place - 1) : ""
+}) : a(SealSection, { detail }), content === null ? null : a(Related, {
+chain, place, content
+})]
+})]
+}), a(TryToChange, {
+chain, place, sequence: row.sequence
+}), a("section", {
+class: "section", children: [a("h2", { children: "Exact bytes" }), a("p", {
+class: "beside", children: [isAction ? "The line as it is stored. " : "This text was hashed, as it is. ", detail.canonical.length > EXACT_MAX ? `The first ${EXACT_MAX} of ${detail.canonical.length} characters are shown; the copy has all.` : ""]
+}), a("p", { children: a(Copy, {
+text: detail.canonical, label: isAction ? "copy the line" : "copy the text that was hashed"
+}) }), a("pre", {
+class: "exact", tabIndex: 0, children: visible(detail.canonical.slice(0, EXACT_MAX))
+})]
+})]
+});
+}
+function NamedPart({ content, fragment }) {
+const value = resolveFragment(content, fragment);
+return a("section", {
+class: "section", id: "section-named", children: [a("h2", { children: ["The part that the reference names ", a("span", {
+class: "soft", children: a(Text, { children: fragment })
+})] }), value === void 0 ? a("p", { children: "This record has nothing there." }) : a(Value, { value })]
+});
+}
+function readContent(record) {
+try {
+return record.canonical.length <= LAID_OUT_MAX ? record.content : null;
+} catch (error) {
+if (error instanceof BadInput) return null;
+throw error;
+}
+}
+function SealBand({ detail }) {
+const isSame = detail.computedHash === detail.hash && detail.hash !== "";
+const failed = detail.findings.filter((one) => one.status === "failed");
+const isKnown = !detail.findings.some((one) => one.code === "UNKNOWN_SIGNER");
+const name = failed.length || !isSame ? "failed" : isKnown ? "verified" : "qualified";
+const words = failed.length || !isSame ? "This record does not hold by itself." : isKnown ? "The record holds by itself: its hash is right, and a key that you pinned signed it." : "Its hash is right. Its signer is not pinned here, so the signature is not checked.";
+return a("p", {
+class: `seal-band ${name}`, role: "status", children: [a(Mark, { name }), " ", a("strong", { children: name }), " ", words]
+});
+}
+function SealSection({ detail }) {
+const isSame = detail.computedHash === detail.hash;
+return a("section", {
+class: "section seal", id: "section-seal", children: [a("h2", { children: "Seal" }), a("div", {
+class: "members", children: a("dl", { children: [a("div", { children: [a("dt", { children: [a(Mark, { name: isSame ? "verified" : "failed" }), " SHA3-256, computed here"] }), a("dd", { children: a(Hex, {
+length: 64, children: detail.computedHash || "none: the text has no bytes"
+}) })] }), a("div", { children: [a("dt", { children: "hash, as stored" }), a("dd", { children: [a(Hex, {
+length: 64, children: detail.hash
+}), " ", isSame ? "the same" : a("strong", { children: "another" })] })] }), a("div", { children: [a("dt", { children: "hash of the record before" }), a("dd", { children: detail.previousHash ? a(Hex, {
+length: 64, children: detail.previousHash
+}) : a("span", {
+class: "soft", children: "none: this is the first"
+}) })] }), a("div", { children: [a("dt", { children: "signed by" }), a("dd", { children: [a(Hex, { children: detail.signedBy }), " at ", a(Time, { children: detail.signedAt })] })] }), a("div", { children: [a("dt", { children: "signature" }), a("dd", { children: [a(Hex, {
+length: 32, children: detail.signature
+}), " ", a(SignatureWords, { detail })] })] }), a("div", { children: [a("dt", { children: "post-quantum signature" }), a("dd", { children: detail.signaturePq ? a(Hex, {
+length: 32, children: detail.signaturePq
+}) : a("span", {
+class: "soft", children: "none"
+}) })] })] })
+}), detail.findings.map((finding, index) => a("p", {
+class: "beside", children: [a("strong", { children: finding.code }), " ", a(Text, { children: finding.words })]
+}, index))]
+});
+}
+function SignatureWords({ detail }) {
+const failed = detail.findings.find((one) => one.code === "SIG_INVALID" || one.code === "SIG_MISSING");
+if (failed) return a("strong", { children: failed.code });
+const isUnknown = detail.findings.some((one) => one.code === "UNKNOWN_SIGNER");
+if (detail.computedHash !== detail.hash) return a("strong", {
+class: "bad", children: "signs the stored hash, which this text does not have"
+});
+if (!isUnknown) return a("span", {
+class: "good", children: "valid, by a key that you pinned"
+});
+if (detail.matchesOwnKey === true) return a("span", {
+class: "warn", children: ["matches the key in the bundle, which you have not pinned: not checked. ", a("a", {
+href: link("keys"), children: "Keys"
+})]
+});
+if (detail.matchesOwnKey === false) return a("strong", { children: "does not match the key in the bundle" });
+return a("span", {
+class: "warn", children: ["not checked: its key is not known here. ", a("a", {
+href: link("keys"), children: "Keys"
+})]
+});
+}
+function Related({ chain, place, content }) {
+const { names, isWhole, isQuick } = w$2(() => relatedChains(chain, asText(at(content, "context", "session_id"))), [chain, content, contents.value]);
+const [isAsked, setAsked] = d$2(false);
+const [isWholeList, setWholeList] = d$2(false);
+const isSearched = isQuick || isAsked;
+const { value: found, words, retry } = useAnswer(async (isCurrent) => isSearched ? findRelated(chain, place, content, names, isCurrent) : null, [chain, place, content, names, isSearched]);
+return a("section", {
+class: "section", id: "section-related", children: [a("h2", { children: "Records that belong to it" }), words ? a(Problem, {
+words, retry
+}) : null, isSearched ? null : a("p", { children: a("button", {
+type: "button", onClick: () => setAsked(true), children: ["Look through ", plural$1(names.length, "chain")]
+}) }), isSearched && found === null && !words ? a("p", {
+class: "beside", role: "status", children: ["Looking through ", plural$1(names.length, "chain"), " …"]
+}) : null, found !== null && !found.found.length ? a("p", {
+class: "beside", children: ["No other record ", isWhole ? "here" : "of its chain and session", " belongs to the same request, caused it, or was caused by it."]
+}) : null, found?.found.length ? a("ul", {
+class: "related", children: found.found.slice(0, isWholeList ? void 0 : LISTED$2).map((one) => a("li", { children: [a("span", {
+class: "soft", children: [a(Text, { children: one.relation }), ":"]
+}), " ", a("a", {
+href: link("c", one.chain, `p${one.place}`), children: a(Text, { children: one.summary || one.kind })
+}), " ", a("span", {
+class: "beside", children: [a(Text, { children: one.kind }), " · ", a(Time, { children: one.at })]
+})] }, `${one.chain} ${one.place}`))
+}) : null, found !== null && found.found.length > LISTED$2 && !isWholeList ? a("p", { children: a("button", {
+type: "button", class: "small", onClick: () => setWholeList(true), children: ["Show all ", found.found.length]
+}) }) : null, found?.isCut ? a("p", {
+class: "beside", children: "There are more. This list is cut."
+}) : null, found !== null && !isWhole ? a("p", {
+class: "beside", children: ["Only ", plural$1(names.length, "chain"), " of its session and its approvals were searched, because there are too many records."]
+}) : null]
+});
+}
+var HASHED = ["HASH_MISMATCH", "CHAIN_BREAK", "SEQUENCE_GAP", "GENESIS_INVALID"];
+async function readExpected(chain, place, code) {
+const ask = (at) => connection.ask({
+type: "record", chain, at: { place: at }, keys: pinnedKeys()
+});
+if (code === "HASH_MISMATCH") {
+const { hash, computedHash } = await ask(place);
+return [hash, computedHash];
+}
+if (!HASHED.includes(code) || place === 0) return null;
+const [previous, here] = [await ask(place - 1), await ask(place)];
+return [previous.hash, here.previousHash];
+}
+function Expected({ chain, place, code }) {
+const answer = useAnswer(() => readExpected(chain, place, code).catch(() => null), [chain, place, code]);
+if (!answer.value) return null;
+const [expected, found] = answer.value;
+const what = code === "HASH_MISMATCH" ? ["stored hash", "computed here"] : ["hash of the record before", "this record links to"];
+return a("p", {
+class: "beside tight", children: [what[0], ": ", a(WholeHex, { children: expected }), " ", what[1], ": ", found ? a(WholeHex, { children: found }) : "nothing"]
+});
+}
+function Proof({ proof }) {
+if (proof === void 0 || proof === null || typeof proof !== "object") return null;
+const heads = Object.entries(proof).filter(([, head]) => head !== null && typeof head === "object" && "hash" in head);
+if (!heads.length) return null;
+return a("p", {
+class: "beside tight", children: heads.map(([name, head]) => a("span", { children: [name, ": ", plural$1(head.count ?? 0, "record"), ", ", head.hash ? a(WholeHex, { children: head.hash }) : "no head", " "] }, name))
+});
+}
+var WORDS = {
+character: 8.4, line: 22
+};
+var SMALL = {
+character: 7.2, line: 18
+};
+var PADDING = 24;
+function breakHeight(finding, width) {
+const lines = (length, character) => Math.ceil(length / Math.max(16, Math.floor(.9 * width / character)));
+const said = `${finding.code} at ${describePlace(finding.place)}: ${finding.words}`;
+const explained = adviceOn(finding.code);
+const small = lines(`${explained?.meaning ?? ""} ${explained?.advice ?? ""}`.length, SMALL.character);
+const below = finding.proof || HASHED.includes(finding.code) ? lines(100, SMALL.character) : 0;
+return PADDING + WORDS.line * lines(said.length, WORDS.character) + SMALL.line * (small + below);
+}
+function BreakCard({ chain, finding, place }) {
+return a($, { children: [a("span", {
+class: "jag", "aria-hidden": "true"
+}), a("div", {
+class: "break-words", children: [a(FindingCard, { finding }), place === null ? null : a(Expected, {
+chain, place, code: finding.code
+}), a(Proof, { proof: finding.proof })]
+})] });
+}
+var OVERSCAN = 12;
+function useVirtualRows(heights, box) {
+const tops = w$2(() => sumUp(heights), [heights]);
+const known = T(tops);
+known.current = tops;
+const [{ top, height }, setWindow] = d$2({
+top: 0, height: 800
+});
+F$2(() => {
+const element = box();
+if (element === null) return;
+const update = () => {
+const next = {
+top: element.scrollTop, height: element.clientHeight
+};
+setWindow((before) => isSameRange(visibleRange(known.current, before.top, before.height), visibleRange(known.current, next.top, next.height)) ? before : next);
+};
+const observer = new ResizeObserver(update);
+observer.observe(element);
+element.addEventListener("scroll", update, { passive: true });
+update();
+return () => {
+observer.disconnect();
+element.removeEventListener("scroll", update);
+};
+}, []);
+const [from, to] = visibleRange(tops, top, height);
+const rows = Array.from({ length: to - from }, (_, at) => ({
+index: from + at, start: tops[from + at], size: heights[from + at]
+}));
+const reveal = (index) => {
+const element = box();
+const [start, size] = [tops[index] ?? 0, heights[index] ?? 0];
+if (element === null) return;
+if (start < element.scrollTop + size) element.scrollTop = Math.max(0, start - size);
+else if (start + 2 * size > element.scrollTop + element.clientHeight) element.scrollTop = start + 2 * size - element.clientHeight;
+};
+return {
+rows, total: tops[heights.length] ?? 0, reveal
+};
+}
+function isSameRange(one, other) {
+return one[0] === other[0] && one[1] === other[1];
+}
+function sumUp(heights) {
+const tops = new Float64Array(heights.length + 1);
+heights.forEach((height, at) => {
+tops[at + 1] = tops[at] + height;
+});
+return tops;
+}
+function visibleRange(tops, top, height) {
+const count = tops.length - 1;
+let [low, high] = [0, count];
+while (low < high) {
+const middle = low + high >> 1;
+if (tops[middle + 1] <= top) low = middle + 1;
+else high = middle;
+}
+let end = low;
+while (end < count && tops[end] < top + height) end++;
+const from = Math.max(0, low - OVERSCAN);
+return [from, Math.min(count, end + OVERSCAN, from + 120)];
+}
+function VirtualRows({ heights, row, label, handle, onRange, isBusy = false, onKeyDown }) {
+const box = T(null);
+const { rows, total, reveal } = useVirtualRows(heights, () => box.current);
+const drawn = T({
+row, heights, entries: new Map()
+});
+const before = drawn.current.row === row && drawn.current.heights === heights ? drawn.current.entries : new Map();
+const entries = new Map(rows.map((one) => [one.index, before.get(one.index) ?? a("div", {
+class: "entry", role: "row", "aria-rowindex": one.index + 1, style: {
+top: `${one.start}px`, height: `${one.size}px`
+}, children: a("div", {
+role: "gridcell", children: row(one.index)
+})
+}, one.index)]));
+drawn.current = {
+row, heights, entries
+};
+const [start, stop] = [rows[0]?.index ?? 0, (rows.at(-1)?.index ?? -1) + 1];
+F$2(() => onRange?.(start, stop), [start, stop, heights]);
+F$2(() => handle?.({ scrollTo: reveal }));
+return a("div", {
+ref: box, class: "virtual", role: "grid", "aria-label": label, "aria-rowcount": heights.length, "aria-busy": isBusy, tabIndex: 0, onKeyDown, children: a("div", {
+class: "space", role: "rowgroup", style: { height: `${total}px` }, children: [...entries.values()]
+})
+});
+}
+function isPhone() {
+return matchMedia("(max-width: 719px)").matches;
+}
+var FINDINGS_KEPT = 100;
+function SessionMark({ chains }) {
+const failed = chains.find((chain) => findingsOf(chain).some((one) => one.status === "failed"));
+const open = chains.find((chain) => judgementOf(chain).state !== "done");
+return a(ChainMark, { chain: failed ?? open ?? chains[0] ?? "" });
+}
+function ChainMark({ chain, isCounted = false }) {
+const now = judgementOf(chain);
+if (now.state === "working") return a($, { children: [a(Mark, { name: "working" }), " ", a("span", { children: "verifying" })] });
+if (now.state !== "done") return a($, { children: [a(Mark, { name: "not judged" }), " ", a("span", { children: "not judged" })] });
+if (now.verdict.status === "verified") return a($, { children: [a(Mark, { name: "verified" }), " ", a("span", { children: "verified" })] });
+const failed = findingsOf(chain).filter((one) => one.status === "failed").length;
+if (failed) return a($, { children: [a(Mark, { name: "failed" }), " ", a("span", { children: isCounted ? plural$1(failed, "finding") : "failed" })] });
+return now.verdict.findings.filter((one) => one.status === "failed").length >= FINDINGS_KEPT ? a($, { children: [a(Mark, { name: "not judged" }), " ", a("span", {
+title: "The verdict lists a hundred findings of a kind, and counts the others: one may be of this chain", children: "not told apart"
+})] }) : a($, { children: [a(Mark, { name: "qualified" }), " ", a("span", { children: "no failure" })] });
+}
+function arrange(rows, total, findings, isLive) {
+const byPlace = new Map();
+for (const finding of findings) {
+if (finding.place.sequence === null) continue;
+const key = String(finding.place.sequence);
+byPlace.set(key, [...byPlace.get(key) ?? [], finding]);
+}
+const bare = isLive ? arrangeFindings(byPlace, total) : arrangeRows(rows, total, byPlace);
+const rest = [...byPlace.values()].flat().filter((finding) => finding.status === "failed");
+for (const code of new Set(rest.map((finding) => finding.code))) {
+const same = rest.filter((finding) => finding.code === code);
+const first = same[0];
+const words = same.length > 1 ? `${first.words} (${same.length} places say so)` : first.words;
+bare.push({
+sort: "break", before: total, isAtRow: false, finding: {
+...first, words
+}
+});
+}
+const cut = rest.find((finding) => finding.code === "TRUNCATED");
+if (cut !== void 0) bare.push({
+sort: "end", before: total, words: `The end was cut: ${cut.words}`
+});
+return bare.map((extra, at) => ({
+...extra, index: extra.before + at
+}));
+}
+function arrangeFindings(byPlace, total) {
+const bare = [];
+for (const [key, found] of [...byPlace].sort(([one], [other]) => Number(one) - Number(other))) {
+const failed = found.find((one) => one.status === "failed");
+if (Number(key) >= total) continue;
+byPlace.delete(key);
+if (failed !== void 0) bare.push({
+sort: "break", before: Number(key), isAtRow: true, finding: failed
+});
+}
+return bare;
+}
+function arrangeRows(rows, total, byPlace) {
+const bare = [];
+let should = null;
+let said = null;
+for (let at = 0; at < total; at++) {
+const row = rows.get(at);
+if (row === void 0) continue;
+const place = should ?? BigInt(row.sequence || at);
+const says = row.sequence === "" ? place : BigInt(row.sequence);
+const isNext = said !== null && says === said + 1n;
+const first = (said ?? place - 1n) + 1n;
+if (!isNext && says > first) {
+const words = says - 1n === first ? `record ${first} is missing` : `records ${first} to ${says - 1n} are missing`;
+bare.push({
+sort: "missing", before: at, words
+});
+}
+const failed = byPlace.get(String(place))?.find((one) => one.status === "failed" && !(one.code === "SEQUENCE_GAP" && isNext));
+if (failed !== void 0) bare.push({
+sort: "break", before: at, isAtRow: true, finding: failed
+});
+byPlace.delete(String(place));
+should = place + 1n;
+said = says;
+}
+return bare;
+}
+function rowCount(total, extras) {
+return total + extras.length;
+}
+function extrasBefore(index, extras) {
+let low = 0;
+for (let high = extras.length; low < high;) {
+const middle = low + high >> 1;
+if (extras[middle].index < index) low = middle + 1;
+else high = middle;
+}
+return low;
+}
+function entryAt(index, extras) {
+const before = extrasBefore(index, extras);
+const extra = extras[before];
+return extra?.index === index ? extra : {
+sort: "row", place: index - before
+};
+}
+function indexOfPlace(place, extras) {
+return place + extras.filter((extra) => extra.before <= place).length;
+}
+function findExtra(extras, sequence) {
+return extras.find((extra) => extra.sort === "break" && Number(extra.finding.place.sequence) === sequence);
+}
+var ROW_HEIGHT$3 = 36;
+var PHONE_ROW_HEIGHT$3 = 56;
+var CARD_HEIGHT = 124;
+var PLACEHOLDERS = 12;
+var PAGE$2 = 200;
+var FILE_PAGE = 2e3;
+var SORTS = {
+tool: "◆", chat: "❝", agent: "▲", system: "●", workflow: "▶", auth: "✓", vault: "▣", kill: "■"
+};
+var AUTHORITIES = {
+human_approved: "a person", policy: "a rule", autonomous: "the agent", escalated: "escalated", unknown: ""
+};
+var lastSelected = new Map();
+function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }) {
+const classes = `row${isAfterBreak ? " after" : ""}${isBroken ? " broken" : ""}${isSelected ? " selected" : ""}`;
+if (row === void 0) return a("div", {
+class: `${classes} loading`, children: [a("span", { class: "time" }), a("span", { class: "node" }), a("span", {
+class: "sequence figure", children: place
+})]
+});
+const word = row.problem ? "cannot be read" : row.status && row.status !== "success" ? row.status === "blocked" ? "denied" : row.status : "";
+return a("a", {
+class: classes, href: recordLink(chain, row), tabIndex: -1, children: [a("span", {
+class: "time", children: a(Time, {
+short: true, children: row.at
+})
+}), a("span", {
+class: "node", "aria-hidden": "true"
+}), a("span", {
+class: "sequence figure", children: row.sequence || row.place
+}), a("span", {
+class: "sort", title: visible(row.type), "aria-hidden": "true", children: SORTS[row.type] ?? "○"
+}), a("span", {
+class: "kind", children: a(Text, { children: row.kind })
+}), a("span", {
+class: "summary", children: [row.tool && !row.summary.startsWith(row.tool) ? a("strong", { children: a(Text, { children: row.tool }) }) : null, " ", a(Text, { children: row.problem || row.summary })]
+}), a("span", {
+class: word ? `word ${row.status}` : "", children: word
+}), a("span", {
+class: "authority", children: AUTHORITIES[row.authority] ?? row.authority
+}), a("span", {
+class: "tokens figure", children: row.tokens
+})]
+});
+}
+function WholeFindings({ findings }) {
+const [first, ...rest] = findings;
+if (first === void 0) return null;
+return a($, { children: [a(FindingCard, { finding: first }), rest.length ? a("details", { children: [a("summary", { children: [plural$1(rest.length, "more finding"), " about the chain as a whole"] }), rest.slice(0, 50).map((finding, at) => a(FindingCard, { finding }, at))] }) : null] });
+}
+function ChainView({ parts }) {
+const [chain = ""] = parts;
+if (contents.value?.chains.some((one) => one.id === chain)) return a(ListedChain, { parts });
+return a($, { children: [a("h1", { children: "Chain" }), a(NotHere, {
+what: "chain", name: chain
+}), a("p", { children: a("a", {
+href: link("chains"), children: "All chains"
+}) })] });
+}
+function ListedChain({ parts: [chain = "", wanted = ""] }) {
+const listed = contents.value?.chains.find((one) => one.id === chain);
+const isLive = contents.value?.format === "ledger";
+const [rows, setRows] = d$2(new Map());
+const [total, setTotal] = d$2(isLive ? listed?.length ?? 0 : null);
+const [isCut, setCut] = d$2(false);
+const [words, setWords] = d$2("");
+const [selected, setSelected] = d$2(wanted ? -1 : lastSelected.get(chain) ?? -1);
+const list = T(null);
+const asked = T(new Set());
+const [hasTallRows] = d$2(isPhone);
+const [isReading, setReading] = d$2(!isLive);
+const fetchRows = async (start, stop) => {
+try {
+const found = await connection.ask({
+type: "rows", chain, start, stop
+});
+setRows((before) => {
+const next = new Map(before);
+for (const row of found.rows) next.set(row.place, row);
+return next;
+});
+setTotal(found.total);
+setCut(found.isCut);
+setWords("");
+return found.isMore;
+} catch (error) {
+setWords(error.message);
+return false;
+}
+};
+const readFile = async (isCurrent) => {
+setReading(true);
+for (let start = 0; isCurrent() && await fetchRows(start, start + FILE_PAGE);) start += FILE_PAGE;
+if (isCurrent()) setReading(false);
+};
+const fetchPages = (start, stop) => {
+if (!isLive) return;
+for (let page = Math.floor(start / PAGE$2); page * PAGE$2 < stop; page++) {
+if (asked.current.has(page)) continue;
+asked.current.add(page);
+fetchRows(page * PAGE$2, (page + 1) * PAGE$2);
+}
+};
+A$1(() => {
+let isCurrent = true;
+asked.current.clear();
+if (isLive) {
+setTotal(listed?.length ?? 0);
+fetchPages(Math.max(0, (listed?.length ?? 1) - 1), listed?.length ?? 1);
+} else readFile(() => isCurrent);
+return () => {
+isCurrent = false;
+};
+}, [chain, contents.value]);
+A$1(() => {
+verifyChain(chain);
+}, [chain, judgement.value.state]);
+const now = judgementOf(chain);
+const findings = findingsOf(chain);
+const judged = now.state === "done" ? now.verdict : null;
+const extras = w$2(() => total === null ? [] : arrange(rows, total, findings, isLive || isReading), [isLive || isReading ? null : rows, total, judged, isReading]);
+const length = rowCount(total ?? 0, extras);
+const entry = (index) => entryAt(index, extras);
+const heights = w$2(() => {
+const all = Array(total === null ? PLACEHOLDERS : length).fill(hasTallRows ? PHONE_ROW_HEIGHT$3 : ROW_HEIGHT$3);
+for (const extra of extras) all[extra.index] = extra.sort === "break" ? CARD_HEIGHT : ROW_HEIGHT$3;
+return all;
+}, [extras, length, total === null]);
+const select = (index) => {
+setSelected(index);
+lastSelected.set(chain, index);
+list.current?.scrollTo(index);
+};
+A$1(() => {
+if (!wanted && selected >= 0 && length) list.current?.scrollTo(selected);
+}, [total === null]);
+A$1(() => {
+if (!wanted.startsWith("at-") || !length) return;
+const place = Number(wanted.slice(3));
+const found = findExtra(extras, place) ?? [...rows.values()].find((row) => row.sequence === wanted.slice(3))?.place ?? place;
+const index = typeof found === "number" ? indexOfPlace(Math.min(found, (total ?? 1) - 1), extras) : found.index;
+select(index);
+}, [wanted, extras.length, total]);
+const move = (step) => {
+let index = selected;
+do
+index += step;
+while (index >= 0 && index < length && entry(index).sort !== "row");
+if (index >= 0 && index < length) select(index);
+};
+const goToBreak = () => {
+const breaks = extras.filter((extra) => extra.sort !== "end");
+const next = breaks.find((extra) => extra.index > selected) ?? breaks[0];
+if (next) select(next.index);
+};
+useKeys({
+j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1), b: goToBreak, Enter: () => {
+const found = selected >= 0 ? entry(selected) : null;
+const row = found?.sort === "row" ? rows.get(found.place) : void 0;
+if (row) location.hash = recordLink(chain, row);
+}, Escape: () => {
+location.hash = link("chains");
+}
+});
+const broken = w$2(() => new Set(extras.flatMap((extra) => extra.sort === "break" && extra.isAtRow ? [extra.before] : [])), [extras]);
+const firstBreak = extras.find((extra) => extra.sort !== "end")?.before ?? Infinity;
+return a("section", {
+class: "chain-view", children: [a("header", { children: [a("h1", { children: a(Text, { children: listed?.title ?? chain }) }), a("p", {
+class: "beside", children: [listed && listed.title !== chain ? a($, { children: [a("code", { children: a(Text, { children: chain }) }), " "] }) : null, total === null ? "" : plural$1(total, "record"), isCut ? " listed; the chain is longer, and was verified whole" : "", " ", now.state === "done" && listed ? a("span", {
+class: "judged", children: a(ChainMark, {
+chain, isCounted: true
+})
+}) : null, " ", extras.some((extra) => extra.sort !== "end") ? a("button", {
+type: "button", class: "small", onClick: goToBreak, children: "Next break (b)"
+}) : null, " ", isOfActions() || contents.value?.format === "proof" ? null : a("a", {
+href: link("s", chain), children: "as a session"
+})]
+}), now.state === "working" || now.state === "not judged" ? a(Band, {
+now, again: () => verifyChain(chain), ...judgement.value.state === "working" ? {} : { total: total ?? 0 }
+}) : null, extras.some((extra) => extra.sort !== "end") ? a("p", {
+class: "beside tight", children: "Records after a break have a dashed line: no longer tied to what came before. Each keeps its own mark."
+}) : null, a(WholeFindings, { findings: findings.filter((one) => one.place.sequence === null) })] }), words ? a(Problem, {
+words, retry: () => {
+asked.current.clear();
+if (isLive) fetchPages(0, PAGE$2);
+else readFile(() => true);
+}
+}) : null, total === 0 && !words && !length ? a(Empty, {
+command: "aver log", children: "There is no record in it."
+}) : null, a(VirtualRows, {
+heights, label: `Records of ${chain}; j and k move, Enter opens one`, isBusy: total === null, handle: (handle) => {
+list.current = handle;
+}, onRange: (start, stop) => {
+if (total === null || stop <= start) return;
+const places = [start, stop - 1].map((index) => entry(index)).map((found) => found.sort === "row" ? found.place : found.before);
+fetchPages(places[0] ?? 0, (places[1] ?? 0) + 1);
+}, row: (index) => {
+if (total === null) return a("div", { class: "row loading" });
+const found = entry(index);
+if (found.sort === "row") return a(Row, {
+row: rows.get(found.place), place: found.place, chain, isAfterBreak: found.place >= firstBreak, isBroken: broken.has(found.place), isSelected: index === selected
+});
+if (found.sort === "missing") return a("div", {
+class: `missing${index === selected ? " selected" : ""}`, children: found.words
+});
+if (found.sort === "end") return a("div", {
+class: "cap", children: found.words
+});
+return a("div", {
+class: `break break-entry${index === selected ? " selected" : ""}`, children: a(BreakCard, {
+chain, finding: found.finding, place: found.isAtRow ? found.before : null
+})
+});
+}
+}), a("p", {
+class: "beside", children: total === null ? "Reading …" : `${count(total)} rows; j and k move, Enter opens, b goes to the next break.`
+})]
+});
+}
+var ROW_HEIGHT$2 = 40;
+var PHONE_ROW_HEIGHT$2 = 56;
+function ChainRow({ chain, isLive }) {
+return a("a", {
+class: `chain-row${isLive ? " of-ledger" : ""}`, href: link("chain", chain.id), "data-row": true, tabIndex: -1, children: [a("span", {
+class: "state", children: a(ChainMark, { chain: chain.id })
+}), a("span", {
+class: "what", children: [a("strong", { children: a(Text, { children: chain.title }) }), chain.title === chain.id ? null : a("code", { children: a(Text, { children: chain.id }) })]
+}), a("span", {
+class: "number", children: chain.length === null ? "" : count(chain.length)
+}), a("span", {
+class: "when", children: a(Time, {
+brief: true, children: chain.endedAt
+})
+}), a("span", {
+class: "by", children: chain.signers.length ? chain.signers.slice(0, 2).map((signer) => a(Hex, { children: signer }, signer)) : chain.head ? a(Hex, { children: chain.head }) : null
+})]
+});
+}
+function ChainsView(_) {
+const [wanted, setWanted] = d$2("");
+const box = T(null);
+useRowKeys(box);
+const all = contents.value?.chains ?? [];
+const found = all.filter((chain) => `${chain.id} ${chain.title} ${chain.tool}`.toLowerCase().includes(wanted.toLowerCase()));
+const heights = w$2(() => Array(found.length).fill(isPhone() ? PHONE_ROW_HEIGHT$2 : ROW_HEIGHT$2), [found.length]);
+const isLive = contents.value?.format === "ledger";
+return a("section", {
+class: "fills", children: [a("h1", { children: "Chains" }), a("form", {
+class: "filters", onSubmit: (event) => event.preventDefault(), children: [a("label", { children: ["Filter ", a("input", {
+type: "search", value: wanted, onInput: (event) => setWanted(event.currentTarget.value), placeholder: "name, title or tool"
+})] }), a("span", {
+class: "beside", role: "status", children: [count(found.length), " of ", count(all.length)]
+})]
+}), all.length ? null : isLive ? a(Empty, {
+command: "aver install claude-code", children: "Nothing is recorded in this ledger yet. This records what a coding agent does from now on."
+}) : a(Empty, {
+command: "aver export --out DIR", children: "There is no chain in it. This writes a bundle with all chains of your ledger."
+}), all.length && !found.length ? a(Empty, { children: "No chain fits this filter." }) : null, found.length ? a($, { children: [a("div", {
+class: `chain-row heads${isLive ? " of-ledger" : ""}`, "aria-hidden": "true", children: [a("span", { children: "State" }), a("span", { children: "Chain" }), a("span", {
+class: "number", children: "Records"
+}), a("span", {
+class: "when", children: isLive ? "" : "Last"
+}), a("span", {
+class: "by", children: isLive ? "Head" : "Signed by"
+})]
+}), a("div", {
+ref: box, class: "grow", children: a(VirtualRows, {
+heights, label: "Chains; j and k move, Enter opens one", row: (at) => a(ChainRow, {
+chain: found[at], isLive
+})
+})
+})] }) : null, a("p", {
+class: "beside", children: ["Titles, times and lengths are claims of ", isLive ? "the server" : "the index", "; the verdict compares them with the records. ", a("a", {
+href: link("meta"), children: "What the meta chain remembers"
+})]
+})]
+});
+}
+var ORDER = ["prompt", "edit", "hit", "failure", "denial", "break"];
+function Minimap({ marks, share: [from, to], go, words }) {
+const box = T(null);
+const point = (event) => {
+const { top, height } = box.current.getBoundingClientRect();
+go(Math.min(1, Math.max(0, (event.clientY - top) / height)));
+};
+A$1(() => {
+const view = box.current?.querySelector(".view");
+if (view) [view.style.top, view.style.height] = [`${100 * from}%`, `${Math.max(1, 100 * (to - from))}%`];
+});
+return a("div", {
+ref: box, class: "minimap", "aria-hidden": "true", title: words, onPointerDown: (event) => {
+event.currentTarget.setPointerCapture(event.pointerId);
+point(event);
+}, onPointerMove: (event) => {
+if (event.buttons & 1) point(event);
+}, children: [w$2(() => a(Marks, { marks }), [marks]), a("div", { class: "view" })]
+});
+}
+var COLUMNS$1 = {
+prompt: [0, 16], edit: [3, 5], hit: [6, 5], failure: [8, 5], denial: [8, 5], break: [8, 5]
+};
+function Marks({ marks }) {
+return a("svg", {
+viewBox: "0 0 16 1000", preserveAspectRatio: "none", width: "16", height: "100%", children: [...marks].sort((one, other) => ORDER.indexOf(one.sort) - ORDER.indexOf(other.sort)).slice(-1500).map(({ sort, at }, index) => a("rect", {
+class: sort, x: COLUMNS$1[sort][0], y: Math.round(at * 994), width: COLUMNS$1[sort][1], height: "6"
+}, index))
+});
+}
+var PATHS = {
+prompt: "M3 3h10v7H7l-3 3v-3H3z", answer: "M3 4h10M3 8h10M3 12h6", edit: "M3 13l1-3 7-7 2 2-7 7z", command: "M3 5l3 3-3 3M8 11h5", call: "M8 3v10M3 8h10", note: "M8 7v5M8 4v.5", unknown: "M5.5 6a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .8-1 1.7M8 12.5v.5", unreadable: "M8 2l6 11H2zM8 6v3.5M8 11v.5", agent: "M4 3v4a3 3 0 0 0 3 3h5M9.5 7.5L12 10l-2.5 2.5", decision: "M8 2l5 2v4c0 3-2 5-5 6-3-1-5-3-5-6V4z", break: "M4 4l8 8M12 4l-8 8", missing: "M3 8h2M7 8h2M11 8h2"
+};
+var NAMES = {
+prompt: "prompt", answer: "answer", edit: "edit", command: "command", call: "tool call", note: "note", unknown: "unknown record", unreadable: "unreadable record", agent: "subagent", decision: "decision", break: "break", missing: "missing records"
+};
+function SortIcon({ sort, isStruck = false }) {
+return a("svg", {
+class: `sort-icon ${sort}${isStruck ? " struck" : ""}`, viewBox: "0 0 16 16", width: "16", height: "16", role: "img", "aria-label": NAMES[sort], children: [a("path", { d: PATHS[sort] }), isStruck ? a("path", {
+class: "strike", d: "M2 14L14 2"
+}) : null]
+});
+}
+var LINE_HEIGHT = 22;
+var PROMPT_LINES_MAX = 14;
+var CHARACTER_WIDTH = 8.4;
+function arrangeStory(entries, findingsOf) {
+const rows = [];
+const byChain = new Map();
+let turn = 0;
+for (const entry of entries) {
+const { chain, depth, step } = entry;
+const found = byChain.get(chain) ?? byChain.set(chain, new ChainFindings(findingsOf(chain))).get(chain);
+const bare = {
+depth, chain, entry: null, findings: [], finding: null, place: null, words: "", isDenied: false, isFailed: false, isAfterBreak: found.isBroken, turn
+};
+if (step === null) {
+const { decision } = entry;
+if (decision === null) rows.push({
+...bare, sort: "agent", entry, words: `subagent ${entry.agent}`
+});
+else rows.push({
+...bare, sort: "decision", entry, words: `${decisionLabel(decision.decision)}: ${decision.tool}`, isDenied: refuses(decision) && !isObserved(decision)
+});
+continue;
+}
+const missing = found.findMissing(step.sequence, entry.place);
+if (missing) rows.push({
+...bare, sort: "missing", words: missing
+});
+const failed = found.take(entry.place).filter((finding) => finding.status === "failed");
+for (const finding of failed.slice(0, 1)) rows.push({
+...bare, sort: "break", finding, place: entry.place, isAfterBreak: true
+});
+if (!failed.length && isBookkeeping(step)) continue;
+if (step.what === "prompt" && depth === 0) turn++;
+const sort = stepSort(entry);
+rows.push({
+...bare, sort, entry, findings: failed, words: "", isDenied: step.status === "blocked", isFailed: step.status === "failure", isAfterBreak: found.isBroken, turn
+});
+}
+for (const [chain, found] of byChain) for (const finding of found.rest()) {
+const last = rows.findLastIndex((row) => row.chain === chain);
+const depth = rows[last]?.depth ?? 0;
+rows.splice(last + 1, 0, {
+sort: "break", depth, chain, entry: null, findings: [], finding, place: null, words: "", isDenied: false, isFailed: false, isAfterBreak: true, turn: rows[last]?.turn ?? turn
+});
+}
+return rows;
+}
+var ChainFindings = class {
+isBroken = false;
+byPlace = new Map();
+said = null;
+constructor(findings) {
+for (const finding of findings) {
+if (finding.place.sequence === null || finding.status !== "failed") continue;
+const key = String(finding.place.sequence);
+this.byPlace.set(key, [...this.byPlace.get(key) ?? [], finding]);
+}
+}
+findMissing(sequence, place) {
+const before = this.said;
+if (sequence !== null) this.said = sequence;
+if (sequence === null || sequence === place || before !== null && sequence <= before + 1 || before === null && place > 0) return "";
+const first = before === null ? 0 : before + 1;
+return first === sequence - 1 ? `record ${first} is missing` : `records ${first} to ${sequence - 1} are missing`;
+}
+take(place) {
+const key = String(place);
+const found = (this.byPlace.get(key) ?? []).filter((finding) => !(this.isBroken && finding.code === "SEQUENCE_GAP"));
+this.byPlace.delete(key);
+if (found.length) this.isBroken = true;
+return found;
+}
+rest() {
+const left = [...this.byPlace.values()].flat();
+return [...new Map(left.reverse().map((finding) => [finding.code, finding])).values()].filter((finding) => !(this.isBroken && finding.code === "SEQUENCE_GAP"));
+}
+};
+function stepSort({ step }) {
+if (step === null) return "note";
+if (step.what === "call") return isEdit(step) ? "edit" : isCommand(step) ? "command" : "call";
+if (step.what === "prompt" || step.what === "answer" || step.what === "unknown" || step.what === "unreadable") return step.what;
+return "note";
+}
+function rowHeight(row, width, isPhone, write = (text) => text) {
+if (row.sort !== "prompt") return isPhone ? 56 : 36;
+const perLine = Math.max(16, Math.floor(.85 * width / CHARACTER_WIDTH));
+const lines = write(row.entry?.step?.asked ?? "").split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / perLine)), 0);
+return 16 + LINE_HEIGHT * Math.min(PROMPT_LINES_MAX, Math.max(1, lines));
+}
+function isWanted(row, wanted) {
+switch (wanted) {
+case "": return true;
+case "failure": return row.isFailed;
+case "denial": return row.isDenied;
+case "call": return row.sort === "call" || row.sort === "edit" || row.sort === "command" || row.entry?.step?.what === "call";
+case "spent": return row.entry?.step != null && (row.entry.step.spent.tokensIn !== null || row.entry.step.spent.tokensOut !== null || row.entry.step.spent.costUsd !== null);
+case "command": return row.entry?.step != null && isCommand(row.entry.step);
+default: return row.sort === wanted;
+}
+}
+var BESIDE_TEXT = 180;
+var BESIDE_BREAK = 124;
+var PHONE_WIDTH = 720;
+function Timeline({ rows, selected, hits, label, onSelect, onOpen }) {
+const box = T(null);
+const [width, setWidth] = d$2(800);
+const [share, setShare] = d$2([0, 1]);
+F$2(() => {
+const element = box.current;
+const observer = new ResizeObserver(() => setWidth(element.clientWidth));
+observer.observe(element);
+setWidth(element.clientWidth);
+return () => observer.disconnect();
+}, []);
+const isPhone = typeof window !== "undefined" && window.innerWidth < PHONE_WIDTH;
+const heights = w$2(() => rows.map((row) => {
+const inside = width - (isPhone ? 80 : row.finding ? BESIDE_BREAK : BESIDE_TEXT) - 20 * row.depth;
+return row.finding ? breakHeight(row.finding, inside) : rowHeight(row, inside, isPhone, visible);
+}), [rows, width, isPhone]);
+const { rows: shown, total, reveal } = useVirtualRows(heights, () => box.current);
+A$1(() => {
+if (selected >= 0) reveal(selected);
+}, [selected, heights]);
+const update = () => {
+const element = box.current;
+if (element && total) setShare([element.scrollTop / total, (element.scrollTop + element.clientHeight) / total]);
+};
+A$1(update, [total, width]);
+const marks = w$2(() => listMarks(rows, heights, hits), [rows, heights, hits]);
+const space = T(null);
+F$2(() => {
+if (space.current) space.current.style.height = `${total}px`;
+}, [total]);
+return a("div", {
+class: "timeline-frame", children: [a("div", {
+ref: box, class: "story", role: "grid", "aria-label": label, "aria-rowcount": rows.length, "aria-activedescendant": selected >= 0 ? `row-${selected}` : void 0, tabIndex: 0, onScroll: update, children: a("div", {
+ref: space, class: "space", role: "rowgroup", children: shown.map(({ index, start, size }) => {
+const row = rows[index];
+return row === void 0 ? null : a(StoryRow, {
+row, index, top: start, height: size, isSelected: index === selected, isHit: hits.has(row), onSelect, onOpen
+}, index);
+})
+})
+}), a(Minimap, {
+marks, share, words: "prompts, edits, failures, denials, hits and breaks", go: (at) => {
+if (box.current) box.current.scrollTop = at * total - box.current.clientHeight / 2;
+}
+})]
+});
+}
+function listMarks(rows, heights, hits) {
+const total = heights.reduce((sum, height) => sum + height, 0) || 1;
+const marks = [];
+let top = 0;
+rows.forEach((row, index) => {
+const at = top / total;
+if (row.sort === "break" || row.sort === "missing") marks.push({
+sort: "break", at
+});
+else if (row.isDenied) marks.push({
+sort: "denial", at
+});
+else if (row.isFailed) marks.push({
+sort: "failure", at
+});
+else if (row.sort === "edit" || row.sort === "prompt") marks.push({
+sort: row.sort, at
+});
+if (hits.has(row)) marks.push({
+sort: "hit", at
+});
+top += heights[index] ?? 0;
+});
+return marks;
+}
+function StoryRow({ row, index, top, height, isSelected, isHit, onSelect, onOpen }) {
+const element = T(null);
+F$2(() => {
+const { style } = element.current;
+[style.transform, style.height] = [`translateY(${top}px)`, `${height}px`];
+style.setProperty("--depth", String(Math.min(row.depth, 8)));
+});
+const names = ["story-row", row.sort, isSelected ? "selected" : "", isHit ? "hit" : "", row.isAfterBreak ? "after" : "", row.findings.length ? "broken" : "", row.isDenied ? "denied" : "", row.isFailed ? "failed" : "", row.depth ? "nested" : ""];
+return a("div", {
+ref: element, id: `row-${index}`, class: names.filter(Boolean).join(" "), role: "row", "aria-rowindex": index + 1, "aria-selected": isSelected, onClick: () => onSelect(index), onDblClick: () => onOpen(index), children: a(RowCells, { row })
+});
+}
+function RowCells({ row }) {
+const { entry, sort } = row;
+if (sort === "break" && row.finding !== null) return a("div", {
+role: "gridcell", class: "break-card", children: a(BreakCard, {
+chain: row.chain, finding: row.finding, place: row.place
+})
+});
+if (sort === "missing") return a("div", {
+role: "gridcell", class: "missing-cell", children: row.words
+});
+const step = entry?.step ?? null;
+const at = step?.at ?? entry?.decision?.at ?? "";
+return a($, { children: [a("span", {
+role: "gridcell", class: "time", children: at ? a(Time, {
+short: true, children: at
+}) : null
+}), a("span", {
+role: "gridcell", class: "rail-line", "aria-hidden": "true", children: a("span", { class: "node" })
+}), a("span", {
+role: "gridcell", class: "icon", children: a(SortIcon, {
+sort, isStruck: row.isDenied
+})
+}), step !== null && sort === "prompt" ? a("span", {
+role: "gridcell", class: "asked", children: visible(step.asked)
+}) : a(Summary, { row }), step !== null && sort !== "prompt" ? a(Facts, { step }) : null] });
+}
+function Summary({ row }) {
+const { entry } = row;
+const step = entry?.step ?? null;
+const decision = entry?.decision ?? null;
+if (step === null) {
+const why = decision === null ? "" : shownReasons(decision)[0] ?? decision.rules.join(" ");
+return a("span", {
+role: "gridcell", class: "summary", children: decision === null ? a("strong", { children: a(Text, { children: row.words }) }) : a($, { children: [a(Word, { row }), " ", a(Text, { children: decision.tool }), " ", a("span", {
+class: "soft", children: a(Text, { children: why })
+})] })
+});
+}
+const words = step.what === "answer" && step.text ? step.text : stepSummary(step).replace(/^denied: /, "");
+return a("span", {
+role: "gridcell", class: "summary", children: [a(Word, { row }), a(Text, { children: words })]
+});
+}
+function Word({ row }) {
+const { entry } = row;
+const step = entry?.step ?? null;
+const decision = entry?.decision ?? null;
+if (row.isDenied) return a("span", {
+class: "word bad", children: ["denied ", step === null ? "by the gate" : authorityLabel(step).split(" (", 1)[0]]
+});
+if (row.isFailed) return a("span", {
+class: "word warn", children: "failed"
+});
+if (step?.status === "pending") return a("span", {
+class: "word", children: "no outcome"
+});
+if (step === null && decision !== null) return a("span", {
+class: "word", children: [isObserved(decision) ? "observed: " : "", decisionLabel(decision.decision)]
+});
+return null;
+}
+function Facts({ step }) {
+const { tokensIn, tokensOut, costUsd } = step.spent;
+const tokens = tokensIn === null && tokensOut === null ? "" : `${tokensIn === null ? "–" : count(tokensIn)} → ${tokensOut === null ? "–" : count(tokensOut)}`;
+return a($, { children: [a("span", {
+role: "gridcell", class: "authority", title: visible(authorityLabel(step)), children: a(Text, { children: step.status === "blocked" ? step.rule : authorityLabel(step) })
+}), a("span", {
+role: "gridcell", class: "lines", children: a(Counts, { lines: step.lines })
+}), a("span", {
+role: "gridcell", class: "tokens figure", title: costUsd === null ? "tokens in and out" : `tokens in and out, ${formatMoney(costUsd)}`, children: tokens
+}), a("span", {
+role: "gridcell", class: "took figure", children: step.durationMs === null ? "" : formatDuration(step.durationMs)
+})] });
+}
+var TITLE_MAX$1 = 120;
+var COST_DIGITS = 9;
+var CUMULATIVE_TOOLS = new Set(["codex"]);
+var LINE_END = /\r\n|[\n\v\f\r\u001c-\u001e\u0085\u2028\u2029]/;
+var SessionCounter = class {
+sum = {
+prompts: 0, actions: 0, edits: 0, linesAdded: 0, linesRemoved: 0, commands: 0, failures: 0, denials: 0, gated: 0, observed: 0, unknown: 0, unreadable: 0, records: 0
+};
+spent = UNKNOWN_CONSUMPTION;
+growing = UNKNOWN_CONSUMPTION;
+sessionCost = null;
+title = "";
+firstPrompt = "";
+times = null;
+sealed = null;
+models = new Set();
+openCalls = new Set();
+byMessage = new Map();
+lastAsked = "";
+add(step, isMain, decision) {
+const { sum } = this;
+sum.records++;
+if (step.what === "unknown") sum.unknown++;
+if (step.what === "unreadable") sum.unreadable++;
+if (step.model) this.models.add(step.model);
+this.times = widenSpan(this.times, step.at);
+this.sealed = widenSpan(this.sealed, step.signedAt);
+this.addConsumption(step);
+if (step.what === "call") this.addCall(step, decision);
+else if (step.addition !== null && this.openCalls.delete(step.addition.to)) {
+if (step.addition.status === "failure") sum.failures++;
+if (step.addition.status === "blocked") sum.denials++;
+}
+if (step.what === "prompt" && step.own) sum.prompts++;
+else if (step.asked && step.asked !== this.lastAsked) {
+this.lastAsked = step.asked;
+sum.prompts++;
+}
+if (!isMain) return;
+this.title = step.title || this.title;
+if (!this.firstPrompt && step.asked) this.firstPrompt = step.asked.split(LINE_END).map(strip).find(Boolean) ?? "";
+}
+addRecords(count) {
+this.sum.records += count;
+}
+addConsumption(step) {
+if (step.own || !step.message && !CUMULATIVE_TOOLS.has(step.toolName)) this.spent = addConsumption(this.spent, step.spent);
+else if (!step.message) this.growing = maxConsumption(this.growing, step.spent);
+else this.byMessage.set(step.message, maxConsumption(this.byMessage.get(step.message) ?? UNKNOWN_CONSUMPTION, step.spent));
+if (step.sessionCost !== null) this.sessionCost = Math.max(step.sessionCost, this.sessionCost ?? 0);
+}
+addCall(step, decision) {
+const { sum } = this;
+sum.actions++;
+if (decision !== null) sum.gated++;
+if (decision !== null && isObserved(decision)) sum.observed++;
+if (isCommand(step)) sum.commands++;
+if (step.status === "failure") sum.failures++;
+if (step.status === "blocked") sum.denials++;
+if (step.status === "pending") this.openCalls.add(step.id);
+if (isEdit(step)) {
+sum.edits++;
+sum.linesAdded += step.lines?.[0] ?? 0;
+sum.linesRemoved += step.lines?.[1] ?? 0;
+}
+}
+finish(chains, left) {
+let spent = addConsumption(this.spent, this.growing);
+for (const each of this.byMessage.values()) spent = addConsumption(spent, each);
+const costUsd = this.sessionCost ?? (spent.costUsd === null ? null : Number(spent.costUsd.toFixed(COST_DIGITS)));
+const [started, ended] = this.times ?? this.sealed ?? [null, null];
+return {
+...this.sum, tool: chains.tool, session: chains.session, title: this.title || cutText(this.firstPrompt, TITLE_MAX$1), started, ended, denials: this.sum.denials + left.filter((decision) => refuses(decision) && !isObserved(decision)).length, observed: this.sum.observed + left.filter(isObserved).length, tokensIn: spent.tokensIn, tokensOut: spent.tokensOut, costUsd, models: [...this.models], subagents: chains.agents.length, imported: chains.imported, chains: chainNames(chains)
+};
+}
+};
+function widenSpan(ends, moment) {
+if (!moment) return ends;
+if (ends === null) return [moment, moment];
+return [compareCodePoints(moment, ends[0]) < 0 ? moment : ends[0], compareCodePoints(moment, ends[1]) > 0 ? moment : ends[1]];
+}
+var TEXT_MAX = 600;
+var ASKED_MAX = 8e3;
+async function readSession(chains, read, blob, report = () => {}) {
+const counter = new SessionCounter();
+let records = 0;
+const decisions = [];
+for await (const batch of chains.decisions === null ? [] : read(chains.decisions)) {
+for (const item of batch) {
+const decision = item instanceof BadInput ? null : readDecision$1(item);
+if (decision !== null) decisions.push(decision);
+}
+counter.addRecords(batch.length);
+await report(records += batch.length);
+}
+const matcher = new DecisionMatcher(decisions, blob);
+const builder = new StoryBuilder(chains);
+for (const chain of [chains.main, ...chains.agents.map(([, name]) => name)]) {
+if (chain === null) continue;
+let place = 0;
+for await (const batch of read(chain)) {
+for (const item of batch) {
+const step = item instanceof BadInput ? unreadableStep(chain, item.message) : readStep(item);
+const decision = step.what === "call" ? await matcher.take(step) : null;
+counter.add(step, chain === chains.main, decision);
+builder.add(chain, place++, step, decision);
+}
+await report(records += batch.length);
+}
+}
+const left = matcher.listUnmatched();
+return {
+totals: counter.finish(chains, left), entries: [...builder.build(left)]
+};
+}
+var StoryBuilder = class {
+chains;
+agents;
+plans = new Map();
+built = new Set();
+constructor(chains) {
+this.chains = chains;
+this.agents = new Map(chains.agents.map(([agent, chain]) => [chain, agent]));
+for (const chain of [chains.main, ...this.agents.keys()]) if (chain !== null) this.plans.set(chain, {
+steps: [], items: [], additions: new Map(), decisions: new Map(), ids: new Set(), last: "", isAsStored: false
+});
+}
+add(chain, place, step, decision) {
+const plan = this.plans.get(chain);
+plan.steps.push(lighten(step));
+plan.isAsStored ||= step.sequence !== place;
+plan.last = step.at ?? plan.last;
+if (step.addition !== null && plan.ids.has(step.addition.to)) {
+const { to } = step.addition;
+plan.additions.set(to, [...plan.additions.get(to) ?? [], place]);
+return;
+}
+plan.ids.add(step.id);
+plan.items.push({
+at: plan.last, place, decision: null
+});
+if (decision !== null) plan.decisions.set(place, decision);
+}
+*build(unmatched) {
+for (const { items } of this.plans.values()) items.sort((one, other) => compareCodePoints(one.at, other.at) || one.place - other.place);
+const [first] = this.plans.values();
+first?.items.push(...unmatched.map((decision) => ({
+at: decision.at, place: -1, decision
+})));
+first?.items.sort((one, other) => compareCodePoints(one.at, other.at));
+if (this.chains.main !== null) yield* this.buildChain(this.chains.main, 0);
+for (const chain of this.agents.keys()) yield* this.buildSubagent(chain, 1);
+}
+*buildChain(chain, depth) {
+this.built.add(chain);
+const plan = this.plans.get(chain);
+const bare = {
+depth, chain, place: -1, step: null, decision: null, additions: [], agent: ""
+};
+const inOrder = plan.isAsStored ? [...plan.items.filter((item) => item.decision !== null), ...plan.steps.map((_, place) => ({
+at: "", place, decision: null
+}))] : plan.items;
+let asked = "";
+for (const { place, decision } of inOrder) {
+const step = plan.steps[place];
+if (decision !== null || step === void 0) {
+yield {
+...bare, decision
+};
+continue;
+}
+if (!step.own && step.asked && step.asked !== asked) {
+asked = step.asked;
+yield {
+...bare, place, step: promptOf(step)
+};
+if (step.what === "prompt") continue;
+}
+const additions = plan.isAsStored ? [] : plan.additions.get(step.id) ?? [];
+const whole = applyAdditions(step, additions.map((one) => plan.steps[one]));
+yield {
+...bare, place, step: whole, decision: plan.decisions.get(place) ?? null, additions
+};
+if (this.agents.has(step.subagent)) yield* this.buildSubagent(step.subagent, depth + 1);
+}
+}
+*buildSubagent(chain, depth) {
+if (this.built.has(chain)) return;
+yield {
+depth, chain, place: -1, step: null, decision: null, additions: [], agent: this.agents.get(chain) ?? ""
+};
+yield* this.buildChain(chain, depth);
+}
+};
+function lighten(step) {
+return {
+...step, summary: step.what === "call" || step.summary ? stepSummary({
+...step, status: ""
+}).slice(0, TEXT_MAX) : "", asked: step.asked.slice(0, ASKED_MAX), text: step.text.slice(0, TEXT_MAX), thinking: step.thinking.slice(0, TEXT_MAX), error: step.error.slice(0, TEXT_MAX), arguments: null, result: null, diff: null, more: null, addition: step.addition === null ? null : {
+...step.addition, says: new Map()
+}
+};
+}
+function applyAdditions(step, additions) {
+let whole = step;
+for (const later of additions) {
+const { addition } = later;
+if (addition !== null) {
+if (whole.status === "pending" && addition.status) whole = {
+...whole, status: addition.status, error: addition.error
+};
+const lines = whole.lines ?? (hasHappened(whole.status) ? addition.lines : null);
+const [result, diff] = [whole.result ?? addition.says.get("result") ?? null, whole.diff ?? addition.says.get("diff") ?? null];
+whole = {
+...whole, result, diff, lines
+};
+}
+whole = {
+...whole, thinking: whole.thinking || later.thinking, text: whole.text || later.text, redacted: whole.redacted || later.redacted, model: whole.model || later.model, authority: whole.authority === "unknown" ? later.authority : whole.authority, rule: whole.rule || later.rule, durationMs: whole.durationMs ?? later.durationMs, spent: addConsumption(whole.spent, later.spent), cut: new Map([...later.cut, ...whole.cut])
+};
+}
+return whole;
+}
+var TEXT_MEDIA = "text/plain; charset=utf-8";
+async function fetchBlobs(value, blob, most) {
+if (Array.isArray(value)) return Promise.all(value.map((item) => fetchBlobs(item, blob, most)));
+if (!isObject(value)) return value;
+if (!isBlobReference(value)) {
+const members = [...value].map(async ([name, item]) => [name, await fetchBlobs(item, blob, most)]);
+return new Map(await Promise.all(members));
+}
+const size = at(value, "blob", "size");
+const media = at(value, "blob", "media");
+if (!(size instanceof JsonNumber) || size.value > most || media !== TEXT_MEDIA && media !== "text/x-diff" && media !== "application/json") return value;
+const data = await blob(String(at(value, "blob", "digest")));
+if (data === null) return value;
+if (media !== "application/json") return new TextDecoder().decode(data);
+try {
+return await fetchBlobs(readJson(data), blob, most);
+} catch (error) {
+if (error instanceof BadInput) return value;
+throw error;
+}
+}
+async function fullText(step, name, blob) {
+const digest = step.cut.get(name);
+const data = digest === void 0 ? null : await blob(digest);
+return data === null ? step[name] : new TextDecoder().decode(data);
+}
+async function fetchStep(step, blob, most) {
+const [asked, text, thinking, error] = await Promise.all(["asked", "text", "thinking", "error"].map((name) => fullText(step, name, blob)));
+const [given, result, diff] = await Promise.all([step.arguments, step.result, step.diff].map((value) => fetchBlobs(value, blob, most)));
+return {
+...step, asked: asked ?? "", text: text ?? "", thinking: thinking ?? "", error: error ?? "", arguments: given ?? null, result: result ?? null, diff: diff ?? null
+};
+}
+var SHOWN_BLOB_MAX = 1048576;
+async function readWholeStep(entry) {
+const read = async (place) => {
+const record = await readRecordAt(entry.chain, place);
+return record instanceof Sealed ? readStep(record) : null;
+};
+const own = await read(entry.place);
+const additions = (await Promise.all(entry.additions.map(read))).filter((step) => step !== null);
+const shown = entry.step;
+return {
+step: await fetchStep(own === null || shown.what !== own.what ? shown : applyAdditions(own, additions), readBlob, SHOWN_BLOB_MAX), additions
+};
+}
+function BreakDetail({ row, finding }) {
+return a($, { children: [a("h2", { children: "The chain breaks here" }), a("div", {
+class: "break-detail", children: a(BreakCard, {
+chain: row.chain, finding, place: row.place
+})
+}), a("p", { children: "Records after this place keep their own marks: intact in themselves, no longer tied to what came before." }), a("p", { children: [row.place === null ? null : a($, { children: [a("a", {
+href: link("c", row.chain, `p${row.place}`), children: "The record at this place"
+}), " · "] }), a("a", {
+href: link("chain", row.chain), children: "The chain as it is stored"
+})] })] });
+}
+function StepDetail({ row }) {
+const { entry } = row;
+const { value: whole, words, retry } = useAnswer(async () => entry?.step ? readWholeStep(entry) : null, [entry]);
+if (row.finding !== null) return a(BreakDetail, {
+row, finding: row.finding
+});
+if (entry === null) return a("p", {
+class: "strip", children: row.words || "Choose a row to see the whole of it."
+});
+if (entry.step === null) return entry.decision === null ? a($, { children: [a("h2", { children: ["Subagent ", a(Text, { children: entry.agent })] }), a("p", { children: ["Its part of the session starts here, in a chain of its own: ", a("a", {
+href: link("chain", entry.chain), children: a(Text, { children: entry.chain })
+}), "."] })] }) : a($, { children: [a("h2", { children: "A decision about a call that is in no transcript" }), a(DecisionCard, { decision: entry.decision })] });
+const step = whole?.step ?? entry.step;
+const isCurrent = whole !== null && whole.step.hash === entry.step.hash;
+return a("article", {
+class: "step-detail", "aria-busy": !isCurrent, children: [a("header", { children: [a("h2", { children: [a(SortIcon, {
+sort: row.sort, isStruck: row.isDenied
+}), " ", a(Text, { children: step.what === "prompt" ? "Prompt" : step.what === "answer" ? "Answer" : stepSummary(step) })] }), a("p", {
+class: "beside", children: [step.at ? a(Time, { children: step.at }) : "at a time that the record does not say", step.model ? a($, { children: [" · ", a(Text, { children: step.model })] }) : null, step.durationMs === null ? null : a($, { children: [" · ", formatDuration(step.durationMs)] }), consumptionLabel(step.spent) ? a($, { children: [" · ", consumptionLabel(step.spent)] }) : null]
+}), a("p", {
+class: "buttons", children: [a("a", {
+class: "button small", href: recordAddress(entry), children: "Open the record"
+}), a(Copy, {
+text: `capsule://${entry.chain}/${step.sequence ?? entry.place}`, label: "Copy its address"
+})]
+})] }), words ? a(Problem, {
+words, retry
+}) : null, isCurrent ? a(StepBody, { step }) : a("div", { class: "placeholder tall" }), entry.decision === null ? null : a("section", { children: [a("h3", { children: "The gate" }), a(DecisionCard, { decision: entry.decision })] }), isCurrent && whole.additions.length ? a(Additions, {
+steps: whole.additions, chain: entry.chain, places: entry.additions
+}) : null]
+});
+}
+function recordAddress({ chain, place, step }) {
+return link("c", chain, step !== null && step.sequence === place ? place : `p${place}`);
+}
+function Prose({ text }) {
+return a("div", {
+class: "prose", children: a(Linked, { children: text })
+});
+}
+function StepBody({ step }) {
+const given = isObject(step.arguments) ? step.arguments : null;
+const command = step.what === "call" && given !== null ? commandLine(given) : "";
+const results = resultTexts(step, step.result);
+const error = stepError(step);
+return a($, { children: [step.what === "prompt" ? a(Prose, { text: step.asked }) : null, step.text && step.what !== "prompt" ? a(Prose, { text: step.text }) : null, step.thinking ? a("details", {
+class: "thinking", open: !step.text && step.what !== "call", children: [a("summary", { children: "What the model thought" }), a(Prose, { text: step.thinking })]
+}) : null, step.redacted ? a("p", {
+class: "beside", children: "The model thought here, and its tool redacted the text. The record keeps the proof of it."
+}) : null, typeof step.diff === "string" && step.diff ? a(DiffView, {
+diff: step.diff, paths: changedPaths(step)
+}) : null, command ? a($, { children: [a("h3", { children: "Command" }), a("pre", {
+class: "command-line", tabIndex: 0, children: a(Text, { children: command })
+})] }) : null, step.what === "call" && !command && given?.size && typeof step.diff !== "string" ? a($, { children: [a("h3", { children: "Arguments" }), a(Value, { value: given })] }) : null, error ? a($, { children: [a("h3", { children: "Error" }), a(Terminal, {
+text: error, label: "Error"
+})] }) : null, results.map((part, at) => a("section", { children: [a("h3", { children: part.name ? a(Text, { children: part.name }) : part.isAside ? "Result" : "Output" }), part.isAside ? a("p", {
+class: "beside", children: a(Text, { children: part.text })
+}) : a(Terminal, { text: part.text })] }, at)), typeof step.diff !== "string" && step.diff !== null ? a($, { children: [a("h3", { children: "Change" }), a(Value, { value: step.diff })] }) : null, step.what !== "call" && step.more !== null ? a($, { children: [a("h3", { children: "More" }), a(Value, { value: step.more })] }) : null, a("dl", {
+class: "facts", children: [authorityLabel(step) ? a("div", { children: [a("dt", { children: step.status === "blocked" ? "Denied" : "Allowed" }), a("dd", { children: a(Text, { children: authorityLabel(step) }) })] }) : null, step.status ? a("div", { children: [a("dt", { children: "Outcome" }), a("dd", { children: step.status === "blocked" ? "denied" : step.status })] }) : null, step.sideEffects.length ? a("div", { children: [a("dt", { children: "Side effects" }), a("dd", { children: a("ul", { children: step.sideEffects.slice(0, 50).map((effect, at) => a("li", { children: a(Text, { children: effect }) }, at)) }) })] }) : null]
+})] });
+}
+function Additions({ steps, chain, places }) {
+return a("section", { children: [a("h3", { children: "Later records about the same step" }), a("ul", { children: steps.map((step, at) => a("li", { children: [a("a", {
+href: link("c", chain, `p${places[at] ?? 0}`), children: ["record ", places[at]]
+}), " from the ", step.addition?.via || "transcript", step.addition?.status ? a($, { children: ["; it says that the call ended with ", a("strong", { children: step.addition.status })] }) : null, step.addition?.differs.length ? a("span", {
+class: "warn", children: ["; both disagree in ", a(Text, { children: step.addition.differs.join(", ") })]
+}) : null] }, step.hash || at)) })] });
+}
+var STORY_MAX = 2e4;
+var WIDE = 1200;
+var TYPING_MS = 250;
+var last = null;
+function recall(chain) {
+return last !== null && last.open === contents.value && chainNames(last.chains).includes(chain) && last !== null ? {
+state: "done", chains: last.chains, reading: last.reading
+} : {
+state: "loading", records: 0, total: 0
+};
+}
+function useSession(chain) {
+const [now, setNow] = d$2(() => recall(chain));
+const [turn, setTurn] = d$2(0);
+A$1(() => {
+let isCurrent = true;
+const open = contents.value;
+if (open === null || recall(chain).state === "done") {
+setNow(recall(chain));
+return;
+}
+const set = (next) => {
+if (isCurrent) setNow((before) => next.state === "loading" && before.state === "done" ? before : next);
+};
+(async () => {
+try {
+const chains = await findSession(chain);
+if (chains === null) return set({ state: "none" });
+const total = countRecords(chainNames(chains));
+if (total > 2e4) return set({
+state: "too large", chains, total
+});
+const reading = await readSession(chains, readRecords, readBlob, (records) => {
+if (!isCurrent) throw new Left();
+set({
+state: "loading", records, total
+});
+});
+last = {
+open, chains, reading
+};
+set({
+state: "done", chains, reading
+});
+} catch (error) {
+if (!(error instanceof Left)) set({
+state: "failed", words: error.message
+});
+}
+})();
+return () => {
+isCurrent = false;
+};
+}, [chain, contents.value, turn]);
+return {
+...now, again: () => setTurn(turn + 1)
+};
+}
+function SessionProblem({ now, chain }) {
+if (now.state === "loading") return a("div", {
+"aria-busy": "true", children: [a("h1", { children: a(Text, { children: chain }) }), a("p", {
+class: "beside", role: "status", children: ["Reading ", now.total ? `${count(now.records)} of ${plural$1(now.total, "record")}` : "its records", " …"]
+}), Array.from({ length: 12 }, (_, at) => a("div", { class: "story-row-loading" }, at))]
+});
+if (now.state === "too large") return a($, { children: [a("h1", { children: a(Text, { children: now.chains.session }) }), a("p", {
+class: "strip", children: ["This session has ", plural$1(now.total, "record"), ". A page lays out at most ", count(STORY_MAX), " as a story. Its chains can be read in their stored order, and this command tells all of it:"]
+}), a("p", { children: a(Command, { children: `aver show ${now.chains.session} --html session.html` }) }), a("ul", { children: chainNames(now.chains).map((name) => a("li", { children: a("a", {
+href: link("chain", name), children: a(Text, { children: name })
+}) }, name)) })] });
+if (now.state === "failed") return a($, { children: [a("h1", { children: a(Text, { children: chain }) }), a("div", {
+class: "finding failed", role: "alert", children: a("p", { children: ["The session could not be read: ", a(Text, { children: now.words })] })
+}), a("p", { children: [a("button", {
+type: "button", onClick: now.again, children: "Try again"
+}), " or read ", a("a", {
+href: link("chain", chain), children: "the chain as it is stored"
+}), "."] })] });
+return null;
+}
+function SessionView({ parts }) {
+const [chain = "", wanted] = parts;
+const now = useSession(chain);
+if (now.state === "none") return a(ChainView, { parts });
+if (now.state !== "done") return a(SessionProblem, {
+now, chain
+});
+return a(Story, {
+chain, wanted: wanted ?? "", chains: now.chains, reading: now.reading
+});
+}
+function Story({ chain, wanted, chains, reading }) {
+const names = chainNames(chains);
+const [only, setOnly] = d$2("");
+const [selected, setSelected] = d$2(null);
+const [isOpen, setOpen] = d$2(false);
+const [words, setWords] = d$2("");
+const all = w$2(() => arrangeStory(reading.entries, findingsOf), [reading, ...names.map(judgementOf)]);
+const rows = w$2(() => all.filter((row) => isWanted(row, only)), [all, only]);
+const hits = useHits(words, names, all);
+const index = selected === null ? -1 : rows.indexOf(selected);
+const isWide = useIsWide();
+A$1(() => {
+for (const name of names) verifyChain(name);
+}, [names.join("\n")]);
+A$1(() => {
+const sequence = /^at-(\d+)$/.exec(wanted)?.[1];
+const found = sequence === void 0 ? void 0 : findRow(all, chain, Number(sequence));
+if (found) select(found);
+else setSelected((before) => before === null ? null : all.find((row) => row.entry !== null && row.entry.chain === before.entry?.chain && row.entry.place === before.entry.place && row.sort === before.sort) ?? null);
+}, [all, wanted, chain]);
+function select(row) {
+setSelected(row);
+const step = row.entry?.step;
+if (!step || row.entry === null) return;
+history.replaceState(null, "", link("s", row.chain, `at-${step.sequence ?? row.entry.place}`));
+}
+const move = (step, isGood = () => true) => {
+for (let at = index < 0 ? step > 0 ? 0 : rows.length - 1 : index + step; at >= 0 && at < rows.length; at += step) {
+const row = rows[at];
+if (isGood(row)) return select(row);
+}
+};
+const seek = (step, isGood) => {
+const found = (step > 0 ? [...rows.slice(index + 1), ...rows.slice(0, index + 1)] : [...rows.slice(0, Math.max(index, 0)).reverse(), ...rows.slice(Math.max(index, 0)).reverse()]).find(isGood);
+if (found) select(found);
+};
+const open = (at) => {
+const row = rows[at];
+if (!row) return;
+if (!isWide && !isOpen) setOpen(true);
+else if (row.entry?.step) location.hash = recordAddress(row.entry);
+};
+useKeys({
+j: () => move(1), k: () => move(-1), ArrowDown: () => move(1), ArrowUp: () => move(-1), J: () => move(1, (row) => row.sort === "prompt" && row.depth === 0), K: () => move(-1, (row) => row.sort === "prompt" && row.depth === 0), e: () => seek(1, (row) => row.sort === "edit"), x: () => seek(1, (row) => row.isFailed || row.isDenied), b: () => seek(1, (row) => row.sort === "break" || row.sort === "missing"), n: () => seek(1, (row) => hits.rows.has(row)), N: () => seek(-1, (row) => hits.rows.has(row)), Enter: () => open(index), Escape: () => {
+if (isOpen) setOpen(false);
+else if (only) setOnly("");
+else history.back();
+}
+});
+const breaks = all.filter((row) => row.sort === "break").length;
+const detail = selected === null ? a("p", {
+class: "strip", children: ["Choose a row to see the whole of it. ", a("kbd", { children: "j" }), " and ", a("kbd", { children: "k" }), " move, ", a("kbd", { children: "?" }), " lists all keys."]
+}) : a(StepDetail, { row: selected });
+return a("section", {
+class: "session-view", children: [a(SessionHead, {
+chains, reading, only, setOnly, breaks, shown: rows.length
+}), a("p", {
+class: "find", children: [a("label", { children: ["Find in this session ", a("input", {
+type: "search", value: words, onInput: (event) => setWords(event.currentTarget.value), onKeyDown: (event) => {
+if (event.key === "Enter") seek(event.shiftKey ? -1 : 1, (row) => hits.rows.has(row));
+}
+})] }), a("span", {
+class: "beside", role: "status", children: hits.words
+}), breaks ? a("button", {
+type: "button", class: "small", onClick: () => seek(1, (row) => row.sort === "break"), children: "Next break (b)"
+}) : null]
+}), a(Split, {
+isWide, isOpen: isOpen && selected !== null, close: () => setOpen(false), timeline: rows.length ? a(Timeline, {
+rows, selected: index, hits: hits.rows, label: "Steps of the session", onSelect: (at) => {
+if (rows[at]) {
+select(rows[at]);
+if (!isWide) setOpen(true);
+}
+}, onOpen: open
+}) : a("p", {
+class: "strip", children: ["No step is of this sort. ", a("button", {
+type: "button", class: "small", onClick: () => setOnly(""), children: "Show all"
+})]
+}), detail
+})]
+});
+}
+function findRow(rows, chain, sequence) {
+const isThere = (row) => row.chain === chain && (row.entry?.step?.sequence === sequence || row.finding?.place.sequence === sequence || String(row.finding?.place.sequence) === String(sequence));
+return rows.find((row) => row.sort === "break" && isThere(row)) ?? rows.find(isThere) ?? rows.find((row) => row.entry?.decision?.chain === chain && row.entry.decision.sequence === sequence);
+}
+function SessionHead({ chains, reading, only, setOnly, breaks, shown }) {
+const { totals } = reading;
+const names = chainNames(chains);
+const states = names.map(judgementOf);
+const isFailed = breaks > 0 || names.some((name) => findingsOf(name).some((finding) => finding.status === "failed"));
+const words = states.map((state) => state.state !== "done" ? state.state === "working" ? "working" : "not judged" : state.verdict.status === "failed" ? "qualified" : state.verdict.status);
+const mark = isFailed ? "failed" : ["working", "not judged", "qualified", "empty"].find((word) => words.includes(word)) ?? "verified";
+const note = {
+failed: "a record of it does not hold", verified: "every record of it is verified", qualified: "nothing failed in it, and not everything could be checked", empty: "it has no record", working: "being verified", "not judged": "not judged"
+}[mark];
+const choose = (wanted) => setOnly(only === wanted ? "" : wanted);
+return a("header", {
+class: "session-head", children: [a("h1", { children: a(Text, { children: totals.title || chains.session }) }), a("p", {
+class: "beside", children: [a(Mark, { name: mark }), " ", a("strong", { children: mark }), ", ", note, " · ", a(Text, { children: chains.tool }), " ", a("code", { children: a(Text, { children: chains.session }) }), totals.started ? a($, { children: [" · ", a(Time, { children: totals.started })] }) : null, " · ", a("a", {
+href: link("files", chains.main ?? names[0] ?? ""), children: "Files"
+}), " · ", a("a", {
+href: link("chain", chains.main ?? names[0] ?? ""), children: "As stored"
+})]
+}), a("p", {
+class: "figures", role: "group", "aria-label": "Figures; each leads to its rows", children: [totalFigures(totals).map(({ words, sort }, at) => {
+const wanted = sort || (words.startsWith("tokens") || words.startsWith("$") || words.startsWith("<$") ? "spent" : "");
+return wanted ? a("button", {
+type: "button", class: "small figure", "aria-pressed": only === wanted, onClick: () => choose(wanted), children: words
+}, at) : a("span", {
+class: "figure", children: a(Text, { children: words })
+}, at);
+}), totals.observed ? a("span", {
+class: "figure warn", children: [plural$1(totals.observed, "decision"), " only observed"]
+}) : null, breaks ? a("button", {
+type: "button", class: "small figure", "aria-pressed": only === "break", onClick: () => choose("break"), children: plural$1(breaks, "break")
+}) : null, only ? a("button", {
+type: "button", class: "small", onClick: () => setOnly(""), children: ["Show all steps (", plural$1(shown, "row"), " shown)"]
+}) : null]
+})]
+});
+}
+function useHits(words, chains, rows) {
+const [found, setFound] = d$2(null);
+A$1(() => {
+let isCurrent = true;
+if (!words.trim()) {
+setFound(null);
+return;
+}
+const timer = setTimeout(() => {
+findWords(words, chains).then((places) => {
+if (isCurrent) setFound({
+words, places
+});
+}, () => {
+if (isCurrent) setFound({
+words, places: new Set()
+});
+});
+}, TYPING_MS);
+return () => {
+isCurrent = false;
+clearTimeout(timer);
+};
+}, [words, chains.join("\n")]);
+const hits = w$2(() => {
+const placesOf = (row) => [row.entry?.place ?? -1, ...row.entry?.additions ?? []];
+return new Set(found === null ? [] : rows.filter((row) => row.entry !== null && placesOf(row).some((place) => found.places.has(`${row.chain}\n${place}`))));
+}, [found, rows]);
+return {
+rows: hits, words: !words.trim() ? "" : found?.words !== words ? "looking …" : `${plural$1(hits.size, "hit")}; n and N go through them. Long texts beside the records are not searched.`
+};
+}
+async function findWords(words, chains) {
+const wanted = JSON.stringify(words.trim().toLowerCase()).slice(1, -1);
+const places = new Set();
+for (const chain of chains) {
+let place = 0;
+for await (const batch of readRecords(chain)) for (const record of batch) {
+if (record instanceof Sealed && record.canonical.toLowerCase().includes(wanted)) places.add(`${chain}\n${place}`);
+place++;
+}
+}
+return places;
+}
+function useIsWide() {
+const [isWide, setWide] = d$2(innerWidth >= WIDE);
+A$1(() => {
+const query = matchMedia(`(min-width: ${WIDE}px)`);
+const update = () => setWide(query.matches);
+query.addEventListener("change", update);
+return () => query.removeEventListener("change", update);
+}, []);
+return isWide;
+}
+var DETAIL_MIN = 320;
+var DETAIL_MAX = 640;
+var chosenWidth = 0;
+function Split({ isWide, isOpen, close, timeline, detail }) {
+const box = T(null);
+const [width, setWidth] = d$2(chosenWidth);
+const limit = (value) => Math.round(Math.min(DETAIL_MAX, Math.max(DETAIL_MIN, value)));
+const set = (value) => {
+chosenWidth = limit(value);
+setWidth(chosenWidth);
+};
+const now = () => width || limit(.4 * (box.current?.clientWidth ?? 1200));
+F$2(() => {
+box.current?.style.setProperty("--detail", width ? `${width}px` : "40%");
+}, [width, isWide]);
+if (!isWide) return a("div", {
+class: "session-split narrow", children: [timeline, isOpen ? a("div", {
+class: "detail cover", role: "dialog", "aria-label": "The step", children: [a("p", {
+class: "close", children: a("button", {
+type: "button", ref: (element) => {
+if (element && !element.dataset["was"]) {
+element.dataset["was"] = "1";
+element.focus();
+}
+}, onClick: close, children: "Back to the timeline"
+})
+}), detail]
+}) : null]
+});
+return a("div", {
+class: "session-split", ref: box, children: [timeline, a("div", {
+class: "handle", role: "separator", "aria-orientation": "vertical", "aria-label": "Width of the detail", tabIndex: 0, "aria-valuenow": width || Math.round(480), "aria-valuemin": DETAIL_MIN, "aria-valuemax": DETAIL_MAX, onPointerDown: (event) => event.currentTarget.setPointerCapture(event.pointerId), onPointerMove: (event) => {
+if (event.buttons & 1 && box.current) set(box.current.getBoundingClientRect().right - event.clientX);
+}, onKeyDown: (event) => {
+if (event.key === "ArrowLeft") set(now() + 24);
+else if (event.key === "ArrowRight") set(now() - 24);
+else return;
+event.preventDefault();
+event.stopPropagation();
+}
+}), a("aside", {
+class: "detail", "aria-label": "The step", tabIndex: 0, children: detail
+})]
+});
+}
+var EDITS_SHOWN = 25;
+function FilesView({ parts: [chain = "", wanted = ""] }) {
+const now = useSession(chain);
+if (now.state === "none") return a($, { children: [a("h1", { children: "Files" }), a(Empty, {
+command: "aver ingest --all", children: ["This chain is no session of a coding agent, so no file is known. ", a("a", {
+href: link("chain", chain), children: "Read the chain"
+}), ", or record sessions:"]
+})] });
+if (now.state !== "done") return a(SessionProblem, {
+now, chain
+});
+return a(Files, {
+chain, wanted, reading: now.reading
+});
+}
+function Files({ chain, wanted, reading }) {
+const files = w$2(() => listFiles(reading.entries), [reading]);
+const chosen = files.find((file) => file.path === wanted) ?? files[0];
+return a("section", {
+class: "files-view", children: [a("h1", { children: ["Files of ", a(Text, { children: reading.totals.title || reading.totals.session })] }), a("p", {
+class: "beside", children: [a("a", {
+href: link("s", chain), children: "The session"
+}), " · ", plural$1(files.length, "file"), " changed by ", plural$1(reading.totals.edits, "edit"), " ", a(Counts, { lines: [reading.totals.linesAdded, reading.totals.linesRemoved] })]
+}), files.length === 0 ? a("p", {
+class: "strip", children: "No step of this session changed a file. Edits that failed or were denied changed none; the session shows them."
+}) : null, a("div", {
+class: "files-split", children: [a("nav", {
+"aria-label": "Files", children: a("ul", { children: files.map((file) => a("li", { children: a("a", {
+href: link("files", chain, file.path), "aria-current": file === chosen ? "true" : void 0, children: [a("span", {
+class: "path", children: a(Text, { children: file.path })
+}), a("span", {
+class: "beside", children: [plural$1(file.edits.length, "edit"), " ", a(Counts, { lines: file.lines[0] || file.lines[1] ? file.lines : null })]
+})]
+}) }, file.path)) })
+}), chosen ? a(FileChanges, { file: chosen }, chosen.path) : null]
+})]
+});
+}
+function FileChanges({ file }) {
+const [shown, setShown] = d$2(EDITS_SHOWN);
+return a("div", {
+class: "file-changes", children: [a("h2", { children: a(Text, { children: file.path }) }), file.edits.slice(0, shown).map((entry) => a(FileChange, {
+entry, path: file.path
+}, `${entry.chain} ${entry.place}`)), file.edits.length > shown ? a("button", {
+type: "button", onClick: () => setShown(shown + EDITS_SHOWN), children: ["Show ", Math.min(EDITS_SHOWN, file.edits.length - shown), " more changes"]
+}) : null]
+});
+}
+function FileChange({ entry, path }) {
+const { value, words, retry } = useAnswer(() => readWholeStep(entry), [entry]);
+const step = value?.step ?? null;
+const title = entry.step === null ? "" : stepSummary(entry.step);
+return a("section", {
+class: "file-change", children: [a("h3", { children: [entry.step?.at ? a(Time, {
+short: true, children: entry.step.at
+}) : null, " ", a("a", {
+href: recordAddress(entry), children: a(Text, { children: title })
+})] }), words ? a(Problem, {
+words, retry
+}) : null, step === null && !words ? a("div", {
+class: "placeholder tall", "aria-busy": "true"
+}) : null, step === null ? null : typeof step.diff === "string" ? a(DiffView, {
+diff: diffOfFile(step.diff, path), title: path
+}) : step.diff === null ? a("p", {
+class: "beside", children: "The record has no diff of this change."
+}) : a(Output, { value: step.diff })]
+});
+}
+var READ_MAX$2 = 2e3;
+async function readOwners() {
+const owners = new Map();
+const listed = (await server.value?.api.json("keys").catch(() => null))?.keys ?? [];
+for (const { public_key, identity, status } of listed) owners.set(public_key.slice(0, 16), {
+identity, isRetired: status !== "active" && status !== "trusted", from: "the server"
+});
+for (const { id } of contents.value?.chains ?? []) if (id === "keys" || id.startsWith("approvers.")) await collectOwners(id, owners);
+return owners;
+}
+async function collectOwners(chain, owners) {
+let records = 0;
+for await (const batch of readRecords(chain)) {
+for (const record of batch) if (record instanceof Sealed) noteOwner(record, chain, owners);
+if ((records += batch.length) >= READ_MAX$2) return;
+}
+}
+function noteOwner(record, chain, owners) {
+let content;
+try {
+content = record.content;
+} catch (error) {
+if (error instanceof BadInput) return;
+throw error;
+}
+const result = asObject(at(content, "outcome", "result"));
+const statements = at(content, "authority", "chain");
+const enrolled = Array.isArray(statements) ? asText(at(statements[0], "content", "public_key")) : "";
+const [identity, key] = [asText(result.get("identity")), asText(result.get("public_key")) || enrolled];
+if (identity && key) owners.set(key.slice(0, 16), {
+identity, isRetired: false, from: `the chain ${chain}`
+});
+const before = owners.get(asText(result.get("replaces")));
+if (before) owners.set(asText(result.get("replaces")), {
+...before, isRetired: true
+});
+}
+function Whole({ value }) {
+return a("code", {
+class: "whole", children: visible(value.replace(/(.{16})/g, "$1 ").trim())
+});
+}
+function OwnerCell({ owner }) {
+if (owner === void 0) return a("td", {
+class: "soft", children: "nobody says"
+});
+return a("td", { children: [a(Text, { children: owner.identity }), owner.isRetired ? a($, { children: [" ", a("span", {
+class: "word", children: "retired"
+})] }) : null, a("p", {
+class: "beside tight", children: ["says ", a(Text, { children: owner.from })]
+})] });
+}
+function storageWords() {
+if (contents.value === null) return "A key that you pin now is pinned for what you open next.";
+const of = contents.value.ledger ? `the ledger ${contents.value.ledger.slice(0, 8)}, tenant ${contents.value.tenant}` : "";
+if (location.protocol === "file:") return `This page was opened from a file, where pages share one store. Pins${of ? ` for ${of},` : ""} hold until you close it.`;
+if (of) return `Pins are kept in this browser, for this address and ${of}.`;
+return "This names no ledger. Pins for such things are kept in this browser, for this address.";
+}
+var RECORDS_MAX = 200;
+function KeyRecords() {
+const isThere = contents.value?.chains.some((chain) => chain.id === "keys") ?? false;
+const answer = useAnswer(() => isThere ? connection.ask({
+type: "rows", chain: "keys", start: 0, stop: RECORDS_MAX
+}) : Promise.resolve(null), [contents.value]);
+if (!isThere) return null;
+return a("section", { children: [a("h2", { children: "Recorded in the keys chain" }), answer.state === "failed" ? a(Problem, {
+words: answer.words, retry: answer.retry
+}) : null, answer.state === "loading" ? a(Loading, {
+rows: 2, words: "Reading the keys chain"
+}) : null, answer.value ? a("div", {
+class: "scroll", tabIndex: 0, role: "region", "aria-label": "Records of the keys chain", children: a("table", {
+class: "plain", children: a("tbody", { children: answer.value.rows.map((row) => a("tr", { children: [a("td", { children: a(Time, { children: row.at }) }), a("td", { children: a(Text, { children: row.kind }) }), a("td", { children: a("a", {
+href: recordLink("keys", row), children: a(Text, { children: row.problem || row.summary })
+}) })] }, row.place)) })
+})
+}) : null, answer.value && answer.value.total > RECORDS_MAX ? a("p", { children: a("a", {
+href: link("chain", "keys"), children: ["All ", answer.value.total, " records"]
+}) }) : null] });
+}
+function KeysView(_) {
+const [given, setGiven] = d$2("");
+const [words, setWords] = d$2("");
+const [done, setDone] = d$2("");
+const pinAll = (keys, origin) => {
+for (const key of keys) pinKey(key, origin);
+setWords("");
+setDone(`${plural$1(keys.length, "key")} pinned.`);
+verifyThing();
+};
+const add = (text, origin) => {
+try {
+pinAll(readKeys(text), origin);
+setGiven("");
+} catch (error) {
+setDone("");
+setWords(error.message);
+}
+};
+const isPinned = (key) => pins.value.some((pin) => pin.publicKey === key);
+const came = contents.value?.keys ?? [];
+const fits = new Map((judgement.value.state === "done" ? judgement.value.fits : []).map(([signer, counts]) => [signer, [counts]]));
+const pq = new Map(contents.value?.pqKeys ?? []);
+const owners = useAnswer(readOwners, [contents.value]).value ?? new Map();
+const source = thing.value?.live ? "The server says" : "Came with the records";
+return a($, { children: [a("h1", { children: "Keys" }), a("p", { children: "A key that came with the records proves nothing: whoever made the records could have put it there. Pin only a key that you compared with its owner, by another way." }), a("section", { children: [a("h2", { children: "Pinned by you" }), pins.value.length ? a("div", {
+class: "scroll", tabIndex: 0, role: "region", "aria-label": "Pinned keys", children: a("table", {
+class: "plain keys", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "Owner"
+}), a("th", {
+scope: "col", children: "Key"
+}), a("th", {
+scope: "col", children: "From"
+}), a("th", {
+scope: "col", children: "When"
+}), a("th", {
+scope: "col", children: a("span", {
+class: "hidden", children: "Unpin"
+})
+})] }) }), a("tbody", { children: pins.value.map((pin) => a("tr", { children: [a(OwnerCell, { owner: owners.get(pin.publicKey.slice(0, 16)) }), a("td", { children: [a(Whole, { value: pin.publicKey }), pin.publicKeyPq ? a("p", {
+class: "beside tight", children: "with an ML-DSA-65 half"
+}) : null] }), a("td", { children: a(Text, { children: pin.origin }) }), a("td", { children: a(Time, { children: pin.at }) }), a("td", { children: a("button", {
+type: "button", class: "small", "aria-label": `Unpin ${pin.publicKey.slice(0, 16)}`, onClick: () => {
+unpinKey(pin.publicKey);
+verifyThing();
+}, children: "Unpin"
+}) })] }, pin.publicKey)) })]
+})
+}) : a(Empty, {
+command: "aver keys export", children: "None. Signatures are not checked until you pin a key. Its owner prints it by this command."
+}), a("form", {
+onSubmit: (event) => {
+event.preventDefault();
+add(given, "pasted");
+}, children: [a("label", { children: ["Paste a key: 64 hex digits, or the text of a key export", a("br", {}), a("textarea", {
+rows: 3, value: given, onInput: (event) => setGiven(event.currentTarget.value), spellcheck: false, autocomplete: "off", "data-testid": "key"
+})] }), a("p", { children: [a("button", {
+type: "submit", "data-testid": "pin", children: "Pin it"
+}), " ", a("label", {
+class: "button", children: ["Choose a file", a("input", {
+type: "file", class: "hidden", onChange: (event) => {
+const file = event.currentTarget.files?.[0];
+if (file) file.text().then((text) => add(text, `from ${file.name}`));
+}
+})]
+})] })]
+}), words ? a(Problem, { words }) : null, a("p", {
+class: "good", role: "status", children: done
+}), a("p", {
+class: "beside", children: storageWords()
+})] }), a(KeyRecords, {}), a("section", { children: [a("h2", { children: source }), came.length ? a("div", {
+class: "scroll", tabIndex: 0, role: "region", "aria-label": "Keys that came along", children: a("table", {
+class: "plain keys", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "Owner"
+}), a("th", {
+scope: "col", children: "Key"
+}), a("th", {
+scope: "col", children: "State"
+}), a("th", {
+scope: "col", children: a("span", {
+class: "hidden", children: "Pin"
+})
+})] }) }), a("tbody", { children: came.map(([fingerprint, key]) => a("tr", { children: [a(OwnerCell, { owner: owners.get(fingerprint) }), a("td", { children: [a(Whole, { value: key }), " ", a(Copy, {
+text: key, label: "copy"
+})] }), a("td", { children: isPinned(key) ? a("span", {
+class: "good", children: "pinned"
+}) : a($, { children: [a("span", {
+class: "warn", children: "not pinned, not used"
+}), a(FitWords, { fits: fits.get(fingerprint) ?? [] })] }) }), a("td", { children: isPinned(key) ? null : a("button", {
+type: "button", class: "small", onClick: () => {
+try {
+pinAll([checkUsable(new PublicKey(key, pq.get(fingerprint) ?? ""))], thing.value?.live ? "listed by the server, and compared by you" : "came with the records, and compared by you");
+} catch (error) {
+setWords(error.message);
+}
+}, children: "I compared it: pin it"
+}) })] }, fingerprint)) })]
+})
+}) : a("p", {
+class: "soft", children: "No key came along."
+})] })] });
+}
+var ROW_HEIGHT = 40;
+var PHONE_ROW_HEIGHT = 56;
+function countHere({ chain, here }) {
+const cut = findingsOf(chain).find((one) => one.code === "TRUNCATED" && one.place.sequence !== null);
+return cut === void 0 ? here : Number(cut.place.sequence);
+}
+function wrongWords(entry) {
+const here = countHere(entry);
+if (here === null) return "not here";
+if (here < entry.count) return `${plural$1(entry.count - here, "record")} missing`;
+return findingsOf(entry.chain).some((one) => one.check === "meta" && one.status === "failed") ? "another head" : "";
+}
+function Standing({ entry }) {
+const wrong = wrongWords(entry);
+if (wrong) return a($, { children: [a(Mark, { name: "failed" }), " ", a("strong", {
+class: "bad", children: wrong
+})] });
+const now = judgementOf(entry.chain);
+const isSigned = now.state === "done" && now.verdict.checks.some((check) => check.name === "signature" && check.status === "passed");
+const more = (entry.here ?? 0) - entry.count;
+return a($, { children: [a(Mark, { name: now.state !== "done" ? "not judged" : isSigned ? "verified" : "qualified" }), " ", a("span", { children: more > 0 ? `${count(more)} more since` : "as recorded" })] });
+}
+function rank(entry) {
+return wrongWords(entry) ? 0 : (entry.here ?? 0) > entry.count ? 1 : 2;
+}
+function MetaView(_) {
+const answer = useAnswer(() => connection.ask({ type: "meta" }), [contents.value]);
+const entries = [...answer.value?.entries ?? []].sort((one, other) => rank(one) - rank(other) || (one.chain < other.chain ? -1 : 1));
+const heights = w$2(() => Array(entries.length).fill(isPhone() ? PHONE_ROW_HEIGHT : ROW_HEIGHT), [entries.length]);
+const recorded = new Set(entries.map((entry) => entry.chain));
+const others = (contents.value?.chains ?? []).filter((chain) => !recorded.has(chain.id) && chain.id !== "meta");
+return a("section", {
+class: "fills", children: [a("h1", { children: "Meta" }), a("p", { children: "The ledger notes in its meta chain how long each chain is. A chain that is shorter than its note was cut; one that is longer has grown, which is normal." }), answer.state === "failed" ? a(Problem, {
+words: answer.words, retry: answer.retry
+}) : null, answer.state === "loading" ? a(Loading, {
+rows: 8, words: "Reading the meta chain"
+}) : null, answer.value && !answer.value.records ? contents.value?.format === "ledger" ? a(Empty, {
+command: "aver checkpoint", children: "There is no meta chain in this ledger yet. Closing a chain or a checkpoint begins it."
+}) : a(Empty, {
+command: "aver export --out DIR", children: "There is no meta chain in it. A bundle of some chains only has none; this exports all of them, with meta."
+}) : null, answer.value?.records && !entries.length ? a(Empty, {
+command: "aver checkpoint", children: "The meta chain records no chain yet. Closing a chain or a checkpoint adds an entry."
+}) : null, entries.length ? a($, { children: [a("p", {
+class: "beside", children: [plural$1(answer.value?.records ?? 0, "entry", "entries"), "; the latest about each chain counts. ", answer.value?.isCut ? "Only the first are listed. " : "", a("a", {
+href: link("chain", "meta"), children: "The chain itself"
+}), others.length ? ` · ${plural$1(others.length, "chain")} not recorded yet` : ""]
+}), a("div", {
+class: "meta-row heads", "aria-hidden": "true", children: [a("span", { children: "Standing" }), a("span", { children: "Chain" }), a("span", {
+class: "number", children: "Recorded"
+}), a("span", {
+class: "number", children: "Here"
+}), a("span", {
+class: "hash", children: "Head then"
+}), a("span", {
+class: "when", children: "Noted"
+})]
+}), a("div", {
+class: "grow", children: a(VirtualRows, {
+heights, label: "Chains that meta knows", row: (at) => {
+const entry = entries[at];
+return a("div", {
+class: "meta-row", children: [a("span", {
+class: "state", children: a(Standing, { entry })
+}), a("span", {
+class: "what", children: entry.here === null ? a(Text, { children: entry.chain }) : a("a", {
+href: link("chain", entry.chain), children: a(Text, { children: entry.chain })
+})
+}), a("span", {
+class: "number", children: count(entry.count)
+}), a("span", {
+class: "number", children: countHere(entry) === null ? "–" : count(countHere(entry) ?? 0)
+}), a("span", {
+class: "hash", children: entry.hash ? a(Hex, { children: entry.hash }) : null
+}), a("span", {
+class: "when", children: a(Time, { children: entry.at })
+})]
+});
+}
+})
+})] }) : null, a("p", {
+class: "beside", children: "These are the words of the meta chain. The verdict has compared each with the records where there is a tick."
+})]
+});
+}
+function MoreView() {
+const shown = VIEWS.filter((view) => view.rail !== "none" && (view.needs !== "records" || contents.value !== null));
+return a($, { children: [a("h1", { children: "All views" }), a("ul", {
+class: "entries", children: shown.map((view) => a("li", { children: a("a", {
+href: link(...view.route ? [view.route] : []), children: view.title
+}) }, view.route))
+})] });
+}
+var FILES_MAX$1 = 5e4;
+function fromFileList(list) {
+const files = [...list];
+const first = files[0];
+if (first === void 0) return null;
+const path = first.webkitRelativePath;
+if (path) {
+const folder = path.split("/", 1)[0];
+return asFolder(folder, files.map((file) => [file.webkitRelativePath.slice(folder.length + 1), file]));
+}
+if (files.length === 1) return {
+name: first.name, files: [[first.name, first]], isFolder: false
+};
+return asFolder("the chosen files", files.map((file) => [file.name, file]));
+}
+function asFolder(name, files) {
+return {
+name, files, isFolder: true
+};
+}
+async function fromDrop(transfer) {
+const items = [...transfer.items].filter((item) => item.kind === "file");
+const plain = [...transfer.files];
+const handles = items.map((item) => {
+return item.getAsFileSystemHandle?.();
+});
+if (items.length === 1 && handles[0] !== void 0) {
+const handle = await handles[0].catch(() => null);
+if (handle?.kind === "directory") {
+const files = [];
+await collect(handle, "", files);
+return asFolder(handle.name, files);
+}
+}
+return fromFileList(plain);
+}
+async function collect(directory, prefix, files) {
+for await (const entry of directory.values()) {
+if (files.length >= FILES_MAX$1) return;
+if (entry.kind === "file") files.push([prefix + entry.name, await entry.getFile()]);
+else await collect(entry, `${prefix}${entry.name}/`, files);
+}
+}
+function show(found) {
+const [view = ""] = route.value;
+if (contents.value !== null || !["c", "ref", "s", "chain"].includes(view)) location.hash = "#/";
+openThing(found);
+}
+function OpenView(_) {
+const [isOver, setOver] = d$2(false);
+const files = T(null);
+const folder = T(null);
+const take = (input) => {
+const found = input?.files ? fromFileList(input.files) : null;
+if (found !== null) show(found);
+if (input) input.value = "";
+};
+return a("section", {
+class: "open", children: [a("h1", { children: "See it, and prove it here" }), a("p", { children: "Choose a record, and this page judges it in your browser. Nothing leaves your machine, and no server is asked." }), a("div", {
+class: `drop${isOver ? " over" : ""}`, onDragOver: (event) => {
+event.preventDefault();
+setOver(true);
+}, onDragLeave: () => setOver(false), onDrop: (event) => {
+event.preventDefault();
+setOver(false);
+if (event.dataTransfer) fromDrop(event.dataTransfer).then((found) => found && show(found));
+}, children: [a("p", {
+class: "large", children: "Drop a bundle's folder or a file here"
+}), a("p", { children: [a("button", {
+type: "button", onClick: () => folder.current?.click(), children: "Choose a folder"
+}), " ", a("button", {
+type: "button", onClick: () => files.current?.click(), children: "Choose a file"
+})] }), a("input", {
+ref: files, type: "file", multiple: true, hidden: true, "data-testid": "files", onChange: () => take(files.current)
+}), a("input", {
+ref: (element) => {
+element?.setAttribute("webkitdirectory", "");
+folder.current = element;
+}, type: "file", hidden: true, "data-testid": "folder", onChange: () => take(folder.current)
+})]
+}), opening.value ? a("p", {
+class: "strip", role: "status", children: [a(Text, { children: opening.value }), " …"]
+}) : null, problem.value ? a("div", {
+class: "finding failed", role: "alert", children: [a("p", { children: [a("strong", { children: "Not judged." }), " ", a(Text, { children: problem.value })] }), retryOpening.value ? a("p", { children: a("button", {
+type: "button", class: "small", onClick: retryOpening.value, children: "Try again"
+}) }) : null]
+}) : null, a("h2", { children: "What it judges" }), a("table", {
+class: "plain", children: a("tbody", { children: [a("tr", { children: [a("th", {
+scope: "row", children: "a bundle's folder"
+}), a("td", { children: ["what ", a("code", { children: "aver export --out DIR" }), " and agent-capsule write: ", a("code", { children: "index.json" }), " and one file per chain"] })] }), a("tr", { children: [a("th", {
+scope: "row", children: "one chain"
+}), a("td", { children: "a file of such a folder" })] }), a("tr", { children: [a("th", {
+scope: "row", children: "capsules"
+}), a("td", { children: "one, an array, or one on each line, as JSON" })] }), a("tr", { children: [a("th", {
+scope: "row", children: "a sealed run"
+}), a("td", { children: [a("code", { children: ".cap" }), " of Aver and of CapSeal, ", a("code", { children: "actions.jsonl" }), ", a proof that a run has an action"] })] }), a("tr", { children: [a("th", {
+scope: "row", children: "a report"
+}), a("td", { children: ["the page that ", a("code", { children: "aver report" }), " writes, with the records inside"] })] }), a("tr", { children: [a("th", {
+scope: "row", children: "anything else"
+}), a("td", { children: ["a ledger, a database, a checkpoint, an act: ", a("code", { children: "aver verify FILE" })] })] })] })
+})]
+});
+}
 // src/verify/run/action.ts
 var ACTION_TYPES = [...["tool_call", "code_gen", "code_edit", "api_request", "decision", "observation", "file_read", "file_write"], ...["file_delete", "shell_exec", "command", "browser_action", "web_request", "action", "unknown"]];
-var DECISIONS$1 = ["pass", "skip", "human_review", "human_approved", "skipped"];
+var DECISIONS = ["pass", "skip", "human_review", "human_approved", "skipped"];
 var POLICY_VERDICTS = ["PROOF_ONLY", "POLICY_ENFORCED", "FULLY_VERIFIED"];
-var FIELDS$1 = [...["action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"], ...["parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "success", "duration_ms"], ...["timestamp", "metadata"]];
+var FIELDS$2 = [...["action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"], ...["parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "success", "duration_ms"], ...["timestamp", "metadata"]];
 var OPTIONAL = new Set([...["parent_action_id", "parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "metadata"]]);
 var ID_MAX = 256;
 var DURATION_MAX = 2 ** 53;
@@ -7522,11 +11770,11 @@ var METADATA_INLINE = 8192;
 var METADATA_MAX = 4194304;
 var TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/;
 function actionFields(action) {
-return new Map(FIELDS$1.map((name) => [name, action[name]]));
+return new Map(FIELDS$2.map((name) => [name, action[name]]));
 }
 function readAction(data) {
 if (!isObject(data)) throw new BadInput("an action must be an object");
-for (const name of data.keys()) if (!FIELDS$1.includes(name)) throw new BadInput(`${show$1(name)} is not a field of an action`);
+for (const name of data.keys()) if (!FIELDS$2.includes(name)) throw new BadInput(`${show$1(name)} is not a field of an action`);
 const get = (name) => {
 const value = data.get(name);
 if (value !== void 0) return value;
@@ -7542,9 +11790,9 @@ const isId = (value) => typeof value === "string" && value !== "" && codePoints(
 const isHash = (value) => typeof value === "string" && HEX64.test(value);
 const orNull = (isGood) => (value) => value === null || isGood(value);
 const oneOf = (words) => (value) => typeof value === "string" && words.includes(value);
-FIELDS$1.forEach(get);
+FIELDS$2.forEach(get);
 return {
-action_id: check("action_id", isId), parent_action_id: check("parent_action_id", orNull(isId)), action_type: check("action_type", oneOf(ACTION_TYPES)), gate_decision: check("gate_decision", orNull(oneOf(DECISIONS$1))), policy_verdict: check("policy_verdict", orNull(oneOf(POLICY_VERDICTS))), instruction_hash: check("instruction_hash", isHash), input_hash: check("input_hash", isHash), output_hash: check("output_hash", isHash), parent_receipt_hash: check("parent_receipt_hash", orNull(isHash)), gate_score: check("gate_score", orNull((value) => value instanceof JsonNumber && value.value >= 0 && value.value <= 1)), success: check("success", (value) => typeof value === "boolean"), duration_ms: check("duration_ms", (value) => isInteger(value) && value.value >= 0 && BigInt(value.text) <= BigInt(DURATION_MAX)), timestamp: check("timestamp", (value) => typeof value === "string" && TIME.test(value) && isCalendarTime(value)), metadata: check("metadata", orNull(isObject))
+action_id: check("action_id", isId), parent_action_id: check("parent_action_id", orNull(isId)), action_type: check("action_type", oneOf(ACTION_TYPES)), gate_decision: check("gate_decision", orNull(oneOf(DECISIONS))), policy_verdict: check("policy_verdict", orNull(oneOf(POLICY_VERDICTS))), instruction_hash: check("instruction_hash", isHash), input_hash: check("input_hash", isHash), output_hash: check("output_hash", isHash), parent_receipt_hash: check("parent_receipt_hash", orNull(isHash)), gate_score: check("gate_score", orNull((value) => value instanceof JsonNumber && value.value >= 0 && value.value <= 1)), success: check("success", (value) => typeof value === "boolean"), duration_ms: check("duration_ms", (value) => isInteger(value) && value.value >= 0 && BigInt(value.text) <= BigInt(DURATION_MAX)), timestamp: check("timestamp", (value) => typeof value === "string" && TIME.test(value) && isCalendarTime(value)), metadata: check("metadata", orNull(isObject))
 };
 }
 var RECEIPT_KEYS = [...["action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"], ...["parent_receipt_hash", "gate_score", "gate_decision", "success", "duration_ms", "timestamp"]];
@@ -7666,6 +11914,1051 @@ return {
 line: data.subarray(at, end), next
 };
 }
+// src/verify/bytes.ts
+var CHUNK = 262144;
+async function* readChunks(source) {
+for (let at = 0; at < source.size; at += CHUNK) {
+const chunk = await source.read(at, Math.min(at + CHUNK, source.size));
+if (chunk.length === 0) return;
+yield chunk;
+}
+}
+async function readStart(source, limit) {
+return source.read(0, Math.min(limit, source.size));
+}
+var MemorySource = class {
+bytes;
+constructor(bytes) {
+this.bytes = bytes;
+}
+get size() {
+return this.bytes.length;
+}
+async read(start, end) {
+return this.bytes.subarray(start, end);
+}
+};
+var BlobSource = class {
+blob;
+constructor(blob) {
+this.blob = blob;
+}
+get size() {
+return this.blob.size;
+}
+async read(start, end) {
+return new Uint8Array(await this.blob.slice(start, end).arrayBuffer());
+}
+};
+var FileMap = class {
+name;
+files;
+constructor(name, files) {
+this.name = name;
+this.files = files;
+}
+async list(inside) {
+if (inside !== void 0 && this.files.has(inside)) return null;
+const prefix = inside === void 0 ? "" : `${inside}/`;
+const names = new Set();
+for (const path of this.files.keys()) if (path.startsWith(prefix)) names.add(path.slice(prefix.length).split("/", 1)[0]);
+return [...names];
+}
+async open(...names) {
+const found = this.files.get(names.join("/"));
+if (found === void 0) throw new NotFound(`there is no ${names.join("/")}`);
+return found;
+}
+};
+var LINE_FEED = 10;
+var LineReader = class {
+place = 0;
+source;
+window = new Uint8Array();
+start = 0;
+constructor(source, place = 0) {
+this.source = source;
+this.place = place;
+}
+async readLine(limit) {
+let searched = 0;
+for (;;) {
+const left = this.window.length - this.start;
+const feed = this.window.indexOf(LINE_FEED, this.start + searched);
+if (feed >= 0 && feed - this.start < limit) return this.take(feed + 1 - this.start);
+if (left >= limit) return this.take(limit);
+searched = left;
+if (!await this.fill()) return left ? this.take(left) : null;
+}
+}
+async skipBlanks() {
+let feeds = 0;
+for (;;) {
+while (this.start < this.window.length) {
+const byte = this.window[this.start];
+if (byte !== 32 && byte !== 9 && byte !== 10 && byte !== 13) return feeds;
+if (byte === LINE_FEED) feeds++;
+this.start++;
+this.place++;
+}
+if (!await this.fill()) return feeds;
+}
+}
+async readRest(limit) {
+while (this.window.length - this.start < limit && await this.fill());
+return this.take(Math.min(limit, this.window.length - this.start));
+}
+take(size) {
+const taken = this.window.subarray(this.start, this.start + size);
+this.start += size;
+this.place += size;
+return taken;
+}
+async fill() {
+const from = this.place + this.window.length - this.start;
+if (from >= this.source.size) return false;
+const more = await this.source.read(from, Math.min(from + Math.max(CHUNK, this.window.length - this.start), this.source.size));
+if (more.length === 0) return false;
+const kept = this.window.subarray(this.start);
+const window = new Uint8Array(kept.length + more.length);
+window.set(kept);
+window.set(more, kept.length);
+this.window = window;
+this.start = 0;
+return true;
+}
+};
+function areSameBytes(one, other) {
+let at = 0;
+while (at < one.length && one[at] === other[at]) at++;
+return at === one.length && at === other.length;
+}
+// src/verify/elements.ts
+var WINDOW_CHARS = 65536;
+var TextWindow = class {
+text = "";
+at = 0;
+isDone = false;
+decoder = new TextDecoder("utf-8", {
+fatal: true, ignoreBOM: true
+});
+get wanted() {
+return Math.min(Math.max(2 * (this.text.length - this.at), WINDOW_CHARS), ELEMENT_MAX + WINDOW_CHARS);
+}
+add(chunk) {
+let more;
+try {
+more = chunk === null ? this.decoder.decode() : this.decoder.decode(chunk, { stream: true });
+} catch {
+throw new Unreadable("not UTF-8");
+}
+this.text = this.text.slice(this.at) + more;
+this.at = 0;
+if (chunk === null) this.isDone = true;
+}
+};
+function* readArrayTexts(window) {
+yield* expect(window, "[");
+if ((yield* peek(window)) === "]") {
+window.at++;
+return;
+}
+for (;;) {
+yield yield* readValue(window);
+if ((yield* peek(window)) === ",") window.at++;
+else {
+yield* expect(window, "]");
+return;
+}
+}
+}
+function* readTopArrayTexts(window) {
+yield* readArrayTexts(window);
+yield* end(window);
+}
+function* readTopArray(window) {
+for (const steps = readTopArrayTexts(window);;) {
+const step = steps.next();
+if (step.done) return;
+yield step.value === void 0 ? void 0 : {
+text: step.value, value: parseBounded(step.value)
+};
+}
+}
+function* readObjectWithArray(window, key) {
+const others = new Map();
+const seen = new Set();
+let size = 0;
+let tokens = 0;
+yield* expect(window, "{");
+if ((yield* peek(window)) === "}") window.at++;
+else for (;;) {
+const name = parseBounded(yield* readValue(window));
+if (typeof name !== "string") throw new Unreadable("an object key is not a string");
+if (seen.has(name)) throw new DuplicateKey(`the key ${JSON.stringify(name.slice(0, 80))} occurs twice in one object`);
+seen.add(name);
+yield* expect(window, ":");
+if (name === key) for (const steps = readArrayTexts(window);;) {
+const step = steps.next();
+if (step.done) break;
+yield step.value === void 0 ? void 0 : {
+text: step.value, value: parseBounded(step.value)
+};
+}
+else {
+const text = yield* readValue(window);
+size += name.length + text.length;
+tokens += 1 + countTokens(text);
+if (size > 16777216 || tokens > 1e6) throw new Unreadable(`the members beside '${key}' have more than ${ELEMENT_MAX} bytes or ${TOKENS_MAX} values`);
+others.set(name, parseBounded(text));
+}
+if ((yield* peek(window)) === ",") window.at++;
+else {
+yield* expect(window, "}");
+break;
+}
+}
+if (!seen.has(key)) throw new Unreadable(`has no '${key}'`);
+yield { others };
+yield* end(window);
+}
+function* peek(window) {
+for (;;) {
+window.at = skipSpace(window.text, window.at);
+if (window.at < window.text.length) return window.text[window.at];
+if (window.isDone) return "";
+yield void 0;
+}
+}
+function* expect(window, character) {
+const found = yield* peek(window);
+if (found !== character) throw new Unreadable(`expected '${character}', found '${found || "the end"}'`);
+window.at++;
+}
+function* end(window) {
+if (yield* peek(window)) throw new Unreadable("something follows the end of the document");
+}
+function* readValue(window) {
+if (!(yield* peek(window))) throw new Unreadable("the document ends early");
+let found = findValueEnd(window.text, window.at);
+while (found === null) {
+if (byteLength(window.text.slice(window.at)) > 16777216) throw new Unreadable(`an element is larger than ${ELEMENT_MAX} bytes`);
+if (window.isDone) throw new Unreadable("the document ends early");
+yield void 0;
+found = findValueEnd(window.text, window.at);
+}
+const text = window.text.slice(window.at, found);
+if (isTooLarge(text)) throw new Unreadable(`an element is larger than ${ELEMENT_MAX} bytes`);
+checkTokenCount(text);
+window.at = found;
+return text;
+}
+async function* readBatches(source, read) {
+const window = new TextWindow();
+const steps = read(window);
+const chunks = readChunks(source);
+let items = [];
+try {
+for (;;) {
+const step = steps.next();
+if (step.done) break;
+if (step.value !== void 0) {
+items.push(step.value);
+continue;
+}
+if (items.length) {
+yield {
+items, error: null
+};
+items = [];
+}
+for (const wanted = window.wanted; !window.isDone && window.text.length - window.at < wanted;) {
+const chunk = await chunks.next();
+window.add(chunk.done ? null : chunk.value);
+}
+}
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+yield {
+items, error
+};
+return;
+}
+if (items.length) yield {
+items, error: null
+};
+}
+function readElements(source) {
+return readBatches(source, readTopArray);
+}
+function readElementTexts(source) {
+return readBatches(source, readTopArrayTexts);
+}
+function readMemberElements(source, key) {
+return readBatches(source, (window) => readObjectWithArray(window, key));
+}
+// src/verify/bundle/layout.ts
+var INDEX = "index.json";
+var META = "meta.json";
+var HEAD$1 = "head.json";
+var BLOBS = "blobs";
+var RESERVED_IDS = new Set(["head", "index", "meta"]);
+var SHORTEST_CHAIN = 1200;
+var ABSENT_MAX = 1e3;
+var UNKNOWN_KEPT = 10;
+var CLAIM_TEXT_MAX = 256;
+var INDEX_KEYS = new Set([...["generated_at", "public_key", "fingerprint", "keys", "pq_keys", "chain_count", "capsule_count"], ...["meta", "chains", "ledger", "tenant", "part", "blobs", "unfinished", "files"]]);
+var SUMMARY_KEYS = new Set([...["id", "tool", "title", "length", "head_hash", "genesis_hash", "origin"], ...["all_hashes_ok", "signed_by", "started_at", "ended_at", "db_path"]]);
+var RECORD_KEYS = new Set([...SEAL_KEYS, "canonical"]);
+function claimedName({ id, tool }) {
+return tool && id.startsWith(`${tool}-`) ? `${tool}.${id.slice(tool.length + 1)}` : id;
+}
+function fileOf(claim) {
+return `${claim.id}.json`;
+}
+function checkFileName(name) {
+if (!isFileName(name)) throw new Unreadable(`${show$1(name)} is not a name that a file may have here`);
+return name;
+}
+async function readIndex(directory) {
+const data = readJson(await readStart(await directory.open(INDEX), ELEMENT_MAX + 1));
+const listed = isObject(data) ? data.get("chains") : null;
+if (!isObject(data) || !Array.isArray(listed)) throw new Unreadable("an index is an object that lists chains");
+const here = Math.min((await directory.list()).length, listed.length);
+if (listed.length - here > ABSENT_MAX) throw new Unreadable(`it lists ${listed.length} chains, and ${here} files are here: the rest was not read`);
+const chains = new Map();
+const names = new Set();
+listed.forEach((summary, at) => {
+const claim = readClaim(summary, `chains[${at}]`);
+if (RESERVED_IDS.has(claim.id.toLowerCase())) throw new Unreadable(`a chain cannot have the id '${claim.id}'`);
+if (chains.has(claim.id)) throw new Unreadable("two chains have the same id");
+if (names.has(claimedName(claim))) throw new Unreadable("two chains have the same name");
+chains.set(claim.id, claim);
+names.add(claimedName(claim));
+});
+const shared = await directory.findSharedFiles?.(new Set([INDEX, META, HEAD$1, ...[...chains.values()].map(fileOf)]));
+if (shared) throw new Unreadable(`${shared[0]} and ${shared[1]} are two names of one file; each part of a bundle has a file of its own`);
+const meta = data.get("meta") ?? null;
+const files = data.has("files") ? data.get("files") : [];
+if (meta !== null && !isObject(meta)) throw new Unreadable("meta must be an object");
+if (!Array.isArray(files)) throw new Unreadable("files must be a list");
+const claimOfMeta = meta === null ? null : readClaim(new Map([...meta, ["id", "meta"], ["origin", null]]), "meta");
+files.forEach(checkFileName);
+return {
+chains: [...chains.values()], meta: claimOfMeta, chainCount: requireCount(data, "chain_count"), capsuleCount: requireCount(data, "capsule_count"), ledger: requireText(data, "ledger"), tenant: requireText(data, "tenant"), isPart: requireFlag(data, "part"), areBlobsLeftOut: data.get("blobs") === null, blobs: requireCount(data, "blobs"), publicKey: requireText(data, "public_key"), fingerprint: requireText(data, "fingerprint"), keys: requireTexts(data, "keys"), pqKeys: requireTexts(data, "pq_keys"), isUnfinished: requireFlag(data, "unfinished"), unknown: unknownKeys(data, INDEX_KEYS)
+};
+}
+function unknownKeys(data, known) {
+return sortTexts([...data.keys()].filter((key) => !known.has(key))).slice(0, UNKNOWN_KEPT);
+}
+function readClaim(summary, where, { own = false } = {}) {
+if (!isObject(summary)) throw new Unreadable(`${where} must be an object`);
+const id = summary.get("id");
+if (!(own && id === "")) {
+checkFileName(id);
+checkFileName(`${id}.json`);
+}
+const text = (key) => requireText(summary, key, `${where}.`);
+const plain = (key) => {
+const value = summary.get(key) ?? null;
+if (value !== null && typeof value !== "string") throw new Unreadable(`${where}.${key} must be a text`);
+return value;
+};
+const claim = {
+id, tool: text("tool") ?? "", length: requireCount(summary, "length", `${where}.`), headHash: text("head_hash"), genesisHash: text("genesis_hash"), origin: text("origin"), title: plain("title"), startedAt: plain("started_at"), endedAt: plain("ended_at"), dbPath: plain("db_path"), signedBy: null, allHashesOk: null, unknown: unknownKeys(summary, SUMMARY_KEYS)
+};
+const signers = summary.get("signed_by") ?? null;
+if (signers !== null && !(Array.isArray(signers) && signers.every((name) => typeof name === "string"))) throw new Unreadable(`${where}.signed_by must be a list of texts`);
+const ok = summary.get("all_hashes_ok") ?? null;
+if (ok !== null && typeof ok !== "boolean") throw new Unreadable(`${where}.all_hashes_ok must be true or false`);
+return {
+...claim, signedBy: signers, allHashesOk: ok
+};
+}
+function requireFlag(data, key) {
+const value = data.has(key) ? data.get(key) : false;
+if (typeof value !== "boolean") throw new Unreadable(`${key} must be true or false`);
+return value;
+}
+function requireCount(data, key, where = "") {
+const value = data.get(key) ?? null;
+if (value === null) return null;
+if (!isInteger(value) || value.value < 0) throw new Unreadable(`${where}${key} must be a count`);
+return value.value + 0;
+}
+function requireText(data, key, where = "") {
+const value = data.get(key) ?? null;
+if (value === null) return null;
+if (typeof value !== "string" || !isPrintable(value) || codePoints(value) > CLAIM_TEXT_MAX) throw new Unreadable(`${where}${key} must be a short text`);
+return value;
+}
+function requireTexts(data, key) {
+const value = data.get(key) ?? null;
+if (value === null) return null;
+if (!isObject(value) || ![...value.values()].every((item) => typeof item === "string")) throw new Unreadable(`${key} must be an object of texts`);
+return value;
+}
+function isRecordSource(source) {
+return "entries" in source;
+}
+async function* readEntries(source, unknown) {
+let number = -1;
+for await (const entries of source.entries()) yield entries.map((entry) => {
+number++;
+try {
+if (entry instanceof BadInput) return entry;
+const record = readBundleRecord(entry);
+if (unknown !== null) noteUnknownMembers(entry, number, unknown);
+return record;
+} catch (problem) {
+if (!(problem instanceof BadInput)) throw problem;
+return problem;
+}
+});
+}
+async function* readChainFile(source, unknown = null) {
+if (isRecordSource(source)) {
+yield* readEntries(source, unknown);
+return;
+}
+let number = -1;
+for await (const { items, error } of readMemberElements(source, "capsules")) {
+const found = [];
+let failure = error;
+for (const item of items) {
+if ("others" in item) {
+try {
+found.push({ claim: readClaim(new Map([["id", ""], ...item.others]), "the chain's summary", { own: true }) });
+} catch (problem) {
+if (!(problem instanceof BadInput)) throw problem;
+failure = problem;
+break;
+}
+continue;
+}
+number++;
+try {
+found.push(readBundleRecord(item.value));
+} catch (problem) {
+if (!(problem instanceof BadInput)) throw problem;
+found.push(problem);
+continue;
+}
+if (unknown !== null) noteUnknownMembers(item.value, number, unknown);
+}
+if (failure !== null) found.push(failure);
+yield found;
+if (failure !== null) return;
+}
+}
+function noteUnknownMembers(entry, number, unknown) {
+for (const key of entry.keys()) if (!RECORD_KEYS.has(key)) {
+const others = sortTexts([...entry.keys()].filter((name) => !RECORD_KEYS.has(name)));
+for (const name of others.slice(0, Math.max(0, UNKNOWN_KEPT - unknown.size))) if (!unknown.has(name)) unknown.set(name, number);
+return;
+}
+}
+function readBundleRecord(entry) {
+const canonical = isObject(entry) ? entry.get("canonical") : null;
+if (!isObject(entry) || typeof canonical !== "string") throw new Unreadable("a capsule in a bundle is an object with its seal and `canonical`");
+const seal = readSeal(entry, () => new Unreadable("the parts of a seal are strings"));
+if (!canonical.isWellFormed()) throw new Unreadable("`canonical` contains a lone surrogate, which has no bytes");
+return checkSealFields(new Sealed(canonical, seal));
+}
+// src/verify/run/inflate.ts
+var RATIO_CHECKED_FROM = 64 * 1024 ** 2;
+var RATIO_MAX = 250;
+var PACKED_CHUNK = 262144;
+var LOOK_EVERY = 262144;
+var UNPACKED_MAX = 512 * 1024 ** 2;
+var LENGTH_BASE = [3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258];
+var LENGTH_EXTRA = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0];
+var DISTANCE_BASE = [...[1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769], ...[1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577]];
+var DISTANCE_EXTRA = [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13];
+var CODE_ORDER = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
+function damaged$1(words) {
+return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
+}
+function buildHuffman(lengths, start, end, mayBeIncomplete) {
+const counts = new Uint16Array(16);
+for (let at = start; at < end; at++) counts[lengths[at]]++;
+let left = 1;
+let longest = 0;
+for (let length = 1; length <= 15; length++) {
+left = 2 * left - counts[length];
+if (left < 0) throw damaged$1("a code is over-subscribed");
+if (counts[length]) longest = length;
+}
+if (longest > 0 && left > 0 && !(mayBeIncomplete && longest === 1)) throw damaged$1("a code is incomplete");
+const offsets = new Uint16Array(16);
+for (let length = 1; length < 15; length++) offsets[length + 1] = offsets[length] + counts[length];
+const symbols = new Uint16Array(end - start);
+for (let at = start; at < end; at++) {
+const length = lengths[at];
+if (length) symbols[offsets[length]++] = at - start;
+}
+counts[0] = 0;
+return {
+counts, symbols
+};
+}
+var FIXED_LITERALS = buildHuffman(Uint8Array.from({ length: 288 }, (_, at) => at < 144 ? 8 : at < 256 ? 9 : at < 280 ? 7 : 8), 0, 288, false);
+var FIXED_DISTANCES = buildHuffman(new Uint8Array(32).fill(5), 0, 32, false);
+var Inflater = class {
+out = new Uint8Array(262144);
+size = 0;
+room = this.out.length;
+data;
+at;
+bits = 0;
+bitCount = 0;
+constructor(data, at) {
+this.data = data;
+this.at = at;
+}
+run() {
+for (let isLast = 0; !isLast;) {
+isLast = this.take(1);
+const type = this.take(2);
+if (type === 0) this.copyStored();
+else if (type === 1) this.decode(FIXED_LITERALS, FIXED_DISTANCES);
+else if (type === 2) this.decode(...this.readCodes());
+else throw damaged$1("a block of an unknown type");
+}
+return this.at;
+}
+take(count) {
+while (this.bitCount < count) {
+const byte = this.data[this.at++];
+if (byte === void 0) throw damaged$1("it ends early");
+this.bits |= byte << this.bitCount;
+this.bitCount += 8;
+}
+const value = this.bits & (1 << count) - 1;
+this.bits >>>= count;
+this.bitCount -= count;
+return value;
+}
+symbol({ counts, symbols }) {
+let code = 0;
+let first = 0;
+let index = 0;
+for (let length = 1; length <= 15; length++) {
+code |= this.take(1);
+const count = counts[length];
+if (code - count < first) return symbols[index + (code - first)];
+index += count;
+first = first + count << 1;
+code <<= 1;
+}
+throw damaged$1("a code that means nothing");
+}
+readCodes() {
+const literals = this.take(5) + 257;
+const distances = this.take(5) + 1;
+const codes = this.take(4) + 4;
+if (literals > 286 || distances > 30) throw damaged$1("too many codes");
+const codeLengths = new Uint8Array(19);
+for (let at = 0; at < codes; at++) codeLengths[CODE_ORDER[at]] = this.take(3);
+const lengthCode = buildHuffman(codeLengths, 0, 19, false);
+const lengths = new Uint8Array(literals + distances);
+for (let at = 0; at < lengths.length;) {
+const symbol = this.symbol(lengthCode);
+if (symbol < 16) {
+lengths[at++] = symbol;
+continue;
+}
+if (symbol === 16 && at === 0) throw damaged$1("a repetition of nothing");
+const value = symbol === 16 ? lengths[at - 1] : 0;
+const times = symbol === 16 ? 3 + this.take(2) : symbol === 17 ? 3 + this.take(3) : 11 + this.take(7);
+if (at + times > lengths.length) throw damaged$1("a repetition beyond the end");
+lengths.fill(value, at, at + times);
+at += times;
+}
+if (lengths[256] === 0) throw damaged$1("a block without an end");
+return [buildHuffman(lengths, 0, literals, true), buildHuffman(lengths, literals, lengths.length, true)];
+}
+decode(literals, distances) {
+for (;;) {
+const symbol = this.symbol(literals);
+if (symbol === 256) return;
+if (symbol < 256) {
+if (this.size === this.room) this.grow(1);
+this.out[this.size++] = symbol;
+continue;
+}
+if (symbol > 285) throw damaged$1("a length that means nothing");
+const length = LENGTH_BASE[symbol - 257] + this.take(LENGTH_EXTRA[symbol - 257]);
+const far = this.symbol(distances);
+if (far > 29) throw damaged$1("a distance that means nothing");
+const distance = DISTANCE_BASE[far] + this.take(DISTANCE_EXTRA[far]);
+if (distance > this.size) throw damaged$1("a distance beyond the beginning");
+if (this.size + length > this.room) this.grow(length);
+for (let end = this.size + length; this.size < end; this.size++) this.out[this.size] = this.out[this.size - distance];
+}
+}
+copyStored() {
+this.at -= Math.floor(this.bitCount / 8);
+this.bits = this.bitCount = 0;
+const header = this.data.subarray(this.at, this.at + 4);
+if (header.length < 4) throw damaged$1("it ends early");
+const [low = 0, high = 0, notLow = 0, notHigh = 0] = header;
+const length = low | high << 8;
+if (length !== (~(notLow | notHigh << 8) & 65535)) throw damaged$1("a stored block of two lengths");
+this.at += 4;
+if (this.at + length > this.data.length) throw damaged$1("it ends early");
+if (this.size + length > this.room) this.grow(length);
+this.out.set(this.data.subarray(this.at, this.at + length), this.size);
+this.size += length;
+this.at += length;
+}
+grow(by) {
+const wanted = this.size + by;
+const packed = Math.min(Math.ceil(this.at / PACKED_CHUNK) * PACKED_CHUNK, this.data.length);
+if (this.size > RATIO_CHECKED_FROM && this.size > packed * RATIO_MAX) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`);
+if (wanted > UNPACKED_MAX) throw new NotJudged("it unpacks to more than a page can hold; run: aver verify FILE");
+if (wanted > this.out.length) {
+const larger = new Uint8Array(Math.min(Math.max(2 * this.out.length, wanted), UNPACKED_MAX));
+larger.set(this.out.subarray(0, this.size));
+this.out = larger;
+}
+this.room = Math.min(Math.max(wanted, this.size + LOOK_EVERY), this.out.length);
+}
+};
+function gunzip(data) {
+if (data.length < 10 || data[0] !== 31 || data[1] !== 139 || data[2] !== 8) throw damaged$1("no gzip header");
+const flags = data[3];
+if (flags & 224) throw damaged$1("unknown header flags");
+let at = 10;
+const skipText = () => {
+const end = data.indexOf(0, at);
+if (end < 0) throw damaged$1("it ends early");
+at = end + 1;
+};
+if (flags & 4) {
+if (at + 2 > data.length) throw damaged$1("it ends early");
+at += 2 + (data[at] | data[at + 1] << 8);
+}
+if (flags & 8) skipText();
+if (flags & 16) skipText();
+if (flags & 2) {
+if (at + 2 > data.length) throw damaged$1("it ends early");
+if ((data[at] | data[at + 1] << 8) !== (crc32(data.subarray(0, at)) & 65535)) throw damaged$1("the header has another checksum");
+at += 2;
+}
+const inflater = new Inflater(data, at);
+at = inflater.run();
+if (at + 8 > data.length) throw damaged$1("it ends early");
+const view = new DataView(data.buffer, data.byteOffset + at, 8);
+const out = inflater.out.subarray(0, inflater.size);
+if (view.getUint32(0, true) !== crc32(out)) throw damaged$1("incorrect data check");
+if (view.getUint32(4, true) !== out.length % 2 ** 32) throw damaged$1("incorrect length check");
+if (at + 8 !== data.length) throw new Unreadable("there are extra bytes after the end of the gzip");
+return out;
+}
+var CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+let value = byte;
+for (let bit = 0; bit < 8; bit++) value = value & 1 ? 3988292384 ^ value >>> 1 : value >>> 1;
+return value >>> 0;
+});
+function crc32(data) {
+let crc = 4294967295;
+for (let at = 0; at < data.length; at++) crc = CRC_TABLE[(crc ^ data[at]) & 255] ^ crc >>> 8;
+return (crc ^ 4294967295) >>> 0;
+}
+// src/verify/run/archive.ts
+var GZIP_HEADER = [31, 139, 8, 0, 0, 0, 0, 0, 2, 255];
+var BLOCK = 512;
+var TAR_RECORD = 10240;
+var MEMBERS_MAX = 64;
+var TIME_HEADER_MAX = 4096;
+var TIME_HEADER = /^(?:[0-9]{1,4} [amc]time=[0-9]{1,20}(?:\.[0-9]{1,20})?\n)*$/;
+function readSmall(archive, name, limit) {
+const data = archive.members.get(name) ?? null;
+if (data !== null && data.length > limit) throw new Unreadable(`${name} is larger than ${limit} bytes`);
+return data;
+}
+function readArchive(packed, ...formats) {
+const archive = {
+members: new Map(), isPlain: GZIP_HEADER.every((byte, at) => packed[at] === byte)
+};
+const tar = gunzip(packed);
+let fitting = formats;
+let isDescribed = false;
+let at = 0;
+const take = (size) => {
+if (at + size > tar.length) throw damaged("it ends early");
+at += size;
+return tar.subarray(at - size, at);
+};
+for (;;) {
+const block = take(BLOCK);
+if (isZero(block)) break;
+const header = readHeader(block);
+if (header.type === "x" && !isDescribed) {
+checkTimeHeader(header.size, take);
+archive.isPlain = false;
+isDescribed = true;
+continue;
+}
+isDescribed = false;
+checkMember(header, archive);
+fitting = fitting.filter((names) => names.has(header.name));
+if (!fitting.length) throw new Unreadable(`${header.name} is no part of a run`);
+archive.isPlain &&= areSameBytes(block, writeHeader(header.name, header.size));
+archive.members.set(header.name, take(header.size));
+if (!isZero(take((BLOCK - header.size % BLOCK) % BLOCK))) throw new Unreadable(`there are extra bytes after the end of ${header.name}`);
+}
+if (!isZero(tar.subarray(at))) throw new Unreadable("there are extra bytes after the end of the tar");
+archive.isPlain &&= tar.length % TAR_RECORD === 0;
+return archive;
+}
+function damaged(words) {
+return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
+}
+function isZero(data) {
+return data.every((byte) => byte === 0);
+}
+function readHeader(block) {
+let sum = 0;
+let signed = 0;
+block.forEach((byte, at) => {
+const value = at >= 148 && at < 156 ? 32 : byte;
+sum += value;
+signed += value > 127 ? value - 256 : value;
+});
+const stored = readNumber(block.subarray(148, 156));
+if (stored !== sum && stored !== signed) throw damaged("bad checksum");
+for (const [start, end] of [[100, 108], [108, 116], [116, 124], [136, 148], [329, 337], [337, 345]]) readNumber(block.subarray(start, end));
+for (const [start, end] of [[157, 257], [265, 297], [297, 329]]) readText$1(block.subarray(start, end));
+let name = readText$1(block.subarray(0, 100));
+const type = String.fromCharCode(block[156]);
+const prefix = readText$1(block.subarray(345, 500));
+if (prefix && !["L", "K", "S"].includes(type)) name = `${prefix}/${name}`;
+return {
+name, size: readNumber(block.subarray(124, 136)), type
+};
+}
+function readText$1(field) {
+const end = field.indexOf(0);
+try {
+return new TextDecoder("utf-8", {
+fatal: true, ignoreBOM: true
+}).decode(end < 0 ? field : field.subarray(0, end));
+} catch {
+throw damaged("a name is not UTF-8");
+}
+}
+function readNumber(field) {
+if (field[0] === 128 || field[0] === 255) {
+let value = 0n;
+for (const byte of field.subarray(1)) value = (value << 8n) + BigInt(byte);
+return Number(field[0] === 255 ? value - (1n << BigInt(8 * (field.length - 1))) : value);
+}
+const text = readText$1(field);
+if (/[^\x00-\x7f]/.test(text)) throw damaged("invalid header");
+const digits = text.replace(/^[\t-\r\x1c-\x20]+|[\t-\r\x1c-\x20]+$/g, "") || "0";
+const match = /^([-+]?)(?:0[oO]_?)?([0-7]+(?:_[0-7]+)*)$/.exec(digits);
+if (match === null) throw damaged("invalid header");
+const value = Number.parseInt(match[2].replaceAll("_", ""), 8);
+return match[1] === "-" ? -value : value;
+}
+function checkTimeHeader(size, take) {
+if (!(size >= 0 && size <= TIME_HEADER_MAX)) throw new Unreadable("an extended header is too large");
+const text = new TextDecoder("latin1").decode(take(size + (BLOCK - size % BLOCK) % BLOCK).subarray(0, size));
+if (!TIME_HEADER.test(text)) throw new Unreadable("an extended header says more than times");
+}
+function checkMember(header, archive) {
+if (header.type !== "0") throw new Unreadable(`${header.name} is not a plain file`);
+header.name.split("/").forEach(checkFileName);
+if (archive.members.has(header.name)) throw new Unreadable(`${header.name} is in it twice`);
+if (archive.members.size >= MEMBERS_MAX) throw new Unreadable(`it has more than ${MEMBERS_MAX} members`);
+if (header.size < 0) throw new Unreadable(`${header.name} has no size`);
+}
+function writeHeader(name, size) {
+const block = new Uint8Array(BLOCK);
+const put = (text, at) => block.set(encoder.encode(text).subarray(0, BLOCK - at), at);
+put(name.slice(0, 100), 0);
+put("0000644\x000000000\x000000000\0", 100);
+put(`${size.toString(8).padStart(11, "0")}\0${"0".repeat(11)}\0`, 124);
+put("        0", 148);
+put("ustar\x0000", 257);
+put(`${block.reduce((total, byte) => total + byte, 0).toString(8).padStart(6, "0")}\0`, 148);
+return block;
+}
+// src/verify/run/documents.ts
+function dumpDocument(value) {
+return encoder.encode(`${indent(value, "\n")}\n`);
+}
+function scalar(value) {
+if (value === null || typeof value === "boolean") return String(value);
+if (typeof value === "string") return asciiString(value);
+return value instanceof JsonNumber ? canonicalNumber(value) : null;
+}
+function indent(value, line) {
+const inner = `${line}  `;
+if (isObject(value)) {
+if (!value.size) return "{}";
+return `{${inner}${sortedKeys(value).map((key) => `${asciiString(key)}: ${indent(value.get(key), inner)}`).join(`,${inner}`)}${line}}`;
+}
+if (Array.isArray(value)) return value.length ? `[${inner}${value.map((item) => indent(item, inner)).join(`,${inner}`)}${line}]` : "[]";
+return scalar(value);
+}
+function dumpSpaced(value) {
+if (isObject(value)) return `{${sortedKeys(value).map((key) => `${asciiString(key)}: ${dumpSpaced(value.get(key))}`).join(", ")}}`;
+if (Array.isArray(value)) return `[${value.map(dumpSpaced).join(", ")}]`;
+return scalar(value);
+}
+// src/verify/run/evidence.ts
+var EVIDENCE_FILE = "evidence.jsonl";
+var CAPSULE_LINE_MAX = 1048576;
+var BLOB_LINE_MAX = 8388608;
+var SEAL_MAX = 16384;
+var NEEDS_MAX = 1e5;
+var DIGEST_SHOWN = 200;
+var LINE_KEYS = ["chain", "canonical", "hash", "signature", "signature_pq", "signed_at", "signed_by"];
+function readCapsuleLine(content) {
+if (!isObject(content) || content.size !== LINE_KEYS.length || !LINE_KEYS.every((key) => content.has(key))) throw new Unreadable("a line of capsules has a chain, a seal and its canonical text");
+const canonical = content.get("canonical");
+const parts = typeof canonical === "string" ? [canonical] : canonical;
+if (!Array.isArray(parts) || parts.length > 2 || !parts.every((part) => typeof part === "string")) throw new Unreadable("a capsule's canonical text is one text, or two");
+const [chain, , ...seal] = LINE_KEYS.map((key) => content.get(key));
+if (typeof chain !== "string" || !seal.every((value) => typeof value === "string")) throw new Unreadable("the parts of a seal are strings");
+const written = chain + seal.join("");
+if (codePoints(written) > SEAL_MAX || !isPrintable(written)) throw new Unreadable("its seal holds what no seal holds");
+const [hash = "", signature = "", signature_pq = "", signed_at = "", signed_by = ""] = seal;
+return {
+chain, parts, hasAction: parts.length === 2, rebuild: (action) => new Sealed(parts.join(action ?? ""), {
+hash, signature, signature_pq, signed_at, signed_by
+}, chain)
+};
+}
+var EvidenceNeeds = class {
+asked = new Set();
+blobs = new Set();
+add(record) {
+if (record.kind !== "gate.decision") return;
+const result = at(record.content, "outcome", "result");
+if (!isObject(result)) return;
+if (["human_review", "human_approved"].includes(result.get("decision")) && this.asked.size < NEEDS_MAX) this.asked.add(cutText(String(result.get("digest")), DIGEST_SHOWN));
+for (const part of ["basis", "action"]) {
+if (this.blobs.size >= NEEDS_MAX) break;
+for (const { digest } of blobReferences(result.get(part))) this.blobs.add(digest);
+}
+}
+};
+var RunFilesReader = class {
+home;
+chains = new Map();
+blobs = new Map();
+constructor(home) {
+this.home = home;
+}
+addRecord(record, { hasAction }) {
+const name = record.chain ?? "";
+const stored = this.chains.get(name) ?? {
+count: 0, hash: null, records: []
+};
+this.chains.set(name, stored);
+stored.count++;
+stored.hash = record.hash;
+if (!hasAction) stored.records.push(record);
+}
+select(...domains) {
+return [...this.chains.keys()].filter((name) => domains.includes(name.split(".", 1)[0]));
+}
+async *read(chain) {
+const stored = this.chains.get(chain);
+if (stored === void 0) throw new NotFound(`the chain ${chain} is not in the run's files`);
+yield* stored.records;
+}
+async get(hash) {
+for (const { records } of this.chains.values()) {
+const found = records.find((record) => record.hash === hash);
+if (found !== void 0) return found;
+}
+return null;
+}
+async blob(digest) {
+const found = this.blobs.get(digest);
+if (found === void 0) throw new NotFound(`the blob ${digest} is not in the run's files`);
+return found;
+}
+head(chain) {
+const stored = this.chains.get(chain);
+const { ledger, tenant } = this.home;
+return stored === void 0 ? null : {
+ledger, tenant, chain, count: stored.count, hash: stored.hash
+};
+}
+};
+function readBlobLine(content) {
+const digest = isObject(content) ? content.get("sha256") : null;
+if (!isObject(content) || content.size !== 2 || typeof digest !== "string") throw notEvidence();
+const text = content.get("text");
+const coded = content.get("base64");
+let data;
+if (typeof text === "string") {
+if (!text.isWellFormed()) throw new Unreadable("a blob is UTF-8 text, or base64");
+data = encoder.encode(text);
+} else if (typeof coded === "string") {
+const decoded = decodeBase64(coded);
+if (decoded === null) throw new Unreadable("a blob is UTF-8 text, or base64");
+data = decoded;
+} else throw notEvidence();
+if (sha256Hex(data) !== digest) throw new Unreadable("a blob has other bytes than its digest says");
+return [digest, data];
+}
+function notEvidence() {
+return new Unreadable("a line of evidence is a capsule or a blob");
+}
+function judgeEvidence(files, needs, reader, rules) {
+const tally = new Tally();
+const file = files.members.get(EVIDENCE_FILE);
+if (file === void 0) return tally;
+const { ledger, tenant } = reader.home;
+const roster = chainName("approvers", tenant);
+const approvals = chainName("approvals", tenant);
+const rosterJudge = new ChainJudge(rules, {
+chain: roster, identity: {
+name: roster, ledger, tenant
+}, needsBlock: true
+});
+const fail = (code, words) => tally.fail("archive", code, words, place(null, null, EVIDENCE_FILE));
+let number = 0;
+let last = -1n;
+let unreadable = 0;
+for (const raw of readOwnLines(file, BLOB_LINE_MAX)) {
+number++;
+try {
+if (raw instanceof BadInput) throw raw;
+const content = readJson(raw);
+if (!isObject(content) || !content.has("canonical")) {
+const [digest, data] = readBlobLine(content);
+if (!needs.blobs.has(digest)) throw new BadInput(`no decision refers to the blob ${digest}`);
+if (reader.blobs.has(digest)) throw new BadInput(`the blob ${digest} is in it twice`);
+reader.blobs.set(digest, data);
+continue;
+}
+const line = readCapsuleLine(content);
+if (line.hasAction || ![roster, approvals].includes(line.chain)) throw new BadInput("the capsule is neither of the approvers nor of the approvals");
+const record = line.rebuild(null);
+reader.addRecord(record, { hasAction: false });
+if (record.chain === roster) rosterJudge.judge(record);
+else last = judgeApproval(record, last, rules, tally);
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+fail("SCHEMA_INVALID", `line ${number}: ${error.message}`);
+if (++unreadable > 1e3) {
+fail("NOT_READ", REST_UNREAD);
+break;
+}
+}
+}
+tally.merge(rosterJudge.finish());
+tally.chains += reader.select("approvals", "approvers").length;
+return tally;
+}
+function judgeApproval(record, last, rules, tally) {
+const judge = new ChainJudge(rules, {
+chain: record.chain, start: null, needsBlock: true
+});
+const content = judge.judge(record);
+tally.merge(judge.finish());
+if (content === null) return last;
+const sequence = BigInt(content.get("sequence").text);
+if (sequence <= last) tally.fail("links", "SEQUENCE_GAP", "it comes twice, or after a later record", place(record.chain, sequence));
+return sequence > last ? sequence : last;
+}
+// src/verify/examiner.ts
+var EXAMINED_DOMAINS = new Map([["gate", ["decisions"]], ["approvals", ["approvals"]], ["approvers", ["approvals"]], ["actions", RUN_CHECKS], ["gateway", ACT_CHECKS], ["delegations", ["delegation"]], ["protocol", ["protocol"]]]);
+var PYTHON_ALONE = new Map([["gate", ["decisions", "changes"]], ["gateway", ACT_CHECKS], ["delegations", ["delegation"]], ["protocol", ["protocol"]]]);
+var PYTHON_WORDS = "a page cannot make this check; run: aver verify";
+function selectChains(examination, ...domains) {
+return examination.chains.filter((chain) => domains.includes(domainOf(chain.origin)));
+}
+async function examine$1(examiners, examination, tally) {
+for (const domain of new Set(examination.chains.map((chain) => domainOf(chain.origin)))) skipPythonChecks(domain, tally);
+for (const examiner of examiners) {
+const chains = selectChains(examination, ...examiner.domains);
+if (!chains.length) continue;
+const { reader } = examination;
+reader.leftOut = null;
+try {
+await guard(tally, examiner.checks[0], place(chains[0].name), async () => {
+tally.merge(await examiner.examine(examination));
+});
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+for (const check of examiner.checks) tally.skip(check, `the records cannot be read: ${error.message}`, { matters: true });
+}
+if (reader.leftOut !== null) for (const check of examiner.checks) tally.skip(check, "records that do not hold were left out", { matters: true });
+}
+}
+function skipPythonChecks(domain, tally) {
+for (const check of PYTHON_ALONE.get(domain) ?? []) tally.skip(check, PYTHON_WORDS, { matters: true });
+}
+function skipExaminers(domain, reason, tally) {
+for (const check of EXAMINED_DOMAINS.get(domain) ?? []) tally.skip(check, reason, { matters: true });
+}
+async function guard(tally, check, where, work) {
+try {
+await work();
+} catch (error) {
+if (error instanceof NotFound) throw error;
+const words = error instanceof BadInput ? error.message : `it lacks keys of a record of its kind (${error.name})`;
+tally.fail(check, "SCHEMA_INVALID", words, where);
+}
+}
+var ValidRecords = class {
+leftOut = null;
+reader;
+rules;
+names;
+doubtful;
+constructor(reader, rules, names, doubtful) {
+this.reader = reader;
+this.rules = {
+...rules, retired: new Map()
+};
+this.names = names;
+this.doubtful = doubtful;
+}
+async *read(chain) {
+const name = this.names.get(chain);
+if (name === void 0) throw new NotFound(`the chain ${chain} is not here`);
+for await (const record of this.reader.read(name)) if (!this.doubtful.has(name) || this.holds(record, name)) yield record;
+}
+async get(hash) {
+const record = await this.reader.get(hash);
+return record !== null && this.holds(record, record.chain) ? record : null;
+}
+blob(digest) {
+return this.reader.blob(digest);
+}
+has(chain) {
+const name = this.names.get(chain);
+return name !== void 0 && (this.reader.head(name)?.count ?? 0) > 0;
+}
+holds(record, chain) {
+const judge = new ChainJudge(this.rules, {
+chain, start: null
+});
+judge.judge(record);
+const failed = judge.tally.findings.find((finding) => finding.status === "failed");
+if (failed !== void 0) this.leftOut ??= failed.place;
+return failed === void 0;
+}
+};
+function readChainIdentity(record) {
+let named;
+try {
+named = record === null ? void 0 : readBlock(record.content)?.get("chain");
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+}
+return isObject(named) && named.size ? named : null;
+}
 // src/verify/merkle.ts
 var EMPTY_ROOT = sha256Bytes(new Uint8Array());
 function hashWith(prefix, ...parts) {
@@ -7772,7 +13065,7 @@ if (row.parent !== before.receipt) return "next_parent_is_receipt";
 return row.hasParent ? null : "next_has_parent";
 }
 var FIXED = [["air_id", AIR_ID], ["field", "goldilocks"], ["row_width", new JsonNumber(String(55))], ["receipt_keys", new JsonNumber(String(RECEIPT_KEY_COUNT))]];
-function statementFields$2(statement) {
+function statementFields$1(statement) {
 return new Map([...FIXED, ["run_id", statement.runId], ["num_actions", new JsonNumber(String(statement.numActions))], ["final_receipt_hash", statement.finalReceiptHash], ["row_root", statement.rowRoot]]);
 }
 function readRunStatement(data) {
@@ -7865,7 +13158,7 @@ return {
 ...seal, runId, numActions: count.value, finalReceiptHash: final, policyVerdict: verdict
 };
 }
-function readDecision$1(content) {
+function readDecision(content) {
 if (readKind(content) !== "gate.decision") return null;
 const result = at(content, "outcome", "result");
 if (!isObject(result)) return null;
@@ -7905,16 +13198,2884 @@ return {
 mismatch, isConclusive: hasHash || areDiffsKnown || areFilesKnown
 };
 }
-// src/verify/approvals/content.ts
-function enrolmentContent({ identity, key, custody }, ledger, tenant, at) {
-const parts = key instanceof Passkey ? [["passkey", key.fields()]] : [["public_key", key.ed25519], ["public_key_pq", key.mlDsa]];
-return new Map([["identity", identity], ...parts, ["custody", custody], ["ledger", ledger], ["tenant", tenant], ["at", at]]);
+// src/verify/run/judge.ts
+var ACTIONS_MAX = 1e6;
+var DECISIONS_MAX = 2e5;
+var FILES_BYTES_MAX = 33554432;
+var VERDICT_RANK = new Map([[null, 0], ["PROOF_ONLY", 1], ["POLICY_ENFORCED", 2], ["FULLY_VERIFIED", 3]]);
+var ReceiptJudge = class {
+tally;
+trace = new Trace();
+keys = new Set();
+count = 0;
+lastReceipt = null;
+chain;
+source;
+ids = new Set();
+last = null;
+unreadable = 0;
+constructor(tally, { chain = null, source = null }) {
+this.tally = tally;
+this.chain = chain;
+this.source = source;
 }
-function voteContent(request, word, approver, shown, { scope = request.scope, uses = 1 } = {}) {
-const content = new Map([["digest", request.digest], ["decision", word], ["approver", approver], ["expires", request.expires], ["shown", shown]]);
-if (request.statement === 1) return content;
-return new Map([...content, ["v", new JsonNumber("2")], ["ledger", request.ledger], ["tenant", request.tenant], ["request", request.id], ["scope", scope], ["uses", new JsonNumber(String(uses))]]);
+take(raw) {
+const { last } = this;
+let line = null;
+try {
+if (raw instanceof BadInput) throw raw;
+line = readActionLine(raw);
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+this.unreadable++;
+this.fail("receipts", error.code, error.message);
 }
+if (line !== null) {
+const { action } = line;
+this.keys.add(line.keys);
+if (line.problem !== null) this.fail("receipts", "RECEIPT_MISMATCH", line.problem, action);
+if (this.ids.has(action.action_id)) this.fail("parents", "DUPLICATE_RECORD", "an action before it has the same id", action);
+this.ids.add(action.action_id);
+if (this.count === 0) {
+if (action.parent_receipt_hash !== null || action.parent_action_id !== null) this.fail("parents", "GENESIS_INVALID", "the first action names a parent", action);
+} else if (last === null) {} else if (action.parent_receipt_hash !== last.receiptHash) this.fail("parents", "CHAIN_BREAK", "its parent's receipt is not that of the action before", action);
+else if (action.parent_action_id !== last.action.action_id) this.fail("parents", "CHAIN_BREAK", "its parent's id is not that of the action before", action);
+this.lastReceipt = line.receiptHash;
+if (line.keys === RECEIPT_KEY_COUNT && line.problem === null) this.trace.take(action, line.texts);
+}
+this.last = line;
+this.count++;
+return line;
+}
+*takeAll(lines) {
+for (const raw of lines) {
+yield this.take(raw);
+if (this.unreadable > 1e3) {
+this.fail("receipts", "NOT_READ", REST_UNREAD);
+return;
+}
+if (this.count >= ACTIONS_MAX) {
+this.fail("receipts", "NOT_READ", `it has ${ACTIONS_MAX} actions or more; the rest was not read`);
+return;
+}
+}
+}
+finish() {
+if (!this.count) return;
+this.tally.countDone("receipts", this.count);
+this.tally.countDone("parents", this.count);
+const covered = [...this.keys].sort((one, other) => one - other).map((count) => `over ${count} keys`).join(" and ");
+const isOwn = this.keys.size === 1 && this.keys.has(RECEIPT_KEY_COUNT);
+this.tally.notes.set("receipts", `${this.count} checked, ${isOwn ? "over the protocol's 12 keys" : covered || "none"}`);
+}
+fail(check, code, words, action = null) {
+const named = action === null ? "" : ` (${action.action_id})`;
+const where = this.source ? `${this.source}, ` : "";
+this.tally.fail(check, code, words, place(this.chain, null, `${where}action ${this.count}${named}`));
+}
+};
+var RunJudge = class RunJudge {
+tally = new Tally();
+receipts;
+capsules = new Tally();
+wanted = new Set();
+count = 0;
+actions = 0;
+head = null;
+seal = null;
+name;
+rules;
+runId;
+identity;
+isValid;
+judge;
+gateJudge = null;
+hasGateChain = false;
+gated = [];
+unmarked = 0;
+enforced = [];
+decided = new Map();
+gateCount = 0;
+gateHead = null;
+filesLeft = FILES_BYTES_MAX;
+isOverfull = false;
+constructor(rules, runId, identity, { storedAs = "", isValid = false } = {}) {
+this.rules = rules;
+this.runId = runId;
+this.identity = identity;
+this.isValid = isValid;
+this.name = storedAs || identity.chain;
+this.receipts = new ReceiptJudge(this.tally, { chain: this.name });
+this.judge = isValid ? null : this.newChainJudge(identity.chain);
+}
+newChainJudge(chain) {
+const identity = {
+name: chain, ledger: this.identity.ledger, tenant: this.identity.tenant
+};
+return new ChainJudge(this.rules, {
+chain, identity, needsBlock: true
+});
+}
+stopsReading() {
+return (this.judge?.stopsReading() ?? false) || (this.gateJudge?.stopsReading() ?? false);
+}
+static takeRecord(judge, record) {
+if (judge === null) return record.content;
+const before = countFailures(judge.tally);
+const content = judge.judge(record);
+return countFailures(judge.tally) > before ? null : content;
+}
+take(record, line, text) {
+const content = RunJudge.takeRecord(this.judge, record);
+const at = this.count;
+const before = this.head;
+this.count = at + 1;
+this.head = record.hash;
+if (content === null) return;
+const kind = readKind(content);
+try {
+if (this.seal !== null) this.fail("sealed", "STATE_VIOLATION", "a record follows the run's seal", at);
+else if (kind === "action" && at > 0) this.takeAction(content, line, text, at);
+else if (kind === "run.seal" && at > 0) this.takeSeal(content, at, before);
+else if (kind === "run.open" && at === 0) {
+const result = content.get("outcome").get("result");
+const runId = result instanceof Map ? result.get("run_id") : void 0;
+if (runId === void 0) throw new BadInput("it lacks keys of a record of its kind");
+if (runId !== this.runId) this.fail("sealed", "CHAIN_IDENTITY", "the chain was opened for another run", at);
+} else this.fail("sealed", "STATE_VIOLATION", `a record of kind ${kind.slice(0, 40)} does not belong here`, at);
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+this.fail("sealed", "SCHEMA_INVALID", error.message, at);
+}
+}
+takeSeal(content, at, before) {
+const { ledger, tenant, chain } = this.identity;
+const seal = readRunSeal(content, {
+ledger, tenant, chain
+});
+this.seal = seal;
+this.tally.countDone("sealed");
+if (seal.runId !== this.runId) this.fail("sealed", "CHAIN_IDENTITY", "the seal is of another run", at);
+if (!equalHeads(seal.head, {
+ledger, tenant, chain, count: at, hash: before
+})) this.fail("sealed", "TRUNCATED", "the seal says another head of the chain than it has", at);
+}
+takeAction(content, line, text, at) {
+this.actions++;
+if (this.receipts.count < this.actions) this.fail("sealed", "TRUNCATED", "there is no line for it", at);
+if (line === null || text === null) return;
+let { action } = line;
+const { fields, receiptHash, gate: mark } = readSealedAction(content);
+if (canonicalJson(fields) !== text) {
+this.fail("sealed", "RECEIPT_MISMATCH", "the line is not the action that was sealed", at);
+return;
+}
+if (receiptHash !== line.receiptHash) this.fail("sealed", "RECEIPT_MISMATCH", "the capsule has another receipt than the line", at);
+this.enforced.push(action.policy_verdict === "POLICY_ENFORCED");
+const files = action.metadata?.get("files_affected");
+if (mark !== null) {
+if (this.canKeep(files, this.gated.length)) {
+const metadata = files === void 0 || files === null ? null : new Map([["files_affected", files]]);
+action = {
+...action, metadata
+};
+const isFirstUse = readBlock(content)?.get("key") === `gate-use:${mark.gateId}`;
+this.gated.push({
+number: at - 1, action, mark, isFirstUse
+});
+this.wanted.add(mark.record);
+}
+return;
+}
+if (action.gate_decision !== null || action.gate_score !== null) this.unmarked++;
+if (action.policy_verdict === "POLICY_ENFORCED" || action.policy_verdict === "FULLY_VERIFIED") this.fail("gates", "CLAIM_UNPROVEN", `it says ${action.policy_verdict}, but names no decision of the gate`, at);
+}
+canKeep(files, count) {
+if (isTrue(files)) this.filesLeft -= encoder.encode(canonicalJson(files ?? null)).length;
+if (this.filesLeft >= 0 && count < DECISIONS_MAX) return true;
+if (!this.isOverfull) {
+this.isOverfull = true;
+const words = `it has more than ${DECISIONS_MAX} decisions, or ${FILES_BYTES_MAX} bytes of files in them`;
+this.tally.fail("gates", "NOT_READ", `${words}: the rest was not compared`, place(this.name));
+}
+return false;
+}
+takeGateRecord(record, { isOwn }) {
+let content;
+if (isOwn && this.seal !== null && this.seal.gates !== null) {
+if (!this.hasGateChain) {
+this.hasGateChain = true;
+this.gateJudge = this.isValid ? null : this.newChainJudge(this.seal.gates.chain);
+}
+this.gateCount++;
+this.gateHead = record.hash;
+content = RunJudge.takeRecord(this.gateJudge, record);
+} else if (this.isValid) content = record.content;
+else {
+const judge = new ChainJudge(this.rules, {
+chain: record.chain, start: null, needsBlock: true
+});
+content = judge.judge(record);
+if (judge.tally.hasFailed()) content = null;
+this.capsules.merge(judge.finish());
+if (!this.wanted.has(record.hash)) this.tally.fail("gates", "STATE_VIOLATION", "the run refers to no such record", place(record.chain));
+}
+if (content !== null) {
+const decision = readDecision(content);
+if (decision === null) return;
+if (this.canKeep(decision.files, this.decided.size)) this.decided.set(record.hash, decision);
+}
+this.wanted.delete(record.hash);
+}
+checkDecisions(isComplete) {
+const unproven = new Set();
+const used = new Set();
+let observed = 0;
+for (const { number, action, mark, isFirstUse } of this.gated) {
+const decided = this.decided.get(mark.record) ?? null;
+const problem = gateProblem(action, mark, decided, isFirstUse && !used.has(mark.record));
+used.add(mark.record);
+if (problem !== null || decided === null || !allows(decided) || decided.isObserved) unproven.add(number);
+if (decided?.isObserved) observed++;
+if (problem !== null) this.fail("gates", problem[0], `${action.action_id}: ${problem[1]}`, number + 1);
+}
+const count = this.gated.length;
+if (count) this.tally.countDone("gates", count);
+const approved = this.gated.filter(({ mark }) => mark.decision === "human_approved").length;
+const notes = [...approved ? [`${approved} approved by a human`] : [], ...observed ? [`${observed} in the mode observe: nothing was held back`] : []];
+if (notes.length) this.tally.notes.set("gates", `${count} checked, ${notes.join(", ")}`);
+const words = `${this.wanted.size} decisions that actions name are not here`;
+if (this.wanted.size && isComplete) this.tally.fail("gates", "ARTIFACT_MISSING", words, place(this.name));
+else if (this.wanted.size) this.tally.skip("gates", words, { matters: true });
+if (this.unmarked) {
+const claim = `${this.unmarked} actions claim a decision of the gate without naming its record`;
+this.tally.warn("gates", "CLAIM_UNPROVEN", claim, place(this.name));
+}
+return unproven;
+}
+finish({ isComplete }) {
+const taken = this.tally;
+this.receipts.finish();
+this.tally = new Tally();
+if (this.actions) taken.countDone("sealed", this.actions);
+const unproven = this.checkDecisions(isComplete);
+if (this.judge !== null) this.capsules.merge(this.judge.finish());
+this.capsules.chains++;
+if (this.hasGateChain) {
+if (this.gateJudge !== null) this.capsules.merge(this.gateJudge.finish());
+this.capsules.chains++;
+}
+if (this.seal === null) {
+const words = "the run is not sealed: actions may be missing at its end";
+if (isComplete) this.fail("sealed", "TRUNCATED", words, this.count);
+else this.tally.skip("sealed", words, { matters: true });
+this.tally.skip("proof", "the run is not sealed, so nothing is stated about it", { matters: false });
+} else this.checkSeal(this.seal, unproven);
+return {
+records: taken, capsules: this.capsules, ending: this.tally
+};
+}
+checkSeal(seal, unproven) {
+const { receipts } = this;
+const at = seal.head.count;
+const actions = at - 1;
+if (!(seal.numActions === actions && actions === receipts.count)) {
+const words = `the seal counts ${seal.numActions} actions; ${actions} capsules and ${receipts.count} lines are here`;
+this.fail("sealed", "TRUNCATED", words, at);
+} else if (seal.finalReceiptHash !== receipts.lastReceipt) this.fail("sealed", "RECEIPT_MISMATCH", "the seal names another last receipt", at);
+const areAllEnforced = this.enforced.every((isSaid, index) => isSaid && !unproven.has(index));
+const isProved = seal.statement !== null;
+const earned = areAllEnforced ? isProved ? "FULLY_VERIFIED" : "POLICY_ENFORCED" : isProved ? "PROOF_ONLY" : null;
+const rank = (verdict) => VERDICT_RANK.get(verdict) ?? 0;
+if (seal.policyVerdict !== earned && rank(seal.policyVerdict) > rank(earned)) this.fail("gates", "CLAIM_UNPROVEN", `the seal says ${seal.policyVerdict}; the records support only ${earned}`, at);
+if (seal.gates !== null && (this.gateCount !== seal.gates.count || this.gateHead !== seal.gates.hash)) {
+const words = `the seal counts ${seal.gates.count} records of the gate; ${this.gateCount} are here, or others`;
+this.fail("gates", "TRUNCATED", words, at);
+}
+if (seal.statement === null) {
+this.tally.skip("proof", "the run was sealed without one", { matters: false });
+return;
+}
+this.tally.countDone("proof", receipts.count);
+if (seal.statement.runId !== this.runId) this.fail("proof", "PROOF_INVALID", "the statement is about another run", at);
+const problem = traceProblem(seal.statement, receipts.trace);
+if (problem !== null) this.fail("proof", "PROOF_INVALID", problem, at);
+}
+fail(check, code, words, at) {
+this.tally.fail(check, code, words, place(this.name, at));
+}
+};
+function countFailures(tally) {
+let count = 0;
+for (const counted of tally.counts.values()) if (counted.status === "failed") count += counted.count;
+return count;
+}
+function allows(decided) {
+return decided.decision === "pass" || decided.decision === "human_approved";
+}
+function gateProblem(action, mark, decided, isFirstUse) {
+if (decided === null) return null;
+const { mismatch, isConclusive } = compareWithDecision(action, mark, decided);
+const saysEnforced = action.policy_verdict === "POLICY_ENFORCED";
+if (mismatch !== null) return ["EVIDENCE_INVALID", `it differs from the gated action: ${mismatch}`];
+if (!isFirstUse) return ["REPLAY", "the decision that it names was used by an action before"];
+if (decided.isObserved) return saysEnforced ? ["CLAIM_UNPROVEN", "it says that policy was enforced; the gate only observed"] : null;
+if (allows(decided)) {
+if (isConclusive || !saysEnforced) return null;
+return ["CLAIM_UNPROVEN", "it says that policy was enforced; only its type matches the gated action"];
+}
+if (action.success) return ["ROLE_POLICY_VIOLATION", `it was done, though the gate said ${decided.decision}`];
+return saysEnforced ? ["CLAIM_UNPROVEN", `it says that policy was enforced; the gate said ${decided.decision}`] : null;
+}
+// src/verify/run/files.ts
+var ARCHIVE_CHECK = "archive";
+var MANIFEST$1 = "manifest.json";
+var HEAD = "head.json";
+var PROOF$1 = "proof.json";
+var COMMITMENTS = "commitments.json";
+var ACTIONS$1 = "actions.jsonl";
+var CAPSULES = "capsules.jsonl";
+var LISTED$1 = [PROOF$1, COMMITMENTS, ACTIONS$1, CAPSULES];
+var MEMBER_ORDER = [MANIFEST$1, HEAD, ...LISTED$1, EVIDENCE_FILE];
+var SMALL_FILE_MAX = 1048576;
+var PROOF_TYPE = "recomputation";
+var EXAMINED_MAX = 64;
+var CHAINS_MAX$1 = 1e4;
+function readManifest(data) {
+const keys = [...["schema", "protocol_version", "run_id", "head", "created_at", "num_actions", "final_receipt_hash"], ...["policy_verdict", "proof_type", "files"]];
+if (!isObject(data) || data.size !== keys.length || !keys.every((key) => data.has(key))) throw new BadInput("the manifest is not whole");
+const get = (key) => data.get(key);
+if (get("schema") !== "aver_cap_v1" || get("protocol_version") !== "0.4.0") throw new BadInput("the manifest is of another schema or protocol");
+const listed = get("files");
+if (!isObject(listed)) throw new BadInput("the manifest is not whole");
+const files = new Map();
+for (const [name, digest] of listed) {
+if (!isObject(digest) || digest.size !== 2 || !digest.has("sha256") || !digest.has("size")) throw new BadInput("the manifest is not whole");
+files.set(name, {
+sha256: digest.get("sha256"), size: digest.get("size")
+});
+}
+const head = readHead(get("head"));
+const type = get("proof_type");
+const names = [...files.keys()].filter((name) => name !== EVIDENCE_FILE);
+if (type !== null && type !== PROOF_TYPE || names.length !== LISTED$1.length || !LISTED$1.every((name) => files.has(name))) throw new BadInput("the manifest says more or less than a manifest does");
+const [runId, createdAt, final, count] = ["run_id", "created_at", "final_receipt_hash", "num_actions"].map(get);
+if (typeof runId !== "string" || typeof createdAt !== "string" || typeof final !== "string") throw new BadInput("the manifest does not name the run, its time and its last receipt");
+if (!isInteger(count)) throw new BadInput("the manifest does not count the run's actions");
+return {
+runId, head, createdAt, numActions: count, finalReceiptHash: final, policyVerdict: get("policy_verdict"), isProved: type === PROOF_TYPE, files
+};
+}
+function sealDocuments(seal, head) {
+const number = (value) => new JsonNumber(String(value));
+const { statement, gates } = seal;
+const one = (named) => new Map([["chain", named.chain], ["count", number(named.count)], ["hash", named.hash]]);
+const proof = new Map([["v", number(1)], ["proof_type", null], ["statement", null], ["constraints", null]]);
+const commitments = new Map([["v", number(1)], ["rows", null], ["capsules", one(head)], ["gates", gates === null ? null : one(gates)]]);
+if (statement !== null) {
+proof.set("proof_type", PROOF_TYPE);
+proof.set("statement", statementFields$1(statement));
+proof.set("constraints", new Map(Object.entries(CONSTRAINTS)));
+commitments.set("rows", new Map([["air_id", AIR_ID], ["tree", "rfc6962"], ["hash", "sha256"], ["row_width", number(55)], ["count", number(statement.numActions)], ["root", statement.rowRoot]]));
+}
+return new Map([[PROOF$1, dumpDocument(proof)], [COMMITMENTS, dumpDocument(commitments)]]);
+}
+async function judgeFiles(name, files, options, examiners) {
+const archive = new Tally();
+archive.countDone(ARCHIVE_CHECK);
+let tally = new Tally();
+const fail = (code, words) => archive.fail(ARCHIVE_CHECK, code, words, place(null, null, MANIFEST$1));
+let found = null;
+try {
+const raw = readSmall(files, MANIFEST$1, SMALL_FILE_MAX);
+if (raw === null) fail("ARTIFACT_MISSING", "there is no manifest");
+else {
+const data = readJson(raw);
+const manifest = readManifest(data);
+if (!areSameBytes(raw, dumpDocument(data))) fail("NOT_CANONICAL", "the manifest is not written as Aver writes it");
+if (manifest.head.chain !== runChain(manifest.runId)) fail("CHAIN_IDENTITY", "the manifest names a chain that is not the run's");
+found = {
+manifest, raw
+};
+}
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+fail("SCHEMA_INVALID", error.message);
+}
+if (found !== null) tally = await new RunFilesJudge(files, found.manifest, found.raw, options, archive).judge(examiners);
+tally.merge(archive);
+tally.skip("meta", "only this run was verified, not the ledger it is from", { matters: false });
+return conclude(name, tally, "signature", [...CHECKS, ...RUN_CHECKS, ARCHIVE_CHECK]);
+}
+var RunFilesJudge = class {
+files;
+manifest;
+raw;
+options;
+archive;
+rules;
+needs = new EvidenceNeeds();
+reader;
+constructor(files, manifest, raw, options, archive) {
+this.files = files;
+this.manifest = manifest;
+this.raw = raw;
+this.options = options;
+this.archive = archive;
+const retired = retirementsByTime(options.ring, options.ed25519);
+this.rules = plainRules(options.ring, options.ed25519, {
+retired, requirePq: options.requirePq ?? false
+});
+this.reader = new RunFilesReader(manifest.head);
+}
+async judge(examiners) {
+const here = [...this.files.members.keys()];
+const expected = MEMBER_ORDER.filter((name) => [MANIFEST$1, HEAD].includes(name) || this.manifest.files.has(name));
+for (const name of expected) if (!here.includes(name)) this.fail("ARTIFACT_MISSING", `${name} is not here`, name);
+for (const name of here) if (!expected.includes(name)) this.fail("SCHEMA_INVALID", `${name} is no part of this run`, name);
+const inOrder = expected.filter((name) => here.includes(name)).join();
+if (!this.files.isPlain || here.filter((name) => expected.includes(name)).join() !== inOrder) this.fail("NOT_CANONICAL", "the archive is not packed as Aver packs it", MANIFEST$1);
+const tally = await this.judgeRun();
+await this.prefetch(EVIDENCE_FILE);
+tally.merge(judgeEvidence(this.files, this.needs, this.reader, this.rules));
+await this.examine(examiners, tally);
+for (const [name, { sha256, size }] of this.manifest.files) {
+const file = this.files.members.get(name);
+if (file === void 0) continue;
+if (sha256Hex(file) !== sha256 || !equalJson(size, new JsonNumber(String(file.length)))) this.fail("ARTIFACT_HASH_MISMATCH", "the file has other bytes than the manifest says", name);
+}
+this.checkHead();
+return tally;
+}
+fail(code, words, name) {
+this.archive.fail(ARCHIVE_CHECK, code, words, place(null, null, name));
+}
+async prefetch(name) {
+const records = [];
+for (const raw of readOwnLines(this.files.members.get(name) ?? new Uint8Array(), CAPSULE_LINE_MAX)) try {
+if (!(raw instanceof BadInput)) records.push(readCapsuleLine(readJson(raw)).rebuild(null));
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+}
+await this.options.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(this.rules, record)]));
+}
+async judgeRun() {
+const { manifest } = this;
+const tally = new Tally();
+const judge = new RunJudge(this.rules, manifest.runId, manifest.head);
+await this.prefetch(CAPSULES);
+const last = this.takeLines(judge);
+const { records, capsules, ending } = judge.finish({ isComplete: true });
+for (const part of [records, capsules, ending]) tally.merge(part);
+if (manifest.head.count !== judge.count || manifest.head.hash !== judge.head) {
+const words = `the manifest says ${manifest.head.count} capsules, or another head; ${judge.count} are here`;
+this.fail("TRUNCATED", words, MANIFEST$1);
+}
+const { seal } = judge;
+if (seal === null) return tally;
+const isSame = manifest.numActions.value === seal.numActions && manifest.finalReceiptHash === seal.finalReceiptHash && manifest.policyVerdict === seal.policyVerdict && manifest.isProved === (seal.statement !== null);
+if (last !== null && (!isSame || manifest.createdAt !== last.signed_at)) this.fail("ROLLBACK", "the manifest says something else than the run's seal", MANIFEST$1);
+for (const [name, document] of sealDocuments(seal, manifest.head)) {
+const raw = readSmall(this.files, name, SMALL_FILE_MAX);
+if (raw !== null && !areSameBytes(raw, document)) this.fail("PROOF_INVALID", "it says something else than the run's seal", name);
+}
+return tally;
+}
+takeLines(judge) {
+const { chain } = this.manifest.head;
+const nothing = new Uint8Array();
+const actions = judge.receipts.takeAll(readOwnLines(this.files.members.get(ACTIONS$1) ?? nothing, ACTION_LINE_MAX));
+let last = null;
+let unreadable = 0;
+let number = 0;
+for (const raw of readOwnLines(this.files.members.get(CAPSULES) ?? nothing, CAPSULE_LINE_MAX)) {
+number++;
+if (judge.stopsReading()) break;
+let capsule;
+let line;
+try {
+if (raw instanceof BadInput) throw raw;
+capsule = readCapsuleLine(readJson(raw));
+line = capsule.hasAction && capsule.chain === chain ? actions.next().value ?? null : null;
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+this.fail("SCHEMA_INVALID", `line ${number}: ${error.message}`, CAPSULES);
+if (++unreadable > 1e3) {
+this.fail("NOT_READ", REST_UNREAD, CAPSULES);
+break;
+}
+continue;
+}
+const text = line === null ? null : sealForm(line.action, line.texts);
+const record = capsule.rebuild(text);
+if (capsule.chain === chain) {
+judge.take(record, line, text);
+last = record;
+continue;
+}
+judge.takeGateRecord(record, { isOwn: judge.seal?.gates?.chain === capsule.chain });
+this.needs.add(record);
+this.reader.addRecord(record, { hasAction: capsule.hasAction });
+if (this.reader.chains.size > CHAINS_MAX$1) {
+this.fail("NOT_READ", `it has records of more than ${CHAINS_MAX$1} chains; the rest was not read`, CAPSULES);
+break;
+}
+}
+while (!actions.next().done);
+return last;
+}
+async examine(examiners, tally) {
+const names = [...this.reader.select("gate").slice(0, EXAMINED_MAX), ...this.reader.select("approvals", "approvers")];
+const chains = names.map((name) => ({
+name, origin: name, count: this.reader.chains.get(name)?.count ?? 0
+}));
+const reader = new ValidRecords(this.reader, this.rules, new Map(names.map((name) => [name, name])), new Set(tally.doubtful));
+const { ledger, tenant } = this.manifest.head;
+const isComplete = this.manifest.files.has(EVIDENCE_FILE);
+await examine$1(examiners, {
+reader, rules: this.rules, ledger, tenant, chains, isComplete, isSingle: true
+}, tally);
+}
+checkHead() {
+const { manifest } = this;
+let raw;
+let document;
+let statement;
+try {
+raw = readSmall(this.files, HEAD, SMALL_FILE_MAX);
+if (raw === null) return;
+document = readJson(raw);
+statement = readStatement(document, "head");
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+this.fail("SCHEMA_INVALID", error.message, HEAD);
+return;
+}
+const number = (value) => new JsonNumber(String(value));
+const content = new Map([["v", number(1)], ["run_id", manifest.runId], ["ledger", manifest.head.ledger], ["tenant", manifest.head.tenant], ["chain", manifest.head.chain], ["count", number(manifest.head.count)], ["hash", manifest.head.hash], ["num_actions", manifest.numActions], ["final_receipt_hash", manifest.finalReceiptHash], ["manifest_sha256", sha256Hex(this.raw)]]);
+if (statement.purpose !== "cap" || !equalJson(statement.content, content)) this.fail("ARTIFACT_HASH_MISMATCH", "the head that was signed is not that of this manifest", HEAD);
+if (!areSameBytes(raw, dumpDocument(document))) this.fail("NOT_CANONICAL", "the head is not written as Aver writes it", HEAD);
+const results = checkStatement(statement, this.rules.ring, this.rules.ed25519);
+if (!results.length) this.fail("SIG_MISSING", "the head is not signed", HEAD);
+for (const { by, key, outcome } of results) {
+const role = key === null ? null : roleOf(this.rules, key);
+const retired = key === null ? null : this.rules.retired.get(key.ed25519)?.retiredAt ?? null;
+if (outcome === "unknown") {
+const words = `the head was signed by ${by}, whose key is not known here`;
+this.archive.add({
+check: "signature", status: "not_checked", code: "UNKNOWN_SIGNER", words, place: place(null, null, HEAD)
+});
+} else if (outcome !== "valid") this.fail("SIG_INVALID", `the signature of the head is not ${by}'s`, HEAD);
+else if (role !== null && !role.mayAttest) this.fail("KEY_MISMATCH", `${by}, who signed the head, is a key of ${role}; only the ledger's key may`, HEAD);
+else if (retired !== null && manifest.createdAt > retired) this.fail("KEY_RETIRED", `${by}, who signed the head, was retired before`, HEAD);
+}
+}
+};
+// src/verify/run/capseal.ts
+var MANIFEST = "manifest.json";
+var ACTIONS = "actions.jsonl";
+var ACTIONS_JSON = "actions.json";
+var CAPSULE = "agent_capsule.json";
+var PROOF = "proof.json";
+var METADATA = "run_metadata.json";
+var ROWS = "row_archive/rows.json";
+var LEVELS = "row_archive/merkle_levels.json";
+var CAPSEAL_MEMBERS = new Set([MANIFEST, ACTIONS, ACTIONS_JSON, CAPSULE, PROOF, METADATA, ROWS, LEVELS]);
+var AVER_ONLY = ["head.json", "capsules.jsonl", "commitments.json", EVIDENCE_FILE];
+var MODULUS = 2n ** 64n - 2n ** 32n + 1n;
+var LEAVES_COMPARED_MAX = 2e5;
+function readDocument(archive, name) {
+const raw = readSmall(archive, name, name === CAPSULE ? ELEMENT_MAX : SMALL_FILE_MAX);
+return raw === null ? void 0 : readJson(raw);
+}
+function isCapseal(archive) {
+if (AVER_ONLY.some((name) => archive.members.has(name))) return false;
+if (archive.members.has(CAPSULE)) return true;
+try {
+const manifest = readDocument(archive, MANIFEST);
+return isObject(manifest) && ["run_cap_v1", "agent_cap_v1"].includes(manifest.get("schema"));
+} catch (error) {
+if (error instanceof BadInput) return false;
+throw error;
+}
+}
+async function judgeCapseal(name, archive, _options) {
+const judge = new CapsealJudge(archive);
+await judge.judge();
+const { tally, receipts } = judge;
+tally.records = receipts.count;
+receipts.finish();
+tally.skip("signature", "the public tool's format has no signatures: anyone can make such a file", { matters: true });
+tally.skip("sealed", "nothing is sealed in this format, and metadata are not bound", { matters: true });
+tally.skip("gates", "the gate's decisions are not recorded in this format", { matters: true });
+return conclude(name, tally, "signature", [...CHECKS, ...RUN_CHECKS, ARCHIVE_CHECK]);
+}
+function limbs(digest) {
+const view = new DataView(fromHex(digest).buffer);
+return [view.getBigUint64(0, true) % MODULUS, view.getBigUint64(8, true) % MODULUS];
+}
+function buildRow(index, action, receipt) {
+const flags = Number(action.success) | Number(action.gate_decision !== "skip") << 1 | Number(action.gate_score !== null) << 2 | Number(action.policy_verdict !== null) << 3 | Number(action.action_type === "tool_call") << 4 | Number(action.action_type === "code_gen") << 5;
+const hashes = [sha256Hex(action.action_type), action.instruction_hash, action.input_hash, action.output_hash];
+const parent = action.parent_receipt_hash === null ? [0n, 0n] : limbs(action.parent_receipt_hash);
+return [BigInt(index), ...hashes.flatMap(limbs), ...parent, ...limbs(receipt), BigInt(flags)];
+}
+function hashRow(row) {
+const data = new Uint8Array(8 + 16 * row.length);
+const view = new DataView(data.buffer);
+view.setBigUint64(0, row[0]);
+row.forEach((value, at) => view.setBigUint64(8 + 16 * at + 8, value));
+return sha256Bytes(data);
+}
+function buildLevels(leaves) {
+const levels = [leaves];
+for (let level = leaves; level.length > 1; levels.push(level)) {
+const above = [];
+for (let at = 0; at < level.length; at += 2) {
+const pair = new Uint8Array(64);
+pair.set(level[at]);
+pair.set(level[at + 1] ?? level[at], 32);
+above.push(sha256Bytes(pair));
+}
+level = above;
+}
+return levels;
+}
+var ArrayFile = class ArrayFile {
+items = [];
+error = null;
+at = 0;
+isReported = false;
+report;
+isMissing;
+constructor(isMissing, report) {
+this.isMissing = isMissing;
+this.report = report;
+}
+static async open(data, report) {
+const file = new ArrayFile(data === void 0, report);
+if (data === void 0) return file;
+for await (const { items, error } of readElements(new MemorySource(data))) {
+for (const item of items) if ("value" in item) file.items.push(item.value);
+file.error = error;
+}
+return file;
+}
+next() {
+if (this.at < this.items.length) return this.items[this.at++];
+if (!this.isReported) {
+this.isReported = true;
+if (this.isMissing) this.report("ARTIFACT_MISSING", "it is not here");
+else if (this.error !== null) this.report("SCHEMA_INVALID", this.error.message);
+}
+}
+};
+var MissingKeys = class extends BadInput {};
+var CapsealJudge = class {
+tally = new Tally();
+receipts = new ReceiptJudge(this.tally, { source: ACTIONS });
+archive;
+leaves = [];
+constructor(archive) {
+this.archive = archive;
+}
+async judge() {
+this.tally.countDone(ARCHIVE_CHECK);
+if (this.archive.members.has(ACTIONS)) await this.judgeLines();
+else this.fail("ARTIFACT_MISSING", "there are no actions with receipts", ACTIONS);
+this.checkDocument(MANIFEST, (data) => this.checkManifest(data));
+this.checkDocument(CAPSULE, (data) => this.checkCapsule(data));
+this.checkDocument(PROOF, (data) => this.checkProof(data));
+if (this.archive.members.has(METADATA)) this.checkDocument(METADATA, (data) => this.checkMetadata(data));
+if (this.archive.members.has(LEVELS)) await this.checkLevels();
+}
+checkDocument(name, check) {
+try {
+const document = readDocument(this.archive, name);
+if (document === void 0 || document === null) this.fail("ARTIFACT_MISSING", `${name} is not here`, name);
+else check(document);
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+this.fail("SCHEMA_INVALID", error.message, name);
+}
+}
+fail(code, words, name, check = ARCHIVE_CHECK) {
+this.tally.fail(check, code, words, place(null, null, name));
+}
+async judgeLines() {
+const open = (name) => ArrayFile.open(this.archive.members.get(name), (code, words) => this.fail(code, words, name));
+const listed = await open(ACTIONS_JSON);
+const rows = await open(ROWS);
+const lines = readRawLines(this.archive.members.get(ACTIONS), ACTION_LINE_MAX);
+for (const line of this.receipts.takeAll(lines)) {
+const beside = listed.next();
+if (line === null) continue;
+const row = buildRow(this.leaves.length, line.action, line.receiptHash);
+this.leaves.push(hashRow(row));
+const expected = row.map((value) => new JsonNumber(String(value)));
+if (!equalJson(rows.next(), expected)) this.fail("PROOF_INVALID", `row ${row[0]} is not that of its action`, ROWS, "proof");
+if (!equalJson(beside, actionFields(line.action))) this.fail("RECEIPT_MISMATCH", `action ${this.receipts.count - 1} is another one than in ${ACTIONS}`, ACTIONS_JSON);
+}
+for (const [name, file] of [[ACTIONS_JSON, listed], [ROWS, rows]]) {
+const more = file.next();
+if (more !== void 0 && more !== null) this.fail("TRUNCATED", `it has more entries than ${ACTIONS}`, name);
+}
+}
+checkManifest(manifest) {
+if (!isObject(manifest)) throw new BadInput("it is not an object");
+const last = this.receipts.lastReceipt;
+const expected = [["chain_hash", last], ["root_hex", last], ["actions_count", this.count]];
+for (const [key, value] of expected) if (manifest.has(key) && !equalJson(manifest.get(key), value)) this.fail("TRUNCATED", `its ${key} is not that of the actions`, MANIFEST);
+}
+checkCapsule(capsule) {
+const whole = member(capsule);
+const own = new Map([...whole].filter(([key]) => key !== "capsule_hash"));
+const statement = get(whole, "statement");
+if (get(whole, "capsule_hash") !== sha256Hex(dumpSpaced(own)) || get(whole, "statement_hash") !== sha256Hex(dumpSpaced(statement))) this.fail("HASH_MISMATCH", "its hashes are not its own", CAPSULE);
+const inputs = member(get(member(statement), "public_inputs"));
+if (!equalJson(get(inputs, "num_actions"), this.count) || !equalJson(get(inputs, "final_receipt_hash"), this.receipts.lastReceipt)) this.fail("TRUNCATED", "it is about other actions", CAPSULE);
+const root = this.rowRoot;
+if (get(member(statement), "row_commitment") !== root || get(member(get(whole, "commitment")), "row_root") !== root) this.fail("PROOF_INVALID", "its root is not that of the rows", CAPSULE, "proof");
+const proof = readSmall(this.archive, PROOF, 1048576) ?? new Uint8Array();
+if (get(member(get(whole, "proof")), "proof_hash") !== sha256Hex(proof)) this.fail("ARTIFACT_HASH_MISMATCH", "it has the hash of another proof.json", CAPSULE, "proof");
+}
+checkProof(proof) {
+this.tally.countDone("proof", this.receipts.count);
+const whole = member(proof);
+if (!(get(whole, "air_id") === "agent_air_v1" && get(member(get(whole, "constraint_verification")), "valid") === true)) this.fail("PROOF_INVALID", "it does not say that the constraints hold", PROOF, "proof");
+if (get(member(get(whole, "commitment")), "row_root") !== this.rowRoot || !equalJson(get(member(get(whole, "statement")), "num_actions"), this.count)) this.fail("PROOF_INVALID", "it is about other rows", PROOF, "proof");
+}
+checkMetadata(metadata) {
+const whole = member(metadata);
+const expected = [["num_actions", this.count], ["final_receipt_hash", this.receipts.lastReceipt]];
+for (const [key, value] of expected) if (whole.has(key) && !equalJson(whole.get(key), value)) this.fail("TRUNCATED", `its ${key} is not that of the actions`, METADATA);
+}
+async checkLevels() {
+if (this.leaves.length > LEAVES_COMPARED_MAX) {
+this.tally.skip("proof", `${LEVELS} was not compared: more than ${LEAVES_COMPARED_MAX} leaves`, { matters: false });
+return;
+}
+const expected = buildLevels(this.leaves).map((level) => level.map(toHex$1));
+const file = await ArrayFile.open(this.archive.members.get(LEVELS), (code, words) => this.fail(code, words, LEVELS));
+const levels = [];
+for (let level = file.next(); level !== void 0; level = file.next()) levels.push(level);
+if (!equalJson(levels, expected)) this.fail("PROOF_INVALID", "it is not the tree over the rows", LEVELS, "proof");
+}
+get count() {
+return new JsonNumber(String(this.receipts.count));
+}
+get rowRoot() {
+const top = buildLevels(this.leaves).at(-1)?.[0];
+return top === void 0 ? sha256Hex("empty") : toHex$1(top);
+}
+};
+function member(value) {
+if (!isObject(value)) throw new MissingKeys("it lacks keys that the tool writes");
+return value;
+}
+function get(data, key) {
+const value = data.get(key);
+if (value === void 0) throw new MissingKeys("it lacks keys that the tool writes");
+return value;
+}
+var BATCH$1 = 500;
+var ActionItem = class extends Sealed {
+keys;
+findings;
+constructor(canonical, { hash, computedHash, keys, at, findings }) {
+super(canonical, {
+hash, signature: "", signature_pq: "", signed_at: at, signed_by: ""
+});
+this.adoptHash(computedHash);
+this.keys = keys;
+this.findings = findings;
+}
+get value() {
+const fields = readJson(this.canonical);
+const metadata = fields.get("metadata");
+const said = (name) => isObject(metadata) && typeof metadata.get(name) === "string" ? metadata.get(name) : "";
+const type = String(fields.get("action_type"));
+const call = new Map([["tool", said("tool_name") || type], ["success", fields.get("success")]]);
+const words = said("description") || said("tool_name") || String(fields.get("action_id"));
+return new Map([["type", "tool"], ["trigger", new Map([["timestamp", this.signed_at]])], ["context", new Map([["environment", new Map([["aver", new Map([["kind", "action"]])]])]])], ["authority", new Map([["type", fields.get("gate_decision") ?? ""]])], ["execution", new Map([["tool_calls", [call]]])], ["outcome", new Map([["status", fields.get("success") === true ? "success" : "failure"], ["summary", `${type}: ${words}`], ["result", fields]])]]);
+}
+};
+function* readActions(data) {
+const tally = new Tally();
+const judge = new ReceiptJudge(tally, {});
+let batch = [];
+for (const raw of readRawLines(data, ACTION_LINE_MAX)) {
+const line = judge.take(raw);
+const findings = tally.findings.splice(0);
+tally.counts.clear();
+if (line === null) batch.push(raw instanceof BadInput ? raw : new Unreadable(findings[0]?.words ?? ""));
+else {
+const { action, texts, receiptHash: hash, keys, problem } = line;
+const computedHash = problem === null ? hash : keys === RECEIPT_KEY_COUNT ? texts.receiptHash : "";
+batch.push(new ActionItem(new TextDecoder().decode(raw), {
+hash, computedHash, keys, at: action.timestamp, findings
+}));
+}
+if (batch.length < BATCH$1) continue;
+yield batch;
+batch = [];
+}
+yield batch;
+}
+function readProof(data) {
+const document = readJson(data);
+if (!isObject(document)) throw new BadInput("a proof is an object");
+const items = [];
+const action = readAction(document.get("action"));
+const { receiptHash } = encodeAction(action);
+const hash = String(document.get("receipt_hash"));
+items.push(new ActionItem(canonicalJson(actionFields(action)), {
+hash, computedHash: receiptHash, keys: RECEIPT_KEY_COUNT, at: action.timestamp, findings: []
+}));
+const seal = document.get("seal");
+if (isObject(seal)) items.push(new Sealed(String(seal.get("canonical")), readSeal(seal, (key) => new BadInput(`${key} must be a string`))));
+return items;
+}
+function* readCap(packed, name) {
+const archive = readArchive(packed, new Set(MEMBER_ORDER), CAPSEAL_MEMBERS);
+const actions = archive.members.get("actions.jsonl") ?? new Uint8Array();
+if (isCapseal(archive)) {
+for (const items of readActions(actions)) yield {
+chain: name, items
+};
+return;
+}
+const lines = readRawLines(actions, ACTION_LINE_MAX);
+let last = name;
+for (const raw of readOwnLines(archive.members.get("capsules.jsonl") ?? new Uint8Array(), CAPSULE_LINE_MAX)) try {
+if (raw instanceof BadInput) throw raw;
+const capsule = readCapsuleLine(readJson(raw));
+last = capsule.chain;
+let action = null;
+if (capsule.hasAction) {
+const line = lines.next().value;
+if (line instanceof Uint8Array) {
+const read = readActionLine(line);
+action = sealForm(read.action, read.texts);
+}
+}
+yield {
+chain: last, items: [capsule.rebuild(action)]
+};
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+yield {
+chain: last, items: [error]
+};
+}
+}
+var SUMMARY_MAX = 240;
+function text(value) {
+if (typeof value === "string") return value;
+return value instanceof JsonNumber ? value.text : "";
+}
+function safeContent(record) {
+try {
+if (record instanceof ActionItem) return record.content;
+return record.canonical.isWellFormed() ? readJson(record.canonical) : void 0;
+} catch (error) {
+if (error instanceof BadInput) return void 0;
+throw error;
+}
+}
+function describeRow(item, place) {
+const bare = {
+place, sequence: "", hash: "", at: "", type: "", kind: "", summary: "", status: "", tool: "", authority: "", tokens: ""
+};
+if (item instanceof BadInput) return {
+...bare, problem: item.message
+};
+const content = safeContent(item);
+if (!(content instanceof Map)) return {
+...bare, hash: item.hash, at: item.signed_at, problem: "this is no capsule"
+};
+const calls = at(content, "execution", "tool_calls");
+const usage = at(content, "execution", "resources_used");
+const request = text(at(content, "trigger", "request"));
+const summary = text(at(content, "outcome", "summary")) || text(at(content, "reasoning", "analysis")) || request;
+const [tokensIn, tokensOut] = ["tokens_in", "tokens_out"].map((name) => text(at(usage, name)));
+return {
+place, sequence: text(at(content, "sequence")), hash: item.hash, at: text(at(content, "trigger", "timestamp")) || item.signed_at, type: text(at(content, "type")), kind: readKind(content), summary: summary.slice(0, SUMMARY_MAX), status: text(at(content, "outcome", "status")), tool: Array.isArray(calls) ? text(at(calls[0], "tool")) : "", authority: text(at(content, "authority", "type")), tokens: tokensIn || tokensOut ? `${tokensIn || 0} → ${tokensOut || 0}` : "", problem: ""
+};
+}
+var COUNTED_MAX$1 = 2e5;
+var DENIALS_MAX = 8;
+var OWN = new Set(["meta", "keys"]);
+var ABORTED_KIND = "protocol.session_aborted";
+async function countActivity(library) {
+const days = new Map();
+let denials = [];
+const audits = [];
+let records = 0;
+for (const { id: chain } of library.chains) {
+if (OWN.has(chain)) continue;
+let place = -1;
+for await (const items of library.readBatches(chain)) for (const item of items) {
+place++;
+if (records++ >= COUNTED_MAX$1) return {
+days: sortDays(days), denials, audits, records: COUNTED_MAX$1, isCut: true
+};
+if (item instanceof BadInput) continue;
+const content = safeContent(item);
+const day = (text(at(content, "trigger", "timestamp")) || item.signed_at).slice(0, 10);
+if (!/^\d{4}-\d\d-\d\d$/.test(day)) continue;
+const sum = days.get(day) ?? {
+day, records: 0, success: 0, failure: 0, blocked: 0, tokens: 0, cost: 0
+};
+days.set(day, sum);
+sum.records++;
+const kind = content instanceof Map ? readKind(content) : "";
+const status = kind === "protocol.session_aborted" ? "" : text(at(content, "outcome", "status"));
+if (status === "success" || status === "failure" || status === "blocked") sum[status]++;
+const usage = at(content, "execution", "resources_used");
+for (const name of ["tokens_in", "tokens_out"]) sum.tokens += numberOf(at(usage, name));
+sum.cost += numberOf(at(usage, "cost_usd"));
+if (status === "blocked") {
+denials.push({
+chain, row: describeRow(item, place)
+});
+if (denials.length > 64) denials = latest(denials);
+}
+if (kind === "protocol.verification_run_completed" && status === "failure") audits.push({
+chain, row: describeRow(item, place)
+});
+}
+}
+return {
+days: sortDays(days), denials: latest(denials), audits, records, isCut: false
+};
+}
+function numberOf(value) {
+return value instanceof JsonNumber && Number.isFinite(value.value) ? Math.max(0, value.value) : 0;
+}
+function sortDays(days) {
+return [...days.values()].sort((one, other) => one.day < other.day ? -1 : 1).slice(-366);
+}
+function latest(denials) {
+return denials.sort((one, other) => one.row.at < other.row.at ? 1 : -1).slice(0, DENIALS_MAX);
+}
+var SESSIONS_MAX = 5e3;
+var DAYS$1 = 60;
+async function ask(api, path) {
+try {
+return await api.json(path);
+} catch (error) {
+if (error instanceof ApiError && [404, 503].includes(error.status)) return null;
+throw error;
+}
+}
+async function askSessions(api) {
+const sessions = [];
+for (let after = null;;) {
+const page = await ask(api, `sessions${query({
+limit: 500, after
+})}`);
+if (page === null) return null;
+sessions.push(...page.sessions);
+after = page.sessions.length ? page.next : null;
+if (after === null || sessions.length >= SESSIONS_MAX) return {
+sessions, indexed: page.indexed
+};
+}
+}
+async function askHits(api, words, limit) {
+return ask(api, `search${query({
+query: words, limit: Math.min(limit, 500)
+})}`);
+}
+async function askActivity(api) {
+const page = await ask(api, `counts${query({
+by: "day", limit: DAYS$1
+})}`);
+if (page === null) return null;
+return {
+days: page.counts.map(({ start, records, tokens_in, tokens_out, cost_usd, outcomes }) => {
+const day = {
+day: start, records, success: 0, failure: 0, blocked: 0, tokens: tokens_in + tokens_out, cost: cost_usd
+};
+for (const [kind, kinds] of Object.entries(outcomes)) {
+if (kind === "protocol.session_aborted") continue;
+for (const name of ["success", "failure", "blocked"]) day[name] += kinds[name] ?? 0;
+}
+return day;
+}).reverse(), indexed: page.indexed
+};
+}
+async function findRecords(words, limit) {
+if (!words) return {
+hits: [], searched: 0, isCut: false, by: "records", behind: 0
+};
+const answer = server.value === null ? null : await askHits(server.value.api, words, limit);
+if (answer === null) {
+const found = await connection.ask({
+type: "search", words, limit
+});
+return {
+searched: found.searched, isCut: found.isCut, by: "records", behind: 0, hits: found.hits.map(({ chain, row, excerpt }) => ({
+chain, place: row.place, sequence: row.sequence || String(row.place), title: row.summary, excerpt, kind: row.kind, tool: row.tool, at: row.at
+}))
+};
+}
+const { hits, next, indexed } = answer;
+return {
+hits: hits.map(({ chain, sequence, at, call, kind, tool }) => ({
+chain, place: sequence, sequence: String(sequence), title: "", excerpt: null, kind, tool: call || tool, at
+})), searched: indexed.records, isCut: next !== null, by: "index", behind: Math.max(0, indexed.of_records - indexed.records)
+};
+}
+async function readRow(chain, place) {
+return (await connection.ask({
+type: "rows", chain, start: place, stop: place + 1
+}).catch(() => null))?.rows[0] ?? null;
+}
+async function readHit$1(chain, place, words) {
+return connection.ask({
+type: "hit", chain, place, words
+}).catch(() => null);
+}
+var sessionRows = y$1(null);
+var indexed = y$1(null);
+var sessionsProblem = y$1("");
+var tried = y$1(0);
+function readSessionsAgain() {
+tried.value++;
+}
+var readFor = null;
+var groups = [];
+var counted = new Map();
+function useSessions(wanted) {
+const listed = contents.value;
+A$1(() => {
+if (listed === null) return;
+if (readFor !== listed.ledger + listed.name) {
+sessionRows.value = null;
+counted.clear();
+}
+readFor = listed.ledger + listed.name;
+sessionsProblem.value = "";
+readSessions().then(() => {
+sessionsProblem.value = "";
+}, (error) => {
+sessionsProblem.value = error.message;
+});
+}, [listed, server.value === null ? 0 : news.value.index, tried.value]);
+A$1(() => {
+let isCurrent = true;
+(async () => {
+for (const group of indexed.value === null ? groups.slice(0, wanted) : []) {
+const chain = mainChain(group);
+const length = lengthOf(group);
+if (counted.get(chain)?.length === length) continue;
+const figures = await connection.ask({
+type: "figures", session: group
+}).catch(() => null);
+if (!isCurrent) return;
+if (figures === null) continue;
+counted.set(chain, {
+length, figures: fromRecords(figures)
+});
+sessionRows.value = rowsOf(groups);
+}
+})();
+return () => {
+isCurrent = false;
+};
+}, [sessionRows.value === null, groups, wanted]);
+}
+async function readSessions() {
+const answer = server.value === null ? null : await askSessions(server.value.api);
+if (answer !== null) {
+indexed.value = answer.indexed;
+sessionRows.value = answer.sessions.map((session) => ({
+tool: session.tool, session: session.session, chain: session.name, chains: findByName(session.name, session.session), figures: fromIndex(session)
+}));
+return;
+}
+indexed.value = null;
+groups = orderByTime(await connection.ask({ type: "sessions" }));
+sessionRows.value = rowsOf(groups);
+}
+function findByName(chain, session) {
+return (contents.value?.chains ?? []).map(({ id }) => id).filter((name) => name === chain || name.startsWith(`${chain}.`) || name === `gate.${session}`);
+}
+function rowsOf(found) {
+return found.map((group) => {
+const chain = mainChain(group);
+return {
+tool: group.tool, session: group.session, chain, chains: chainNames(group), figures: counted.get(chain)?.figures ?? null
+};
+});
+}
+function fromRecords({ title, started, ended, actions, edits, denials, tokensIn, tokensOut, costUsd, risk, workspace }) {
+return {
+title, started, ended, actions, edits, denials, tokens: addTokens(tokensIn, tokensOut), costUsd, risk, workspace
+};
+}
+function fromIndex({ title, started, ended, actions, edits, denials, tokens_in, tokens_out, cost_usd, highest_risk, workspace }) {
+return {
+title, started, ended, actions, edits, denials, tokens: addTokens(tokens_in, tokens_out), costUsd: cost_usd, risk: highest_risk, workspace
+};
+}
+function addTokens(one, other) {
+return one === null && other === null ? null : (one ?? 0) + (other ?? 0);
+}
+function mainChain(session) {
+return session.main ?? session.agents[0]?.[1] ?? session.decisions ?? "";
+}
+function lengthOf(session) {
+const names = new Set(chainNames(session));
+return (contents.value?.chains ?? []).reduce((sum, chain) => sum + (names.has(chain.id) ? chain.length ?? 0 : 0), 0);
+}
+function orderByTime(found) {
+const ends = new Map((contents.value?.chains ?? []).map((chain) => [chain.id, chain.endedAt]));
+const end = (session) => ends.get(mainChain(session)) ?? "";
+return [...found].sort((one, other) => end(one) < end(other) ? 1 : -1);
+}
+var SHOWN_MAX = 50;
+var figure = (value) => value === void 0 || value === null ? "–" : count(value);
+var COLUMNS = [{
+name: "start", words: "Start", value: (row) => row.figures?.started ?? "", show: (row) => a(Time, {
+brief: true, children: row.figures?.started ?? ""
+})
+}, {
+name: "actions", words: "Actions", isNumber: true, value: (row) => row.figures?.actions ?? -1, show: (row) => figure(row.figures?.actions)
+}, {
+name: "edits", words: "Edits", isNumber: true, value: (row) => row.figures?.edits ?? -1, show: (row) => figure(row.figures?.edits)
+}, {
+name: "tokens", words: "Tokens", isNumber: true, value: (row) => row.figures?.tokens ?? -1, show: (row) => figure(row.figures?.tokens)
+}, {
+name: "cost", words: "Cost", isNumber: true, value: (row) => row.figures?.costUsd ?? -1, show: (row) => row.figures?.costUsd == null ? "–" : formatMoney(row.figures.costUsd)
+}, {
+name: "denials", words: "Denials", isNumber: true, value: (row) => row.figures?.denials ?? -1, show: (row) => row.figures?.denials ? a("strong", {
+class: "bad", children: count(row.figures.denials)
+}) : figure(row.figures?.denials)
+}, {
+name: "risk", words: "Risk", isNumber: true, value: (row) => row.figures?.risk ?? -1, show: (row) => row.figures?.risk == null ? "–" : row.figures.risk.toFixed(2)
+}];
+function PhoneFacts({ row: { tool, figures } }) {
+return a("p", {
+class: "beside tight on-phone", children: [a(Text, { children: tool }), figures?.started ? a($, { children: [" · ", a(Time, {
+brief: true, children: figures.started
+})] }) : null, figures ? a($, { children: [" · ", plural$1(figures.actions, "action")] }) : null, figures?.denials ? a($, { children: [" · ", a("strong", {
+class: "bad", children: plural$1(figures.denials, "denial")
+})] }) : null]
+});
+}
+function SessionTable({ rows, sorted, onSort }) {
+const box = T(null);
+useRowKeys(box);
+const head = (name, words, isNumber = false) => a("th", {
+scope: "col", class: `${isNumber ? "number " : ""}at-${name}`, "aria-sort": sorted?.replace("-", "") === name ? sorted.startsWith("-") ? "descending" : "ascending" : void 0, children: onSort ? a("button", {
+type: "button", class: "sort-by", onClick: () => onSort(name), children: [words, a("span", {
+"aria-hidden": "true", children: sorted === name ? " ↑" : sorted === `-${name}` ? " ↓" : ""
+})]
+}) : words
+});
+return a("div", {
+class: "scroll", ref: box, tabIndex: 0, role: "region", "aria-label": "Sessions", children: a("table", {
+class: "chains sessions", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "State"
+}), head("title", "Title"), a("th", {
+scope: "col", class: "at-tool", children: "Tool"
+}), COLUMNS.map(({ name, words, isNumber = false }) => head(name, words, isNumber))] }) }), a("tbody", { children: rows.map((row, at) => a("tr", { children: [a("td", {
+class: "state", children: a(SessionMark, { chains: row.chains })
+}), a("td", {
+class: "title", children: [a("a", {
+"data-row": true, tabIndex: at === 0 ? 0 : -1, href: link("s", row.chain), children: a(Text, { children: row.figures?.title || row.session })
+}), a(PhoneFacts, { row })]
+}), a("td", {
+class: "at-tool", children: a(Text, { children: row.tool })
+}), COLUMNS.map(({ name, show, isNumber }) => a("td", {
+class: `${isNumber ? "number " : ""}at-${name}`, children: row.figures === null ? "…" : show(row)
+}, name))] }, row.chain)) })]
+})
+});
+}
+function order(rows, sorted) {
+const isDown = sorted.startsWith("-");
+const name = sorted.replace("-", "");
+const value = name === "title" ? (row) => (row.figures?.title ?? "").toLowerCase() : COLUMNS.find((column) => column.name === name)?.value;
+if (value === void 0) return rows;
+return [...rows].sort((one, other) => {
+const [a, b] = [value(one), value(other)];
+return (a < b ? -1 : a > b ? 1 : 0) * (isDown ? -1 : 1);
+});
+}
+function SessionsView(_) {
+const [wanted, setWanted] = d$2("");
+const [tool, setTool] = d$2("");
+const [since, setSince] = d$2("");
+const [until, setUntil] = d$2("");
+const [sorted, setSorted] = d$2("-start");
+const [isByWorkspace, setByWorkspace] = d$2(false);
+const [shown, setShown] = d$2(SHOWN_MAX);
+useSessions(shown);
+const all = sessionRows.value ?? [];
+const tools = [...new Set(all.map(({ tool: name }) => name))].sort();
+const found = all.filter(({ tool: name, session, figures }) => {
+const started = figures?.started?.slice(0, 10) ?? "";
+return (!tool || name === tool) && (!since || !figures || started >= since) && (!until || !figures || started <= until) && `${session} ${figures?.title ?? ""} ${figures?.workspace ?? ""}`.toLowerCase().includes(wanted.toLowerCase());
+});
+const listed = order(found.slice(0, shown), sorted);
+const groups = new Map();
+if (isByWorkspace) for (const row of listed) groups.set(row.figures?.workspace || "no workspace named", [...groups.get(row.figures?.workspace || "no workspace named") ?? [], row]);
+const onSort = (name) => setSorted(sorted === `-${name}` ? name : `-${name}`);
+return a($, { children: [a("h1", { children: "Sessions" }), a("form", {
+class: "filters", onSubmit: (event) => {
+event.preventDefault();
+if (wanted.trim()) location.hash = link("search", wanted.trim());
+}, children: [a("label", { children: ["Filter ", a("input", {
+type: "search", value: wanted, onInput: (event) => setWanted(event.currentTarget.value), placeholder: "title, id or workspace"
+})] }), a("label", { children: ["Tool ", a("select", {
+value: tool, onChange: (event) => setTool(event.currentTarget.value), children: [a("option", {
+value: "", children: "all"
+}), tools.map((name) => a("option", {
+value: name, children: visible(name)
+}, name))]
+})] }), a("label", { children: ["From ", a("input", {
+type: "date", value: since, onInput: (event) => setSince(event.currentTarget.value)
+})] }), a("label", { children: ["to ", a("input", {
+type: "date", value: until, onInput: (event) => setUntil(event.currentTarget.value)
+})] }), a("label", {
+class: "choice", children: [a("input", {
+type: "checkbox", checked: isByWorkspace, onChange: (event) => setByWorkspace(event.currentTarget.checked)
+}), " by workspace"]
+}), a("span", {
+class: "beside", role: "status", children: sessionRows.value === null ? "" : `${count(found.length)} of ${count(all.length)}`
+}), wanted.trim() ? a("button", {
+type: "submit", class: "small", children: "Search the records for it"
+}) : null]
+}), sessionsProblem.value ? a(Problem, {
+words: sessionsProblem.value, retry: readSessionsAgain
+}) : null, sessionRows.value === null && !sessionsProblem.value ? a(Loading, {
+rows: 10, words: "Reading the sessions"
+}) : null, sessionRows.value !== null && !all.length ? a(Empty, {
+command: "aver ingest --all", children: ["There is no session of a coding agent in it. This records those that are on your machine; ", a("code", { children: "aver install" }), " records the next ones as they happen."]
+}) : null, all.length && !found.length ? a(Empty, { children: "No session fits this filter." }) : null, listed.length && !isByWorkspace ? a(SessionTable, {
+rows: listed, sorted, onSort
+}) : null, [...groups].map(([workspace, rows]) => a("section", { children: [a("h2", { children: a(Text, { children: workspace }) }), a(SessionTable, {
+rows, sorted, onSort
+})] }, workspace)), found.length > shown ? a("p", { children: a("button", {
+type: "button", onClick: () => setShown(shown + SHOWN_MAX), children: ["Show ", SHOWN_MAX, " more"]
+}) }) : null, all.length ? a("p", {
+class: "beside", children: [indexed.value ? `The figures are from the server's index, which proves nothing; a session's own page counts them anew from its records.${indexed.value.complete ? "" : ` The index has read ${count(indexed.value.records)} of ${count(indexed.value.of_records)} records.`}` : "The figures are counted from the records, as aver sessions counts them.", " A dash: the records do not say."]
+}) : null] });
+}
+var HEIGHT$1 = 72;
+var WIDTH$1 = 480;
+function DayChart({ title, days, series, show }) {
+const sums = days.map((_, at) => series.reduce((sum, one) => sum + (one.values[at] ?? 0), 0));
+const most = Math.max(...sums, 0);
+const step = WIDTH$1 / Math.max(days.length, 1);
+const total = sums.reduce((sum, value) => sum + value, 0);
+return a("figure", {
+class: "chart", children: [a("figcaption", { children: [a("strong", { children: title }), " ", a("span", {
+class: "figure", children: show(total)
+})] }), a("svg", {
+viewBox: `0 0 ${WIDTH$1} 74`, preserveAspectRatio: "none", "aria-hidden": "true", children: [a("line", {
+x1: "0", x2: WIDTH$1, y1: 73, y2: 73, class: "base"
+}), days.map((day, at) => {
+let bottom = HEIGHT$1;
+return series.map((one) => {
+const value = one.values[at] ?? 0;
+const height = most ? Math.max(value / most * HEIGHT$1, value ? 1.5 : 0) : 0;
+bottom -= height;
+return height ? a("rect", {
+x: at * step + step * .12, width: step * .76, y: bottom, height, class: one.colour
+}, `${day} ${one.name}`) : null;
+});
+})]
+}), a("div", {
+class: "axis beside", "aria-hidden": "true", children: [a("span", { children: days[0] ?? "" }), a("span", { children: days.length > 1 ? days.at(-1) : "" })]
+}), series.length > 1 ? a("p", {
+class: "legend", children: series.map((one) => a("span", { children: [a("span", {
+class: `swatch ${one.colour}`, "aria-hidden": "true"
+}), one.name, " ", show(one.values.reduce((sum, value) => sum + value, 0))] }, one.name))
+}) : null, a("details", { children: [a("summary", { children: "As a table" }), a("div", {
+class: "scroll", tabIndex: 0, role: "region", "aria-label": `${title} as a table`, children: a("table", {
+class: "plain", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "Day"
+}), series.map((one) => a("th", {
+scope: "col", class: "number", children: one.name
+}, one.name))] }) }), a("tbody", { children: days.map((day, at) => a("tr", { children: [a("th", {
+scope: "row", children: a(Text, { children: day })
+}), series.map((one) => a("td", {
+class: "number", children: show(one.values[at] ?? 0)
+}, one.name))] }, day)) })]
+})
+})] })]
+});
+}
+function refusalWords({ tool, summary, kind }) {
+const words = summary.replace(/^skip: /, "");
+return tool && !words.startsWith(tool) ? `${tool}: ${words}` : words || kind;
+}
+function Refused({ denials }) {
+return a("section", { children: [a("h2", { children: "Refused last" }), denials.length ? a("ul", {
+class: "hits", children: denials.map(({ chain, row }) => a("li", { children: a("a", {
+href: recordLink(chain, row), children: [a("span", { children: [a("span", {
+class: "word failure", children: "denied"
+}), " ", a(Text, { children: refusalWords(row) })] }), a("span", {
+class: "beside", children: [a(Time, { children: row.at }), " · ", a(Text, { children: chain })]
+})]
+}) }, `${chain}/${row.place}`))
+}) : a("p", {
+class: "soft", children: "Nothing was refused."
+})] });
+}
+function Tile({ title, state = "", children, beside, more }) {
+return a("div", {
+class: `tile ${state}`, children: [a("dt", { children: title }), a("dd", { children: [a("p", {
+class: "answer", children
+}), a("p", {
+class: "beside", children: beside
+}), more] })]
+});
+}
+function extentOf({ status, records, chains, first_bad, checks }) {
+if (status === "failed") return first_bad === null ? "a check failed" : `${first_bad.code} at ${describePlace(first_bad.place)}`;
+if (status === "empty") return "no record was read";
+const extent = `${thing.value?.areCopies ? "the copies of " : ""}${plural$1(records, "record")}${chains ? ` in ${plural$1(chains, "chain")}` : ""}`;
+const unmade = checks.filter((check) => check.status === "not_checked" && check.matters).length;
+return status === "verified" ? `${extent} hold` : `Nothing failed in ${extent}; ${unmade ? `${plural$1(unmade, "check")} not made` : "there is a warning"}`;
+}
+function FailedAudits({ audits }) {
+const [first] = audits;
+if (first === void 0) return null;
+return a("p", {
+class: "beside audits", children: [a("strong", {
+class: "bad", children: [plural$1(audits.length, "audit"), " failed"]
+}), ": ", a("a", {
+href: link("protocol", first.chain), children: a(Text, { children: first.chain })
+}), audits.length > 1 ? a($, { children: [", and ", count(audits.length - 1), " more"] }) : null, ". That is an auditor's word on the work, apart from whether the records are intact."]
+});
+}
+function Intact({ audits }) {
+const now = judgement.value;
+if (now.state === "working") return a(Tile, {
+title: "Is it intact?", beside: "Every hash and signature is computed here", children: [a(Mark, { name: "working" }), " Verifying"]
+});
+if (now.state !== "done") return a(Tile, {
+title: "Is it intact?", beside: "Nothing is called verified before it is", children: [a(Mark, { name: "not judged" }), " Not judged"]
+});
+const { status } = now.verdict;
+return a(Tile, {
+title: "Is it intact?", state: status, beside: a(Text, { children: extentOf(now.verdict) }), more: a(FailedAudits, { audits }), children: [a(Mark, { name: status }), " ", status[0]?.toUpperCase(), status.slice(1)]
+});
+}
+function RefusedTile({ refusals }) {
+const title = "What was refused?";
+if (refusals === "loading") return a(Tile, {
+title, beside: "…", children: "…"
+});
+if (refusals === "not counted") return a(Tile, {
+title, beside: a("a", {
+href: link("risk"), children: "see the decisions"
+}), children: "Not counted"
+});
+const { last } = refusals;
+return a(Tile, {
+title, beside: last ? a($, { children: ["last: ", a("a", {
+href: recordLink(last.chain, last.row), children: a(Text, { children: refusalWords(last.row) })
+})] }) : "nobody and no rule held anything back", children: refusals.count ? plural$1(refusals.count, "refusal") : "Nothing"
+});
+}
+function Glance({ latest, isCounted, refusals, audits }) {
+const wait = waiting.value;
+return a("dl", {
+class: "glance", children: [a(Intact, { audits }), a(Tile, {
+title: "Does something wait for me?", state: wait ? "qualified" : "", beside: wait ? "denied, if nobody answers in time" : "no request for an approval is open", children: wait ? a("a", {
+href: link("approvals"), children: plural$1(wait, "approval")
+}) : "Nothing"
+}), a(Tile, {
+title: "What happened last?", beside: latest?.figures ? a($, { children: [a(Text, { children: latest.tool }), " · ", a(Time, {
+brief: true, children: latest.figures.ended ?? latest.figures.started ?? ""
+})] }) : isCounted ? a("a", {
+href: link("chains"), children: "see the chains"
+}) : "…", children: latest ? a("a", {
+href: link("s", latest.chain), children: a(Text, { children: latest.figures?.title || latest.session })
+}) : isCounted ? "No session" : "…"
+}), a(RefusedTile, { refusals })]
+});
+}
+var LATEST = 6;
+var DENIALS = 8;
+var AUDITS$1 = 20;
+var COUNTED_SESSIONS = 200;
+var COUNTED_MAX = 5e4;
+function Waiting() {
+const open = (cases.value ?? []).filter((one) => stateOf(one) === "pending");
+if (!open.length) return null;
+return a("section", {
+class: "waiting", children: [a("h2", { children: [plural$1(open.length, "approval"), " ", open.length === 1 ? "waits" : "wait", " for an answer"] }), a("div", {
+class: "cases", children: open.slice(0, 3).map((one) => a(CaseLine, {
+one, isFirst: true
+}, one.id))
+}), open.length > 3 ? a("p", { children: a("a", {
+href: link("approvals"), children: "All of them"
+}) }) : null]
+});
+}
+var DAYS = 60;
+var DAY_MS = 864e5;
+function fillDays(all) {
+const last = all.at(-1);
+if (last === void 0) return [];
+const found = all.filter(({ day }) => Date.parse(last.day) - Date.parse(day) < DAYS * DAY_MS);
+const byDay = new Map(found.map((day) => [day.day, day]));
+const days = [];
+const end = Date.parse(`${last.day}T00:00:00Z`);
+for (let at = Math.min(Date.parse(`${found[0]?.day}T00:00:00Z`), end - 13 * DAY_MS); at <= end; at += DAY_MS) {
+const day = new Date(at).toISOString().slice(0, 10);
+days.push(byDay.get(day) ?? {
+day, records: 0, success: 0, failure: 0, blocked: 0, tokens: 0, cost: 0
+});
+}
+return days;
+}
+function Charts({ days, from }) {
+if (!days.length) return null;
+const names = days.map((day) => day.day);
+const of = (name) => days.map((day) => day[name]);
+return a("section", { children: [a("h2", { children: ["Activity ", a("span", {
+class: "soft", children: ["since ", names[0]]
+})] }), a("div", {
+class: "charts", children: [a(DayChart, {
+title: "Records", days: names, show: count, series: [{
+name: "records", colour: "ink", values: of("records")
+}]
+}), a(DayChart, {
+title: "Outcomes", days: names, show: count, series: [{
+name: "success", colour: "good", values: of("success")
+}, {
+name: "failure", colour: "warn", values: of("failure")
+}, {
+name: "denied", colour: "bad", values: of("blocked")
+}]
+}), a(DayChart, {
+title: "Denials", days: names, show: count, series: [{
+name: "denied", colour: "bad", values: of("blocked")
+}]
+}), a(DayChart, {
+title: "Tokens", days: names, show: count, series: [{
+name: "tokens", colour: "ink", values: of("tokens")
+}]
+}), a(DayChart, {
+title: "Cost", days: names, show: formatMoney, series: [{
+name: "cost", colour: "ink", values: of("cost")
+}]
+})]
+}), a("p", {
+class: "beside", children: from
+})] });
+}
+async function readRows(hits) {
+return (await Promise.all(hits.map(async ({ chain, sequence }) => ({
+chain, row: await readRow(chain, sequence)
+})))).flatMap(({ chain, row }) => row === null ? [] : [{
+chain, row
+}]);
+}
+async function readActivity() {
+const api = server.value?.api;
+const answer = api === void 0 ? null : await askActivity(api);
+if (api === void 0 || answer === null) {
+if (totalRecords.value > COUNTED_MAX) return null;
+await waitForTurn();
+const found = await connection.ask({ type: "activity" });
+return {
+...found, from: `Counted here from ${plural$1(found.records, "record")}${found.isCut ? "; there are more" : ""}. The verdict says whether they hold.`
+};
+}
+const refused = ((await askHits(api, "outcome:blocked", 16))?.hits ?? []).filter(({ kind }) => kind !== ABORTED_KIND).slice(0, DENIALS);
+const failed = (await askHits(api, `kind:protocol.verification_run_completed outcome:failure`, AUDITS$1))?.hits ?? [];
+const [denials, audits] = await Promise.all([readRows(refused), readRows(failed)]);
+const behind = answer.indexed.of_records - answer.indexed.records;
+return {
+days: answer.days, denials, audits: audits.filter(({ row }) => row.kind === "protocol.verification_run_completed" && row.status === "failure"), from: `From the server's index, which proves nothing${behind > 0 ? ` and lacks ${plural$1(behind, "record")} yet` : ""}. The refusals are read from their records.`
+};
+}
+function latestSessions() {
+const rows = sessionRows.value ?? [];
+const end = (row) => row.figures?.ended ?? "";
+return (rows.some((row) => row.figures) ? [...rows].sort((one, other) => end(one) < end(other) ? 1 : -1) : rows).slice(0, LATEST);
+}
+function OverviewView(_) {
+useSessions(contents.value?.format === "ledger" ? COUNTED_SESSIONS : LATEST);
+const whole = contents.value;
+const isSmall = totalRecords.value <= COUNTED_MAX;
+const activity = useAnswer(readActivity, [whole?.ledger, whole?.name, isSmall, changed.value, news.value.index]);
+useKeys({ b: () => {
+const target = verdict.value?.first_bad ? placeLink(verdict.value.first_bad.place) : null;
+if (target !== null) location.hash = target;
+} });
+if (whole === null) return a("p", {
+class: "strip", children: "Nothing is open."
+});
+if (cases.value === null && !casesProblem.value) return a("div", {
+"aria-busy": "true", children: [a("h1", { children: a(Text, { children: whole.name }) }), a("div", { class: "band placeholder tall" })]
+});
+const rows = latestSessions();
+const counted = activity.value;
+const refusals = counted ? {
+count: counted.days.reduce((sum, day) => sum + day.blocked, 0), last: counted.denials[0]
+} : activity.state === "loading" ? "loading" : "not counted";
+return a($, { children: [a("h1", { children: a(Text, { children: whole.name }) }), a(Glance, {
+latest: rows[0], isCounted: sessionRows.value !== null, refusals, audits: counted?.audits ?? []
+}), a(Waiting, {}), a(VerdictBand, {}), a("section", { children: [a("h2", { children: "Latest sessions" }), sessionsProblem.value ? a(Problem, {
+words: sessionsProblem.value, retry: readSessionsAgain
+}) : null, sessionRows.value === null && !sessionsProblem.value ? a(Loading, {
+rows: LATEST, words: "Reading the sessions"
+}) : null, rows.length ? a(SessionTable, { rows }) : null, sessionRows.value !== null && !rows.length ? a(Empty, {
+command: "aver ingest --all", children: totalRecords.value ? a($, { children: ["No session of a coding agent is in it. ", a("a", {
+href: link("chains"), children: "Its chains"
+}), " have what was recorded otherwise."] }) : "Nothing is recorded here yet. This records the sessions of coding agents on your machine:"
+}) : null, (sessionRows.value?.length ?? 0) > LATEST ? a("p", {
+class: "all", children: a("a", {
+href: link("sessions"), children: ["All ", count(sessionRows.value?.length ?? 0), " sessions"]
+})
+}) : null] }), activity.state === "failed" ? a(Problem, {
+words: activity.words, retry: activity.retry
+}) : null, activity.state === "loading" ? a(Loading, {
+rows: 6, words: "Counting the activity"
+}) : null, activity.value ? a(Refused, { denials: activity.value.denials }) : null, activity.value ? a(Charts, {
+days: fillDays(activity.value.days), from: activity.value.from
+}) : null, activity.state === "done" && activity.value === null ? a("p", {
+class: "strip", children: ["There are more than ", count(COUNTED_MAX), " records: the page does not count their activity. ", a("code", { children: "aver sessions" }), " does."]
+}) : null] });
+}
+var ROLES = ["operator", "planner", "executor", "critic", "auditor"];
+function readTrace(records) {
+const trace = {
+task: new Map(), profile: "", state: "", events: [], participants: [], claims: [], audit: null
+};
+let place = -1;
+for (const record of records) {
+place++;
+const event = record instanceof BadInput ? null : readEvent(record, place);
+if (event === null) continue;
+trace.events.push(event);
+trace.state = event.after || trace.state;
+takeUp(trace, event);
+}
+return trace;
+}
+function readEvent(record, place) {
+let content;
+try {
+content = record.content;
+} catch (error) {
+if (error instanceof BadInput) return null;
+throw error;
+}
+if (!readKind(content).startsWith("protocol.")) return null;
+const told = asObject(at(content, "context", "environment", "protocol"));
+const refs = asObject(at(content, "context", "environment", "aver", "refs"));
+return {
+place, id: asText(content.get("id")), event: asText(told.get("event")), role: asText(told.get("role")), agent: asText(told.get("agent")), at: asText(at(content, "trigger", "timestamp")) || record.signed_at, before: asText(told.get("before")), after: asText(told.get("after")), summary: asText(at(content, "outcome", "summary")), refs: new Map([...refs].map(([name, value]) => [name, asText(value)])), payload: asObject(at(content, "outcome", "result")), statements: asList(at(content, "authority", "chain"))
+};
+}
+function takeUp(trace, event) {
+const { payload, refs } = event;
+switch (event.event) {
+case "session_initialized":
+trace.task = asObject(payload.get("task"));
+trace.profile = asText(payload.get("profile"));
+trace.participants.push(...asList(payload.get("participants")).map(readParticipant));
+break;
+case "participant_joined":
+trace.participants.push(readParticipant(payload.get("participant") ?? null));
+break;
+case "claim_issued":
+trace.claims.push({
+id: event.id, place: event.place, agent: event.agent, ...wording(payload), about: asText(payload.get("about")), standing: "issued", earlier: [], challenges: []
+});
+break;
+case "claim_challenged":
+challenge(trace.claims.find((claim) => claim.id === refs.get("claim")), event);
+break;
+case "claim_revised":
+revise(trace.claims.find((claim) => claim.id === refs.get("claim")), event);
+break;
+case "challenge_resolved":
+resolve(trace.claims.find((claim) => claim.challenges.some((one) => one.id === refs.get("challenge"))), event);
+break;
+case "verification_run_completed": trace.audit = event;
+}
+}
+function readParticipant(value) {
+const given = asObject(value);
+return {
+agent: asText(given.get("agent")), role: asText(given.get("role")), key: asText(given.get("public_key")), held: asText(given.get("held"))
+};
+}
+function wording(payload) {
+const confidence = payload.get("confidence");
+return {
+text: asText(payload.get("text")), confidence: confidence instanceof JsonNumber ? confidence.text : "", evidence: asList(payload.get("evidence"))
+};
+}
+function hasOpenChallenge(claim) {
+return claim.challenges.some((one) => one.standing === "open");
+}
+function challenge(claim, { id, place, agent, payload }) {
+if (claim === void 0) return;
+claim.challenges.push({
+id, place, agent, reason: asText(payload.get("reason")), evidence: asList(payload.get("evidence")), standing: "open", rationale: ""
+});
+claim.standing = "disputed";
+}
+function revise(claim, { place, payload }) {
+if (claim === void 0) return;
+claim.earlier.push({
+text: claim.text, place: claim.place
+});
+if (isTruthy(payload.get("retracted"))) {
+claim.standing = "retracted";
+for (const one of claim.challenges) if (one.standing === "open") one.standing = "moot";
+return;
+}
+Object.assign(claim, wording(payload), { place });
+claim.standing = hasOpenChallenge(claim) ? "disputed" : "issued";
+}
+function resolve(claim, { refs, payload }) {
+const found = claim?.challenges.find((one) => one.id === refs.get("challenge"));
+if (claim === void 0 || found === void 0) return;
+found.standing = asText(payload.get("outcome"));
+found.rationale = asText(payload.get("rationale"));
+if (found.standing === "upheld") claim.standing = "refuted";
+else if (claim.standing !== "refuted") claim.standing = hasOpenChallenge(claim) ? "disputed" : "settled";
+}
+function describeCheck(check) {
+const [entry] = [...asObject(check)];
+if (entry === void 0) return "the artifact is here";
+const [name, value] = entry;
+const scalar = (one) => one instanceof JsonNumber ? one.text : typeof one === "string" ? JSON.stringify(one) : String(one ?? "");
+const compare = (one) => asList(one).map((part) => typeof part === "string" && /^[=!<>]+$/.test(part) ? part : scalar(part)).join(" ");
+if (name === "exit_code") return `exit code ${compare(value)}`;
+if (name === "sha256") return `SHA-256 is ${asText(value).slice(0, 16)}…`;
+if (name === "json") return `JSON at ${asText(at(value, "pointer")) || "/"} ${compare(at(value, "is"))}`;
+if (name === "tests") return [...asObject(at(value, "counts"))].map(([count, is]) => `${count} ${compare(is)}`).join(", ") + ` (${asText(at(value, "format"))})`;
+if (name === "text") return [...asObject(value)].map(([word, is]) => `text ${word} ${Array.isArray(is) ? compare(is) : scalar(is)}`).join(", ");
+if (name === "git") return `git revision ${asText(at(value, "revision")).slice(0, 12)}, ${at(value, "clean") === true ? "clean" : "not clean"}`;
+return `${name} (a check that this page does not know)`;
+}
+var READ_MAX$1 = 1e4;
+var EVENTS_SHOWN = 200;
+function ProtocolView({ parts: [wanted = ""] }) {
+const chains = chainsOf("protocol");
+const chain = wanted ? chains.includes(wanted) ? wanted : "" : chains[0] ?? "";
+return a("section", {
+class: "protocol-view", children: [a("h1", { children: "Protocol" }), chains.length ? null : a(Empty, {
+command: "aver protocol run TASK.toml", children: "There is no trace of the agent protocol in these records. This makes one:"
+}), chains.length && !chain ? a(NotHere, {
+what: "trace", name: wanted
+}) : null, chains.length > 1 || chains.length && !chain ? a(ChainChoice, {
+chains, chosen: chain, route: "protocol"
+}) : null, chain ? a(TraceOfChain, { chain }, chain) : null]
+});
+}
+function TraceOfChain({ chain }) {
+const [now, setNow] = d$2({ state: "loading" });
+const [turn, setTurn] = d$2(0);
+A$1(() => {
+let isCurrent = true;
+const set = (next) => {
+if (isCurrent) setNow(next);
+};
+const total = countRecords([chain]);
+if (total > READ_MAX$1) set({
+state: "too large", total
+});
+else (async () => {
+const trace = readTrace(await readAll(chain));
+set({
+state: "done", trace, report: await readReport(trace)
+});
+})().catch((error) => set({
+state: "failed", words: error.message
+}));
+return () => {
+isCurrent = false;
+};
+}, [chain, contents.value, turn]);
+if (now.state === "loading") return a("div", {
+"aria-busy": "true", children: [a("div", { class: "band placeholder tall" }), a("div", { class: "band placeholder tall" })]
+});
+if (now.state === "too large") return a("p", {
+class: "strip", children: ["This trace has ", plural$1(now.total, "event"), ", more than this view lays out. ", a("a", {
+href: link("chain", chain), children: "Read the chain"
+}), ", or: ", a(Command, { children: `aver show ${chain} --html trace.html` })]
+});
+if (now.state === "failed") return a(Problem, {
+words: now.words, retry: () => setTurn(turn + 1)
+});
+const { trace, report } = now;
+return a($, { children: [a("p", {
+class: "sentence", children: a(Text, { children: asText(trace.task.get("objective")) || chain })
+}), a("p", {
+class: "beside", children: [a("a", {
+href: link("chain", chain), children: a(Text, { children: chain })
+}), " · ", plural$1(trace.events.length, "event"), " · state ", a("strong", { children: a(Text, { children: trace.state }) }), " · profile ", a(Text, { children: trace.profile })]
+}), a(Audit, {
+trace, report, chain
+}), a("h2", { children: "Claims" }), trace.claims.length ? trace.claims.map((claim) => a(Claim, {
+claim, chain, report, trace
+}, claim.id)) : a("p", {
+class: "strip", children: "Nothing is claimed yet."
+}), a("h2", { children: "Events by role" }), a(Lanes, {
+trace, chain
+}), a("h2", { children: "Participants" }), a("div", {
+class: "scroll", children: a("table", {
+class: "plain", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "Agent"
+}), a("th", {
+scope: "col", children: "Role"
+}), a("th", {
+scope: "col", children: "Key"
+}), a("th", {
+scope: "col", children: "Held"
+})] }) }), a("tbody", { children: trace.participants.map((one, place) => a("tr", { children: [a("th", {
+scope: "row", children: a(Text, { children: one.agent })
+}), a("td", { children: a(Text, { children: one.role }) }), a("td", { children: a(Hex, { children: one.key }) }), a("td", { children: a(Text, { children: one.held }) })] }, place)) })]
+})
+})] });
+}
+async function readReport(trace) {
+const digest = asText(at(trace.audit?.payload, "report", "blob", "digest"));
+const data = digest ? await readBlob(digest) : null;
+try {
+const report = data === null ? null : readJson(data);
+return isObject(report ?? void 0) ? report : null;
+} catch (error) {
+if (error instanceof BadInput) return null;
+throw error;
+}
+}
+var AUDITS = {
+pass: ["verified", "The auditor found that everything holds."], "pass-with-warnings": ["qualified", "The auditor found no failure, and has warnings."], fail: ["failed", "The auditor found that it does not hold."]
+};
+function Audit({ trace, report, chain }) {
+const { audit } = trace;
+if (audit === null) return a("p", {
+class: "strip", children: ["No audit is sealed in this trace. The auditor makes one: ", a(Command, { children: `aver protocol audit ${chain.replace(/^protocol\./, "")}` })]
+});
+const status = asText(audit.payload.get("status"));
+const [mark, words] = AUDITS[status] ?? ["failed", "The audit has a status that is not known."];
+const findings = asList(report?.get("findings") ?? null).filter(isObject);
+return a("section", {
+class: `band ${mark}`, children: [a("h2", { children: [a(Mark, { name: mark }), " Audit: ", a(Text, { children: status })] }), a("p", { children: [words, " By ", a(Text, { children: audit.agent }), ", ", a(Time, { children: audit.at }), ", in ", a("a", {
+href: link("c", chain, `p${audit.place}`), children: ["record ", audit.place]
+}), "."] }), a("p", {
+class: "beside", children: ["These are the auditor's words. The page checks the seals; whether the evidence holds is judged anew by ", a(Command, { children: verifyCommand() })]
+}), report === null ? a("p", {
+class: "beside", children: "The report itself is not here: its blob is missing, damaged or too large."
+}) : a("div", {
+class: "columns", children: [a("div", { children: [a("h3", { children: "Checks" }), a("table", {
+class: "checks", children: a("tbody", { children: asList(report.get("checks")).filter(isObject).map((check, place) => a("tr", { children: [a("th", {
+scope: "row", children: a(Text, { children: asText(check.get("name")) })
+}), a("td", { children: a(Text, { children: asText(check.get("status")) }) })] }, place)) })
+})] }), a("div", { children: [a("h3", { children: "Findings" }), findings.length ? a("table", {
+class: "checks", children: a("tbody", { children: findings.map((finding, place) => a(AuditFinding, {
+finding, trace, chain
+}, place)) })
+}) : a("p", { children: "None." })] })]
+}), audit.statements.length ? a("details", { children: [a("summary", { children: "The auditor's signed statement" }), a(Statements, { values: audit.statements })] }) : null]
+});
+}
+var FINDING_WORDS = {
+CLAIM_UNPROVEN: "The evidence does not bear it out, or there is none.", CLAIM_DISPUTED: "A challenge to it is open, or a person upheld one.", NOT_REPRODUCED: "Repeating the execution gave another result.", NOT_INDEPENDENT: "Its key lies where the executor's key lies, so that whoever has one may have the other.", OUTCOME_UNKNOWN: "Nobody knows how the execution ended."
+};
+function AuditFinding({ finding, trace, chain }) {
+const [code, subject, status] = ["code", "subject", "status"].map((name) => asText(finding.get(name)));
+const claim = trace.claims.find((one) => one.id === subject);
+const event = trace.events.find((one) => one.id === subject);
+const explained = adviceOn(code);
+const sign = status === "failed" ? "✕" : status === "warning" ? "!" : "i";
+return a("tr", { children: [a("th", {
+scope: "row", children: [a("span", {
+class: `check ${status}`, "aria-hidden": "true", children: sign
+}), " ", a(Text, { children: code })]
+}), a("td", { children: [a("p", {
+class: "tight", children: [a(Text, { children: status }), ", about ", claim ? a($, { children: ["the claim “", a(Text, { children: claim.text }), "”"] }) : event ? a(Text, { children: event.summary }) : subject ? a("strong", { children: a(Text, { children: subject }) }) : a(Text, { children: asText(finding.get("check")) }), " · event ", a(SequenceLink, {
+chain, value: finding.get("sequence") ?? null
+})]
+}), a("p", {
+class: "soft tight", children: code === "CLAIM_UNPROVEN" && !claim ? "What it expects is not met." : a($, { children: [FINDING_WORDS[code] ?? explained?.meaning ?? "", " ", status === "note" ? "" : explained?.advice ?? ""] })
+})] })] });
+}
+function SequenceLink({ chain, value }) {
+const text = value?.text ?? "";
+return text ? a("a", {
+href: link("c", chain, text), children: text
+}) : a($, { children: "–" });
+}
+var STANDINGS = {
+issued: "nobody challenged it", disputed: "a challenge is open", settled: "every challenge was settled", refuted: "a person upheld a challenge", retracted: "it was taken back"
+};
+function Claim({ claim, chain, report, trace }) {
+const judged = asList(report?.get("claims") ?? null).filter(isObject).find((one) => one.get("id") === claim.id);
+const failing = asList(judged?.get("evidence") ?? null).filter((item) => at(item, "holds") !== true).length;
+const isStanding = claim.standing === "settled" || claim.standing === "issued";
+const tone = failing || claim.standing === "refuted" || claim.standing === "retracted" ? "bad" : !isStanding || judged === void 0 ? "warn" : "good";
+return a("article", {
+class: `claim is-${tone}`, children: [a("h3", { children: a(Text, { children: claim.text }) }), a("p", {
+class: "beside", children: [failing ? a($, { children: [a("strong", {
+class: "bad", children: "does not hold"
+}), ": by the audit, ", failing === 1 ? "a piece" : `${failing} pieces`, " of its evidence ", failing === 1 ? "does" : "do", " not hold · "] }) : null, a("strong", {
+class: failing ? "" : tone, children: a(Text, { children: claim.standing })
+}), ": ", STANDINGS[claim.standing] ?? "", judged === void 0 ? ", and no audit has judged it" : "", " · about ", claim.about || "an outcome", " · confidence ", a("span", {
+class: "figure", children: claim.confidence || "–"
+}), " · ", a(Text, { children: claim.agent }), " · ", a("a", {
+href: link("c", chain, `p${claim.place}`), children: ["record ", claim.place]
+})]
+}), claim.earlier.map((earlier, place) => a("p", {
+class: "beside earlier", children: ["before: ", a("del", { children: a(Text, { children: earlier.text }) })]
+}, place)), a(Evidence, {
+items: claim.evidence, judged: asList(judged?.get("evidence") ?? null), chain, trace
+}), claim.challenges.map((challenge) => a("div", {
+class: "challenge", children: [a("p", { children: [a("strong", { children: "Challenge" }), " by ", a(Text, { children: challenge.agent }), ", ", a("strong", {
+class: challenge.standing === "open" ? "warn" : "", children: a(Text, { children: challenge.standing })
+}), " · ", a("a", {
+href: link("c", chain, `p${challenge.place}`), children: ["record ", challenge.place]
+})] }), a("p", { children: a(Text, { children: challenge.reason }) }), challenge.rationale ? a("p", {
+class: "beside", children: a(Text, { children: challenge.rationale })
+}) : null, a(Evidence, {
+items: challenge.evidence, judged: [], chain, trace
+})]
+}, challenge.id))]
+});
+}
+function Evidence({ items, judged, chain, trace }) {
+if (!items.length) return null;
+return a("table", {
+class: "plain evidence", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "Evidence"
+}), a("th", {
+scope: "col", children: "From"
+}), a("th", {
+scope: "col", children: "By the audit"
+})] }) }), a("tbody", { children: items.map((item, place) => {
+const start = trace.events.find((event) => event.id === at(item, "execution"));
+const word = judged[place];
+const holds = at(word, "holds");
+return a("tr", { children: [a("td", { children: a(Text, { children: describeCheck(at(item, "check")) }) }), a("td", { children: [start ? a("a", {
+href: link("c", chain, `p${start.place}`), children: ["execution ", start.place]
+}) : null, " ", asText(at(item, "artifact")) ? a(Hex, { children: asText(at(item, "artifact")) }) : null] }), a("td", { children: [word === void 0 ? "–" : holds === true ? a("span", {
+class: "good", children: "✓ holds"
+}) : a($, { children: [a("span", {
+class: "bad", children: "✕ does not hold"
+}), " ", a(Text, { children: asText(at(word, "reason")) })] }), word !== void 0 && at(word, "found") !== void 0 ? a("span", {
+class: "beside", children: [" found ", a(Text, { children: foundText(at(word, "found")) })]
+}) : null] })] }, place);
+}) })]
+});
+}
+function foundText(value) {
+return isObject(value) ? [...value].map(([name, item]) => `${name} ${valueText(item)}`).join(", ") : valueText(value);
+}
+function Lanes({ trace, chain }) {
+const [shown, setShown] = d$2(EVENTS_SHOWN);
+const roles = ROLES.filter((role) => trace.events.some((event) => event.role === role));
+return a($, { children: [a("div", {
+class: "scroll", children: a("table", {
+class: "lanes", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "Event"
+}), roles.map((role) => a("th", {
+scope: "col", children: role
+}, role))] }) }), a("tbody", { children: trace.events.slice(0, shown).map((event) => a("tr", {
+class: event.before !== event.after ? "turn" : "", children: [a("th", {
+scope: "row", children: [a("a", {
+href: link("c", chain, `p${event.place}`), children: event.place
+}), " ", a("span", {
+class: "beside", children: a(Time, {
+short: true, children: event.at
+})
+})]
+}), roles.map((role) => a("td", {
+"data-role": role, class: role === event.role ? "said" : "", children: role === event.role ? a(EventCell, { event }) : null
+}, role))]
+}, event.place)) })]
+})
+}), trace.events.length > shown ? a("p", { children: a("button", {
+type: "button", onClick: () => setShown(shown + 2e3), children: ["Show more of ", plural$1(trace.events.length, "event")]
+}) }) : null] });
+}
+function EventCell({ event }) {
+const { payload } = event;
+const words = ["objective", "text", "reason", "rationale", "justification", "name", "words"].map((name) => asText(payload.get(name))).find(Boolean) ?? "";
+const verdict = asText(payload.get("verdict")) || asText(payload.get("outcome")) || asText(payload.get("status")) || asText(payload.get("code"));
+const code = payload.get("exit_code");
+return a($, { children: [a("strong", { children: a(Text, { children: event.event.replaceAll("_", " ") }) }), verdict ? a("span", {
+class: "verdict-word", children: [" ", a(Text, { children: verdict })]
+}) : null, code?.text ? a("span", {
+class: "verdict-word", children: [" exit code ", code.text]
+}) : null, asText(payload.get("tool")) ? a($, { children: [" ", a("code", { children: a(Text, { children: asText(payload.get("tool")) }) })] }) : null, words ? a("p", { children: a(Text, { children: words.slice(0, 300) }) }) : null, asObject(payload.get("arguments")).size ? a("p", { children: a("code", { children: a(Text, { children: shortenArguments(payload.get("arguments")) }) }) }) : null, event.before !== event.after ? a("p", {
+class: "beside", children: a(Text, { children: `${event.before} → ${event.after}` })
+}) : null] });
+}
+function ReferenceView({ parts: [uri = ""] }) {
+const answer = useAnswer(() => connection.ask({
+type: "locate", uri
+}), [uri, contents.value]);
+const found = answer.value?.found;
+const [, fragment] = uri.split("#", 2);
+A$1(() => {
+if (found) location.replace(recordLink(found.chain, found.row) + (fragment ? link(fragment).slice(1) : ""));
+}, [found]);
+return a($, { children: [a("h1", { children: "Reference" }), answer.state === "failed" ? a(Problem, {
+words: answer.words, retry: answer.retry
+}) : null, answer.state === "loading" || found ? a(Loading, {
+rows: 4, words: "Looking for the record"
+}) : null, answer.value && !found ? a($, { children: [a(NotHere, {
+what: "record", name: uri
+}), answer.value.isCut ? a("p", { children: "The page looked through the first 200,000 records only." }) : null, a("p", { children: ["Open the records that have it under ", a("a", {
+href: link("open"), children: "Verify a file"
+}), ", or look for it in your own ledger:"] }), a("p", { children: a(Command, { children: `aver show ${quoteName(uri)}` }) })] }) : null] });
+}
+var WIDTH = typeof window !== "undefined" && window.innerWidth < 720 ? 360 : 720;
+var HEIGHT = 220;
+var LEFT = 44;
+var TOP = 12;
+var toX = (x) => LEFT + x * (WIDTH - LEFT - 12);
+var toY = (y) => TOP + (1 - y) * 184;
+var TICKS = [0, .25, .5, .75, 1];
+function PointChart({ points, limits, ends, label }) {
+return a("div", {
+class: "plot-scroll", tabIndex: 0, role: "region", "aria-label": "Chart", children: a("svg", {
+class: "plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": label, children: [a(Axes, { ends }), points.map(({ x, y, low, high, sort, words, href }, at) => a("a", {
+href, tabIndex: -1, "aria-label": words, children: a("g", {
+class: `point ${sort}`, children: [a("title", { children: words }), low === null || high === null ? null : a("line", {
+x1: toX(x), x2: toX(x), y1: toY(low), y2: toY(high)
+}), sort === "denied" ? a("path", { d: `M${toX(x) - 4} ${toY(y) - 4}l8 8m0 -8l-8 8` }) : sort === "asked" ? a("rect", {
+x: toX(x) - 3.5, y: toY(y) - 3.5, width: "7", height: "7"
+}) : a("circle", {
+cx: toX(x), cy: toY(y), r: "4"
+})]
+})
+}, at)), limits.map((y) => a("line", {
+class: "limit", x1: LEFT, x2: WIDTH - 12, y1: toY(y), y2: toY(y)
+}, y))]
+})
+});
+}
+function Axes({ ends }) {
+return a("g", {
+class: "axes", children: [TICKS.map((tick) => a("g", { children: [a("line", {
+x1: LEFT, x2: WIDTH - 12, y1: toY(tick), y2: toY(tick)
+}), a("text", {
+x: 36, y: toY(tick) + 4, "text-anchor": "end", children: tick
+})] }, tick)), a("text", {
+x: LEFT, y: 214, children: ends[0]
+}), a("text", {
+x: WIDTH - 12, y: 214, "text-anchor": "end", children: ends[1]
+})]
+});
+}
+function ReliabilityChart({ bars, label }) {
+return a("div", {
+class: "plot-scroll", tabIndex: 0, role: "region", "aria-label": "Chart", children: a("svg", {
+class: "plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label, children: [a(Axes, { ends: ["predicted 0", "predicted 1"] }), a("line", {
+class: "diagonal", x1: toX(0), y1: toY(0), x2: toX(1), y2: toY(1)
+}), bars.map((bar) => a("g", {
+class: "point allowed", children: [a("title", { children: `${bar.count} actions, predicted ${bar.predicted.toFixed(2)}, failed ${bar.happened.toFixed(2)}` }), a("line", {
+x1: toX(bar.predicted), x2: toX(bar.predicted), y1: toY(bar.interval[0]), y2: toY(bar.interval[1])
+}), a("circle", {
+cx: toX(bar.predicted), cy: toY(bar.happened), r: Math.min(9, 3 + Math.sqrt(bar.count) / 2)
+})]
+}, bar.low))]
+})
+});
+}
+function ChartWithTable({ chart, table }) {
+const [isShown, setShown] = d$2(false);
+return a("div", {
+class: "plot-box", children: [chart, a("p", { children: a("button", {
+type: "button", class: "small", "aria-expanded": isShown, onClick: () => setShown(!isShown), children: isShown ? "Hide the table" : "Show as a table"
+}) }), isShown ? a("div", {
+class: "scroll", children: table
+}) : null]
+});
+}
+var BINS = 10;
+var NORMAL_95 = 1.96;
+function riskClass({ interval, thresholds }) {
+const [low, high] = Array.isArray(interval) ? interval : [];
+const [pass, skip] = [at(thresholds, "pass_below"), at(thresholds, "skip_above")];
+if (!(low instanceof JsonNumber) || !(high instanceof JsonNumber) || !(pass instanceof JsonNumber)) return "";
+if (high.value <= pass.value) return "low";
+return skip instanceof JsonNumber && low.value > skip.value ? "high" : "unsure";
+}
+var RiskReader = class {
+decisions = [];
+byRecord = new Map();
+byGate = new Map();
+add(record) {
+let content;
+try {
+content = record.content;
+} catch (error) {
+if (error instanceof BadInput) return;
+throw error;
+}
+const kind = readKind(content);
+if (kind === "gate.decision") {
+const decision = readDecision$1(record);
+if (decision !== null) this.decisions.push(describe$1(decision, content));
+return;
+}
+const result = at(content, "outcome", "result");
+if (kind === "gate.outcome") {
+if (at(result, "features") !== void 0) this.byGate.set(asText(at(result, "gate_id")), "failed");
+return;
+}
+const decided = asText(readBlock(content)?.get("refs") ? at(readBlock(content) ?? void 0, "refs", "decision") : void 0);
+const status = asText(at(content, "outcome", "status"));
+if (decided && (status === "success" || status === "failure")) this.byRecord.set(decided, status === "success" ? "well" : "failed");
+}
+outcomeOf(decision) {
+if (refuses(decision)) return null;
+return this.byGate.get(decision.gateId) ?? this.byRecord.get(decision.id) ?? null;
+}
+};
+function describe$1(decision, content) {
+const result = at(content, "outcome", "result");
+const observations = at(result, "observations");
+return {
+...decision, gateId: asText(at(result, "gate_id")), model: asText(at(result, "model")), state: asText(at(result, "basis", "state", "blob", "digest")), workspace: asText(at(result, "action", "workspace")), line: actionLine(asObject(at(result, "action"))), observations: observations instanceof JsonNumber ? observations.text : ""
+};
+}
+function reliability(cases) {
+if (cases.length < 30) return null;
+return Array.from({ length: BINS }, (_, index) => {
+const [low, high] = [index / BINS, (index + 1) / BINS];
+const inside = cases.filter(({ score }) => score >= low && (score < high || index === 9 && score <= 1));
+const failed = inside.filter(({ outcome }) => outcome === "failed").length;
+const predicted = inside.reduce((sum, { score }) => sum + score, 0) / (inside.length || 1);
+return {
+low, high, count: inside.length, predicted, happened: inside.length ? failed / inside.length : 0, interval: wilson(failed, inside.length)
+};
+}).filter((bin) => bin.count > 0);
+}
+function wilson(failed, count) {
+if (!count) return [0, 1];
+const rate = failed / count;
+const square = NORMAL_95 ** 2;
+const middle = rate + square / (2 * count);
+const spread = NORMAL_95 * Math.sqrt(rate * (1 - rate) / count + square / (4 * count ** 2));
+const whole = 1 + square / count;
+return [Math.max(0, (middle - spread) / whole), Math.min(1, (middle + spread) / whole)];
+}
+var READ_MAX = 2e4;
+var DRAWN_MAX = 1e3;
+var ACTION_SHOWN = 200;
+var LISTED = 20;
+async function readRisk(report) {
+const all = (contents.value?.chains ?? []).map((chain) => chain.id).filter((id) => id !== "meta" && id !== "keys");
+const isGate = (id) => id.replace(/^import\.[0-9a-f]{16}\./, "").startsWith("gate.");
+const gates = all.filter(isGate);
+const others = all.filter((id) => !isGate(id));
+const isWhole = countRecords(all) <= READ_MAX;
+const reader = new RiskReader();
+let records = 0;
+for (const chain of isWhole && gates.length ? all : gates) for await (const batch of readRecords(chain)) {
+for (const record of batch) if (record instanceof Sealed) reader.add(record);
+report(records += batch.length);
+}
+const decisions = reader.decisions.sort((one, other) => one.at < other.at ? -1 : 1);
+const outcomes = new Map();
+for (const decision of decisions) {
+const outcome = reader.outcomeOf(decision);
+if (outcome !== null) outcomes.set(decision, outcome);
+}
+return {
+decisions, outcomes, unread: isWhole ? 0 : countRecords(others)
+};
+}
+function RiskView(_) {
+const [now, setNow] = d$2({
+state: "loading", records: 0
+});
+const [turn, setTurn] = d$2(0);
+A$1(() => {
+let isCurrent = true;
+const set = (next) => {
+if (isCurrent) setNow((before) => next.state === "loading" && before.state === "done" ? before : next);
+};
+const report = (records) => {
+if (!isCurrent) throw new Left();
+set({
+state: "loading", records
+});
+};
+readRisk(report).then((reading) => set({
+state: "done", reading
+}), (error) => set({
+state: "failed", words: error.message
+}));
+return () => {
+isCurrent = false;
+};
+}, [contents.value, turn]);
+return a("section", {
+class: "risk-view", children: [a("h1", { children: "Risk" }), now.state === "loading" ? a("div", {
+"aria-busy": "true", children: [a("p", {
+class: "beside", role: "status", children: ["Reading decisions: ", plural$1(now.records, "record"), " so far …"]
+}), a("div", { class: "band placeholder tall" }), a("div", { class: "band placeholder tall" })]
+}) : null, now.state === "failed" ? a(Problem, {
+words: now.words, retry: () => setTurn(turn + 1)
+}) : null, now.state === "done" ? a(Decisions, { reading: now.reading }) : null]
+});
+}
+function Decisions({ reading }) {
+const { decisions, unread } = reading;
+if (!decisions.length) return a(Empty, {
+command: "aver install claude-code", children: "The gate has decided about nothing in these records. This makes it decide about the calls of coding agents:"
+});
+const refused = decisions.filter((one) => refuses(one) && !isObserved(one)).length;
+const asked = decisions.filter((one) => one.decision === "human_review").length;
+const observed = decisions.filter(isObserved).length;
+return a($, { children: [a("p", {
+class: "sentence", children: [plural$1(decisions.length, "decision"), ": ", count(decisions.length - refused - asked), " allowed, ", count(asked), " left to a person, ", count(refused), " denied.", observed ? ` ${plural$1(observed, "of them", "of them")} only observed, and held nothing back.` : ""]
+}), unread ? a("p", {
+class: "strip", children: ["Only the gate's own chains were read: ", plural$1(unread, "other record"), " would have to be searched for outcomes. A git history says more: ", a(Command, { children: "aver gate report --git ." })]
+}) : null, a("h2", { children: "Over time" }), a(OverTime, { decisions }), a("h2", { children: "How reliable" }), a(Reliability, { reading }), a("h2", { children: "What was learned" }), a(Learned, { decisions })] });
+}
+var sortOf = (decision) => refuses(decision) ? "denied" : decision.decision === "human_review" ? "asked" : "allowed";
+function addressOf({ chain, sequence }) {
+return link("c", chain ?? "", sequence ?? 0);
+}
+function OverTime({ decisions }) {
+const [listed, setListed] = d$2(LISTED);
+const scored = w$2(() => decisions.filter((one) => one.score instanceof JsonNumber).slice(-1e3), [decisions]);
+const times = scored.map((one) => Date.parse(one.at)).filter(Number.isFinite);
+const [first, last] = [Math.min(...times), Math.max(...times)];
+const points = scored.map((decision, index) => {
+const time = Date.parse(decision.at);
+const [low, high] = Array.isArray(decision.interval) ? decision.interval.map(onScale) : [];
+return {
+x: last > first && Number.isFinite(time) ? (time - first) / (last - first) : scored.length > 1 ? index / (scored.length - 1) : .5, y: onScale(decision.score) ?? 0, low: low ?? null, high: high ?? null, sort: sortOf(decision), words: `${decision.at}: ${decisionLabel(decision.decision)}, ${decision.tool}, risk ${decision.score.text}`, href: addressOf(decision)
+};
+});
+const newest = scored.at(-1);
+const [pass, skip] = ["pass_below", "skip_above"].map((name) => at(newest?.thresholds, name));
+const limits = [pass, skip].map((value) => onScale(value ?? null)).filter((y) => y !== null);
+const day = (time) => Number.isFinite(time) ? formatTime(new Date(time)).slice(0, 16).replace("T", " ") : "";
+const rows = [...decisions].reverse();
+return a($, { children: [points.length ? a("p", { children: ["The rules decide, and a score is only one of the things that they see. So a rule can allow an action with a high score, such as a known test, and another can ask a person about one with a low score, such as a deletion: ", a("em", { children: "Why" }), " names the rule.", pass instanceof JsonNumber ? a($, { children: [" To a rule that asks about risk, it is low only if the whole interval is at most ", a(Score, { value: pass }), "; else it is unsure."] }) : null, skip instanceof JsonNumber ? a($, { children: [" An action is denied by its risk if the whole interval is above ", a(Score, { value: skip }), "."] }) : points.length ? " No score denies anything by itself." : null] }) : null, points.length ? a(PointChart, {
+points, limits, ends: [day(first), day(last)], label: `${points.length} decisions over time, by risk from 0 to 1. The table below has all of them.`
+}) : a("p", {
+class: "strip", children: "No decision has a score: the rules alone decided."
+}), a("p", {
+class: "beside legend", children: [a("span", {
+class: "good", children: "● allowed"
+}), " ", a("span", {
+class: "warn", children: "■ left to a person"
+}), " ", a("span", {
+class: "bad", children: "✕ denied"
+}), " A line is the 90 % interval of the score. ", limits.length ? "Dashes are at the limits named above. " : "", scored.length === DRAWN_MAX ? `The chart has the latest ${count(DRAWN_MAX)}.` : ""]
+}), a("div", {
+class: "scroll", children: a("table", {
+class: "chains decisions", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "When"
+}), a("th", {
+scope: "col", children: "Decision"
+}), a("th", {
+scope: "col", children: "Action"
+}), a("th", {
+scope: "col", class: "at-why", children: "Why"
+}), a("th", {
+scope: "col", class: "number", children: "Risk"
+}), a("th", {
+scope: "col", class: "number at-interval", children: "90 % interval"
+}), a("th", {
+scope: "col", class: "at-class", children: "To the rules"
+})] }) }), a("tbody", { children: rows.slice(0, listed).map((decision) => a("tr", { children: [a("td", { children: a("a", {
+href: addressOf(decision), children: a(Time, { children: decision.at })
+}) }), a("td", { children: a("span", {
+class: sortOf(decision), children: [isObserved(decision) ? "observed: " : "", decisionLabel(decision.decision)]
+}) }), a("td", {
+class: "action", children: a("code", { children: a(Text, { children: decision.line.slice(0, ACTION_SHOWN) }) })
+}), a("td", {
+class: "at-why", children: [decision.rules.length ? a($, { children: ["by ", decision.rules.map((rule) => a("span", { children: [a("code", { children: a(Text, { children: rule }) }), " "] }, rule))] }) : null, a(Text, { children: shownReasons(decision).join("; ") })]
+}), a("td", {
+class: "number", children: a(Score, { value: decision.score })
+}), a("td", {
+class: "number at-interval", children: Array.isArray(decision.interval) ? a($, { children: [a(Score, { value: decision.interval[0] }), " to ", a(Score, { value: decision.interval[1] })] }) : ""
+}), a("td", {
+class: "at-class", children: riskClass(decision)
+})] }, decision.hash)) })]
+})
+}), rows.length > listed ? a("p", { children: a("button", {
+type: "button", onClick: () => setListed(listed + 100), children: ["Show ", count(Math.min(100, rows.length - listed)), " more"]
+}) }) : null] });
+}
+function Reliability({ reading: { decisions, outcomes } }) {
+const cases = decisions.flatMap((decision) => {
+const outcome = outcomes.get(decision);
+return outcome !== void 0 && decision.score instanceof JsonNumber ? [{
+score: decision.score.value, outcome
+}] : [];
+});
+const bars = reliability(cases);
+if (bars === null) return a("p", {
+class: "strip", children: ["Too few to say: ", plural$1(cases.length, "outcome"), " of scored actions ", cases.length === 1 ? "is" : "are", " sealed here, and ", 30, " are needed. An outcome is sealed with the record of a call, and by ", a(Command, { children: "aver gate outcome GATE_ID failed" })]
+});
+return a($, { children: [a("p", { children: [plural$1(cases.length, "scored action"), " with an outcome that is sealed here. On the dashed line, as many failed as the scores said."] }), a(ChartWithTable, {
+chart: a(ReliabilityChart, {
+bars, label: "Failed actions against predicted risk"
+}), table: a("table", {
+class: "plain", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "Scores"
+}), a("th", {
+scope: "col", children: "Actions"
+}), a("th", {
+scope: "col", children: "Predicted"
+}), a("th", {
+scope: "col", children: "Failed"
+}), a("th", {
+scope: "col", children: "95 % interval"
+})] }) }), a("tbody", { children: bars.map((bar) => a("tr", { children: [a("th", {
+scope: "row", children: [bar.low, " to ", bar.high]
+}), a("td", { children: bar.count }), a("td", { children: bar.predicted.toFixed(3) }), a("td", { children: bar.happened.toFixed(3) }), a("td", { children: [bar.interval[0].toFixed(2), " to ", bar.interval[1].toFixed(2)] })] }, bar.low)) })]
+})
+})] });
+}
+function Learned({ decisions }) {
+const [states, setStates] = d$2(null);
+A$1(() => {
+let isCurrent = true;
+(async () => {
+const found = new Map();
+for (const { state, workspace, at: since } of decisions) {
+if (!state) continue;
+const known = found.get(state) ?? {
+digest: state, workspace, since, uses: 0, levels: [], isHere: false
+};
+found.set(state, {
+...known, uses: known.uses + 1
+});
+}
+const latest = [...found.values()].slice(-20).reverse();
+const read = await Promise.all(latest.map(async (one) => ({
+...one, ...await readLevels(one.digest)
+})));
+if (isCurrent) setStates(read);
+})();
+return () => {
+isCurrent = false;
+};
+}, [decisions]);
+if (states === null) return a("div", {
+class: "band placeholder", "aria-busy": "true"
+});
+if (!states.length) return a("p", {
+class: "strip", children: "No decision names a learned state."
+});
+return a($, { children: states.map((one) => a("section", {
+class: "learned", children: [a("h3", { children: ["State ", a(Hex, { children: one.digest }), " ", a("span", {
+class: "soft", children: ["used by ", plural$1(one.uses, "decision"), " since ", a(Time, { children: one.since })]
+})] }), !one.isHere ? a("p", {
+class: "beside", children: "Its content is not here: the blob is missing, damaged or too large."
+}) : null, one.isHere && !one.levels.length ? a("p", { children: ["Nothing was learned yet in ", a(Text, { children: one.workspace || "this workspace" }), ": the gate used the prior that Aver ships."] }) : null, one.levels.length ? a("table", {
+class: "plain", children: [a("thead", { children: a("tr", { children: [a("th", {
+scope: "col", children: "Kind of action"
+}), a("th", {
+scope: "col", children: "Level"
+}), a("th", {
+scope: "col", children: "Variance"
+}), a("th", {
+scope: "col", children: "Outcomes learned from"
+})] }) }), a("tbody", { children: one.levels.map(([kind, level]) => a("tr", { children: [a("th", {
+scope: "row", children: a(Text, { children: kind })
+}), ["b", "v", "observations"].map((name) => a("td", {
+class: "figure", children: a(Score, { value: at(level, name) })
+}, name))] }, kind)) })]
+}) : null]
+}, one.digest)) });
+}
+async function readLevels(digest) {
+const data = await readBlob(digest);
+try {
+return data === null ? {
+levels: [], isHere: false
+} : {
+levels: [...asObject(at(readJson(data), "levels"))], isHere: true
+};
+} catch (error) {
+if (error instanceof BadInput) return {
+levels: [], isHere: false
+};
+throw error;
+}
+}
+function HitRow({ hit, words, isFirst }) {
+const read = useAnswer(() => hit.title ? Promise.resolve(null) : readHit$1(hit.chain, hit.place, words), [hit.chain, hit.place, words]);
+const row = read.value?.row;
+const title = hit.title || (read.state === "loading" ? "…" : row === void 0 ? "this record cannot be read" : row.problem || row.summary);
+const excerpt = hit.excerpt ?? read.value?.excerpt;
+return a("li", { children: a("a", {
+href: recordLink(hit.chain, hit), "data-row": true, tabIndex: isFirst ? 0 : -1, children: [a("strong", { children: a(Text, { children: title || hit.kind }) }), excerpt ? a("span", {
+class: "excerpt", children: a("bdi", { children: [visible(excerpt[0]), a("mark", { children: visible(excerpt[1]) }), visible(excerpt[2])] })
+}) : null, read.value?.hasHash === false ? a("span", {
+class: "bad", children: "This text does not have the hash that it was sealed with."
+}) : null, a("span", {
+class: "beside", children: [a("code", { children: a(Text, { children: hit.chain }) }), " ", a(Text, { children: `${hit.sequence} · ${hit.kind}${hit.tool ? ` · ${hit.tool}` : ""}` }), hit.at ? a($, { children: [" · ", a(Time, { children: hit.at })] }) : null]
+})]
+}) });
+}
+function SearchView({ parts: [words = ""] }) {
+const [limit, setLimit] = d$2(100);
+const box = T(null);
+const field = T(null);
+const answer = useAnswer(() => findRecords(words, limit), [words, limit, contents.value?.ledger, news.value.index]);
+useRowKeys(box);
+A$1(() => setLimit(100), [words]);
+const move = (step) => {
+const rows = [...box.current?.querySelectorAll("[data-row]") ?? []];
+rows[(rows.indexOf(document.activeElement) + step + rows.length) % Math.max(rows.length, 1)]?.focus();
+};
+useKeys({
+n: () => move(1), N: () => move(-1)
+});
+const found = answer.value;
+return a($, { children: [a("h1", { children: "Search" }), a("form", {
+class: "filters", onSubmit: (event) => {
+event.preventDefault();
+const given = field.current?.value.trim();
+if (given) location.hash = searchLink(given);
+}, children: [a("label", { children: ["Words ", a("input", {
+ref: field, type: "search", defaultValue: words, class: "wide"
+}, words)] }), a("button", {
+type: "submit", children: "Search"
+})]
+}), a("p", {
+class: "beside", children: ["Words, ", a("code", { children: "\"whole phrases\"" }), ", ", a("code", { children: "begin*" }), ", and ", a("code", { children: "tool:" }), " ", a("code", { children: "kind:" }), " ", a("code", { children: "outcome:" }), " ", a("code", { children: "path:" }), " ", a("code", { children: "since:" }), ". All must fit. A ", a("code", { children: "capsule://" }), " URI opens its record."]
+}), answer.state === "failed" ? a(Problem, {
+words: answer.words, retry: answer.retry
+}) : null, words && answer.state === "loading" ? a(Loading, {
+rows: 8, words: "Searching"
+}) : null, words ? null : a(Empty, { children: "Nothing was searched for yet. Write a word above." }), found && words ? a("p", {
+role: "status", children: [plural$1(found.hits.length, "hit"), found.isCut ? " so far" : "", " in ", plural$1(found.searched, "record"), ".", " ", a("span", {
+class: "beside", children: found.by === "index" ? `Places from the server's index, texts from its records. Neither is proved until you open a hit.${found.behind ? ` ${count(found.behind)} records are not in it yet.` : ""}` : "This page read every record."
+})]
+}) : null, found && words && !found.hits.length ? a(Empty, { children: ["Nothing has these words. Fewer words, or ", a("code", { children: "begin*" }), " for a beginning, find more."] }) : null, a("ul", {
+class: "hits", ref: box, children: found?.hits.map((hit, at) => a(HitRow, {
+hit, words, isFirst: at === 0
+}, `${hit.chain}/${hit.place}`))
+}), found?.isCut ? a("p", { children: a("button", {
+type: "button", onClick: () => setLimit(limit + 100), children: "Show more"
+}) }) : null] });
+}
+var CHOICES = 200;
+function suggestChain(chains) {
+const long = chains.filter((one) => (one.length ?? 0) > 2);
+return (long.filter((one) => isOfSession(one.id)).sort((one, other) => one.endedAt < other.endedAt ? 1 : -1)[0] ?? long[0] ?? chains[0])?.id ?? "";
+}
+function TamperView({ parts: [given = "", at = ""] }) {
+const chains = (contents.value?.chains ?? []).filter((chain) => (chain.length ?? 1) > 0);
+const [chain, setChain] = d$2(given || suggestChain(chains));
+const [place, setPlace] = d$2(at === "" ? 1 : Number(at));
+const rows = useAnswer(() => chain ? connection.ask({
+type: "rows", chain, start: 0, stop: CHOICES
+}) : Promise.reject(new Error("There is no chain in it.")), [chain, contents.value]);
+const listed = rows.value?.rows ?? [];
+const row = listed.find((one) => one.place === place) ?? listed[0];
+return a($, { children: [a("h1", { children: "Try to change it" }), a("p", { children: "Believe nobody: change a record yourself, and see what the verification says. The page changes a copy in its memory and marks it. The records themselves stay untouched." }), thing.value?.live ? a(Empty, {
+command: "aver export --html --out DIR", children: ["A live ledger is not copied into the page. Export it, and open the folder under ", a("a", {
+href: link("open"), children: "Verify a file"
+}), "."]
+}) : null, !thing.value?.live && !["bundle", "chain"].includes(contents.value?.format ?? "") ? a(Empty, {
+command: "aver export --out DIR", children: "Only the records of a bundle or of one chain can be changed here."
+}) : null, changed.value ? a("p", {
+class: "strip", children: "This is a changed copy already. A further change comes on top of it."
+}) : null, !thing.value?.live && ["bundle", "chain"].includes(contents.value?.format ?? "") ? a($, { children: [a("div", {
+class: "filters", children: [a("label", { children: ["Chain ", a("select", {
+value: chain, onChange: (event) => {
+setChain(event.currentTarget.value);
+setPlace(1);
+}, children: chains.map((one) => a("option", {
+value: one.id, children: visible(one.id)
+}, one.id))
+})] }), a("label", { children: ["Record ", a("select", {
+value: String(row?.place ?? 0), onChange: (event) => setPlace(Number(event.currentTarget.value)), children: listed.map((one) => a("option", {
+value: String(one.place), children: visible(`${one.sequence || one.place}: ${one.summary.slice(0, 60)}`)
+}, one.place))
+})] })]
+}), rows.state === "failed" ? a(Problem, {
+words: rows.words, retry: rows.retry
+}) : null, rows.state === "loading" ? a(Loading, {
+rows: 3, words: "Reading the chain"
+}) : null, row ? a("p", {
+class: "beside", children: [a(Text, { children: `${row.kind} · ${row.summary}` }), " · ", a("a", {
+href: link("c", chain, `p${row.place}`), children: "open it"
+})]
+}) : null, row ? a(TryToChange, {
+chain, place: row.place, sequence: row.sequence || String(row.place), title: "What to do with it"
+}) : null] }) : null] });
+}
+var VIEWS = [{
+route: "", title: "Overview", letter: "o", rail: "main", needs: "records", Module: OverviewView, isOnPhone: true
+}, {
+route: "sessions", title: "Sessions", letter: "s", rail: "main", needs: "records", Module: SessionsView, isOnPhone: true
+}, {
+route: "approvals", title: "Approvals", letter: "a", rail: "main", needs: "records", Module: ApprovalsView, isOnPhone: true
+}, {
+route: "chains", title: "Chains", letter: "c", rail: "main", needs: "records", Module: ChainsView, isOnPhone: true
+}, {
+route: "risk", title: "Risk", letter: "r", rail: "main", needs: "records", Module: RiskView
+}, {
+route: "open", title: "Verify a file", letter: "f", rail: "main", needs: "nothing", Module: OpenView
+}, {
+route: "keys", title: "Keys", letter: "k", rail: "more", needs: "door", Module: KeysView
+}, {
+route: "acts", title: "Acts", letter: "i", rail: "more", needs: "records", Module: ActsView
+}, {
+route: "protocol", title: "Protocol", letter: "p", rail: "more", needs: "records", Module: ProtocolView
+}, {
+route: "meta", title: "Meta", letter: "m", rail: "more", needs: "records", Module: MetaView
+}, {
+route: "try", title: "Try to change it", letter: "t", rail: "more", needs: "records", Module: TamperView
+}, {
+route: "search", title: "Search", letter: "", rail: "none", needs: "records", Module: SearchView
+}, {
+route: "ref", title: "Reference", letter: "", rail: "none", needs: "records", Module: ReferenceView
+}, {
+route: "more", title: "More", letter: "", rail: "none", needs: "nothing", Module: MoreView
+}, {
+route: "chain", title: "Chain", letter: "", rail: "none", needs: "records", Module: ChainView, within: "chains"
+}, {
+route: "s", title: "Session", letter: "", rail: "none", needs: "records", Module: SessionView, within: "sessions"
+}, {
+route: "files", title: "Files", letter: "", rail: "none", needs: "records", Module: FilesView, within: "sessions"
+}, {
+route: "c", title: "Record", letter: "", rail: "none", needs: "records", Module: CapsuleView, within: "chains"
+}];
+function findView(route) {
+return VIEWS.find((view) => view.route === route) ?? VIEWS[0];
+}
+var isHelpOpen = y$1(false);
+var KEYS = [["/", "search"], ["j k", "next and previous row or record"], ["J K", "next and previous turn of a session"], ["e", "next edit of a session"], ["x", "next failure or denial"], ["b", "next break of a chain"], ["n N", "next and previous hit"], ["Enter", "open"], ["Esc", "back"], ["v", "verify again"], ["?", "this help"]];
+function Rows({ rows }) {
+return a("table", {
+class: "plain keys-table", children: a("tbody", { children: rows.map(([keys, words]) => a("tr", { children: [a("th", {
+scope: "row", children: keys.split(" ").map((key) => a("kbd", { children: key }, key))
+}), a("td", { children: words })] }, keys)) })
+});
+}
+function Help() {
+const dialog = T(null);
+A$1(() => {
+if (isHelpOpen.value) dialog.current?.showModal();
+else dialog.current?.close();
+}, [isHelpOpen.value]);
+const views = VIEWS.filter((view) => view.letter).map((view) => [`g ${view.letter}`, view.title]);
+return a("dialog", {
+ref: dialog, "aria-label": "Keys of the keyboard", onClose: () => {
+isHelpOpen.value = false;
+}, onKeyDown: (event) => {
+event.stopPropagation();
+}, children: [a("div", {
+class: "head", children: [a("h2", { children: "Keys of the keyboard" }), a("button", {
+type: "button", class: "small", onClick: () => {
+isHelpOpen.value = false;
+}, children: "Close"
+})]
+}), a("div", {
+class: "columns", children: [a(Rows, { rows: KEYS }), a(Rows, { rows: views })]
+})]
+});
+}
+var NEXT = {
+auto: "dark", dark: "light", light: "auto"
+};
+function LiveDot() {
+if (!thing.value?.live) return null;
+const state = liveState.value;
+const words = state.isLive ? "live" : "not live";
+return a("span", {
+class: `live ${state.isLive ? "on" : "off"}`, title: words, children: [a("span", {
+class: "dot", "aria-hidden": "true"
+}), a("span", {
+class: "live-word", children: words
+})]
+});
+}
+function Bar() {
+const [view = "", query = ""] = route.value;
+return a("header", {
+class: "bar", children: [a("a", {
+class: "name", href: link(), children: "Aver"
+}), a("span", {
+class: "open-name", children: a(Text, { children: contents.value?.name ?? "" })
+}), a(LiveDot, {}), a("form", {
+role: "search", class: "search", onSubmit: (event) => {
+event.preventDefault();
+const words = new FormData(event.currentTarget).get("words");
+if (typeof words === "string" && words.trim()) location.hash = searchLink(words.trim());
+}, children: contents.value === null ? null : a($, { children: [a("input", {
+id: "search", name: "words", type: "search", placeholder: "Search", "aria-label": "Search the records", autocomplete: "off", spellcheck: false, defaultValue: view === "search" ? query : ""
+}, view === "search" ? query : ""), a("kbd", {
+"aria-hidden": "true", children: "/"
+})] })
+}), a(VerdictChip, {}), a("button", {
+type: "button", class: "small", "aria-label": `Times are in ${usesUtc.value ? "UTC" : "local time"}; change`, onClick: () => {
+usesUtc.value = !usesUtc.value;
+}, children: usesUtc.value ? "UTC" : "local"
+}), a("button", {
+type: "button", class: "small", "aria-label": `Theme: ${theme.value}; change`, onClick: () => {
+theme.value = NEXT[theme.value];
+}, children: theme.value
+}), a("button", {
+type: "button", class: "small help", onClick: () => {
+isHelpOpen.value = true;
+}, "aria-label": "Keys of the keyboard", children: "?"
+})]
+});
+}
+function currentEntry() {
+const view = contents.value === null && findView(route.value[0] ?? "").needs === "records" ? findView("open") : findView(route.value[0] ?? "");
+return view.within ?? view.route;
+}
+function Entry({ view }) {
+const number = view.route === "approvals" ? waiting.value : 0;
+return a("a", {
+href: link(...view.route ? [view.route] : []), "aria-current": currentEntry() === view.route ? "page" : void 0, children: [view.title, number ? a("span", {
+class: "number-of", "aria-label": `${number} waiting`, children: number
+}) : null]
+});
+}
+function Rail() {
+const shown = VIEWS.filter((view) => view.needs !== "records" || contents.value !== null);
+return a("nav", {
+class: "rail", "aria-label": "Views", children: [shown.filter((view) => view.rail === "main").map((view) => a(Entry, { view }, view.route)), a("hr", {}), shown.filter((view) => view.rail === "more").map((view) => a(Entry, { view }, view.route))]
+});
+}
+function BottomBar() {
+return a("nav", {
+class: "bottom", "aria-label": "Views, short", children: (contents.value !== null ? [...VIEWS.filter((view) => view.isOnPhone), findView("more")] : VIEWS.filter((view) => view.needs !== "records" && view.rail !== "none")).map((view) => a(Entry, { view }, view.route))
+});
+}
+function Strips() {
+const state = liveState.value;
+return a($, { children: [a(CopyStrip, {}), problem.value && contents.value !== null ? a("div", {
+class: "finding failed", role: "alert", children: a("p", { children: a(Text, { children: problem.value }) })
+}) : null, opening.value && contents.value !== null ? a("p", {
+class: "strip", role: "status", children: [a(Text, { children: opening.value }), " …"]
+}) : null, home$1.value !== null && !changed.value && thing.value !== home$1.value ? a("p", {
+class: "strip", role: "status", children: ["You look at ", a(Text, { children: thing.value?.name ?? "nothing" }), ", which you opened here.", " ", a("button", {
+type: "button", class: "small", onClick: () => void openThing(home$1.value), children: ["Back to ", a(Text, { children: home$1.value.name })]
+})]
+}) : null, thing.value?.live && !state.isLive ? a("p", {
+class: "strip stale", role: "status", children: ["Not live since ", a(Time, {
+short: true, children: state.since
+}), ": ", a(Text, { children: state.words || "the server does not answer" }), ". What you see is of that time.", " ", a("button", {
+type: "button", class: "small", onClick: () => reconnect(), children: "Try again"
+})]
+}) : null] });
+}
+var WAIT_FIRST = 500;
+var WAIT_MAX = 15e3;
+var SILENCE_MAX = 4e4;
+var EVENT_MAX = 1024 ** 2;
+var LiveStream = class {
+api;
+listener;
+following = null;
+lastEvent = "";
+constructor(api, listener) {
+this.api = api;
+this.listener = listener;
+}
+async follow() {
+this.following?.abort();
+const mine = new AbortController();
+this.following = mine;
+for (let wait = WAIT_FIRST; !mine.signal.aborted; wait = Math.min(wait * 2, WAIT_MAX)) {
+try {
+await this.read(mine.signal, () => {
+wait = WAIT_FIRST;
+});
+this.listener.onState(false, "the server ended the stream");
+} catch (error) {
+if (mine.signal.aborted) return;
+this.listener.onState(false, error.message);
+if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return;
+}
+await new Promise((resolve) => setTimeout(resolve, wait));
+}
+}
+async read(signal, onWord) {
+const silence = new AbortController();
+let timer = setTimeout(() => silence.abort(), SILENCE_MAX);
+const headers = {
+Accept: "text/event-stream", ...this.lastEvent ? { "Last-Event-ID": this.lastEvent } : {}
+};
+try {
+const answer = await this.api.ask("live", {
+headers, signal: AbortSignal.any([signal, silence.signal])
+});
+this.listener.onState(true, "");
+const decoder = new TextDecoder();
+let rest = "";
+for (const reader = answer.body.getReader();;) {
+const { done, value } = await reader.read();
+if (done) return;
+onWord();
+clearTimeout(timer);
+timer = setTimeout(() => silence.abort(), SILENCE_MAX);
+rest = (rest + decoder.decode(value, { stream: true })).replaceAll("\r\n", "\n");
+const events = rest.split("\n\n");
+rest = events.pop() ?? "";
+if (rest.length > EVENT_MAX) throw new Error("the server's stream has no events");
+for (const event of events) this.take(event);
+}
+} catch (error) {
+if (silence.signal.aborted) throw new Error("the server fell silent");
+throw error;
+} finally {
+clearTimeout(timer);
+}
+}
+take(event) {
+let sort = "";
+for (const line of event.split("\n")) if (line.startsWith("event:")) sort = line.slice(6).trim();
+else if (line.startsWith("id:")) this.lastEvent = line.slice(3).trim();
+if (sort === "heads" || sort === "approvals" || sort === "index") this.listener.onNews(sort);
+}
+};
+var SITE_MAX = 512 * 1024 ** 2;
+function loadScript(path, receive) {
+return new Promise((resolve, reject) => {
+let isDone = false;
+receive((result) => {
+isDone = true;
+resolve(result);
+});
+const element = document.createElement("script");
+element.src = scriptUrl(path);
+element.addEventListener("load", () => {
+element.remove();
+if (!isDone) reject(new NotJudgedHere(`${path} holds no data`));
+});
+element.addEventListener("error", () => reject(new NotJudgedHere(`${path} is missing: this site is not whole`)));
+document.head.append(element);
+});
+}
+async function openSite(progress) {
+const hands = globalThis;
+const names = await loadScript("explorer/data/names.js", (done) => {
+hands.averNames = done;
+});
+const files = [];
+let size = 0;
+const areCopies = location.protocol === "file:";
+for (const [at, name] of names.entries()) {
+const blob = areCopies ? await loadTwin(at, name, hands) : await fetchFile(name);
+size += blob.size;
+if (size > SITE_MAX) throw new NotJudgedHere("this site is larger than a page can hold; run: aver verify DIRECTORY");
+files.push([name, blob]);
+progress(at + 1, names.length);
+}
+return {
+name: decodeURIComponent(location.pathname.split("/").at(-2) ?? "") || "this site", files, isFolder: true, areCopies
+};
+}
+async function loadTwin(at, name, hands) {
+const path = `explorer/data/${at}.js`;
+const found = await loadScript(path, (done) => {
+hands.averFile = (given, data) => done({
+name: given, data
+});
+});
+if (found.name !== name) throw new NotJudgedHere(`${path} holds ${found.name}, not ${name}`);
+const packed = decodeBase64(found.data);
+if (packed === null) throw new NotJudgedHere(`${path} is damaged`);
+const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+return new Response(unpacked).blob();
+}
+async function fetchFile(name) {
+const answer = await fetch(name.split("/").map(encodeURIComponent).join("/"), { cache: "no-store" });
+if (!answer.ok) throw new NotJudgedHere(`${name} cannot be read: the server says ${answer.status}`);
+return answer.blob();
+}
+var NEWS_PAUSE = 400;
+var REST = 5;
+async function openDoor() {
+const door = document.documentElement.dataset["door"];
+const isLive = door === "live" || secrets.token !== "";
+problem.value = "";
+retryOpening.value = null;
+if (door === "site") opening.value = "Reading this site";
+else if (isLive) opening.value = "Asking the server";
+try {
+if (door === "site") {
+home$1.value = await openSite((done, total) => {
+opening.value = `Reading this site: ${done} of ${total} files`;
+});
+await openThing(home$1.value);
+} else if (isLive) await openLive();
+} catch (error) {
+opening.value = "";
+problem.value = error.message;
+retryOpening.value = () => void openDoor();
+}
+}
+async function openLive() {
+if (!secrets.token) throw new Error("This page has no token. Open the link that aver serve prints when it starts.");
+const access = {
+origin: location.origin, token: secrets.token
+};
+const api = new Api(access);
+const about = await api.json("about");
+doorServer.value = {
+api, about
+};
+liveState.value = {
+isLive: true, since: new Date().toISOString(), words: ""
+};
+home$1.value = {
+name: `ledger ${about.ledger.slice(0, 8)}${about.tenant === "default" ? "" : ` · ${about.tenant}`}`, files: [], isFolder: true, live: access
+};
+const opened = openThing(home$1.value, "", () => pinByLink(api));
+const stream = new LiveStream(api, {
+onNews: (sort) => catchUp(sort), onState: (isLive, words) => {
+isStreaming = isLive;
+noteState(isLive, words);
+}
+});
+setReconnect(() => void stream.follow());
+stream.follow();
+await opened;
+}
+async function pinByLink(api) {
+if (!secrets.keys) return;
+const raw = await api.bytes("keys");
+if (sha256Hex(raw) !== secrets.keys.toLowerCase()) {
+problem.value = "The server's list of keys is not the one that its link vouches for. None was pinned: compare them on Keys.";
+return;
+}
+const known = new Set(pins.value.map((pin) => pin.publicKey));
+for (const key of readKeyList(new TextDecoder().decode(raw))) if (!known.has(key.ed25519)) pinKey(key, "by the link that aver serve printed");
+}
+function noteState(isLive, words) {
+const before = liveState.value;
+if (isLive && before.isLive) return;
+if (isLive) for (const sort of ["heads", "approvals", "index"]) catchUp(sort);
+liveState.value = {
+isLive, words, since: before.isLive === isLive ? before.since : new Date().toISOString()
+};
+}
+var LOOK_AGAIN = 5e3;
+var isStreaming = false;
+var fresh = new Set();
+var pause;
+function catchUp(sort) {
+fresh.add(sort);
+pause ??= setTimeout(() => {
+pause = void 0;
+const seen = [...fresh];
+fresh.clear();
+takeNews(seen).then(() => {
+if (isStreaming) noteState(true, "");
+}, (error) => {
+noteState(false, error.message);
+setTimeout(() => {
+for (const sort of seen) catchUp(sort);
+}, LOOK_AGAIN);
+});
+}, NEWS_PAUSE);
+}
+async function takeNews(sorts) {
+const isOpen = contents.value !== null && thing.value?.live !== void 0;
+const hasGrown = sorts.includes("heads") && isOpen && await refreshContents();
+const next = { ...news.value };
+for (const sort of sorts) next[sort]++;
+news.value = next;
+if (hasGrown) planVerification();
+}
+var planned;
+var lastTook = 0;
+function planVerification() {
+if (totalRecords.value > 2e4 || planned !== void 0) return;
+planned = setTimeout(() => {
+planned = void 0;
+if (judgement.value.state === "working") return planVerification();
+const start = performance.now();
+verifyThing().then(() => {
+lastTook = performance.now() - start;
+});
+}, Math.max(1e3, lastTook * REST));
+}
+function CurrentView() {
+const [name = "", ...parts] = route.value;
+const view = findView(name);
+if (contents.value === null && opening.value && view.needs !== "nothing") return a(Opening, {});
+if (contents.value === null && view.needs === "records") return a(OpenView, { parts: [] });
+const { Module } = view;
+return a(Module, { parts }, [name, parts[0]].join("/"));
+}
+function Opening() {
+return a("div", {
+"aria-busy": "true", children: [a("h1", { children: opening.value }), a("div", { class: "band placeholder tall" }), a("div", { class: "band placeholder" })]
+});
+}
+function App() {
+const main = T(null);
+const address = route.value.slice(0, 2).join("/");
+const isFirst = T(true);
+F$2(() => {
+if (!isFirst.current && main.current) returnFocus(main.current);
+isFirst.current = false;
+}, [address]);
+useKeys({
+"?": () => {
+isHelpOpen.value = true;
+}, v: () => void verifyThing(), "/": () => document.getElementById("search")?.focus(), Escape: () => {
+if (document.activeElement instanceof HTMLElement && document.activeElement.id === "search") main.current?.focus();
+else if (route.value[0]) history.back();
+}
+});
+return a($, { children: [a("a", {
+class: "skip", href: "#main", onClick: (event) => {
+event.preventDefault();
+main.current?.focus();
+}, children: "Skip to the content"
+}), a(Bar, {}), a(Rail, {}), a("main", {
+id: "main", ref: main, tabIndex: -1, class: changed.value ? "is-copy" : "", children: [a(Strips, {}), a(CurrentView, {})]
+}), a(BottomBar, {}), a(Help, {}), a("p", {
+class: "hidden", role: "status", "aria-live": "polite", children: spoken.value
+})] });
+}
+function startPage() {
+applyPreferences();
+watchApprovals();
+x(() => {
+const view = findView(route.value[0] ?? "");
+document.title = contents.value === null ? "Aver Explorer" : `${view.title} · ${contents.value.name} · Aver Explorer`;
+});
+for (const name of ["dragover", "drop"]) addEventListener(name, (event) => event.preventDefault());
+addEventListener("scroll", yieldToScrolling, {
+capture: true, passive: true
+});
+listenToKeys((letter) => {
+const view = VIEWS.find((one) => one.letter === letter);
+if (view !== void 0) location.hash = link(...view.route ? [view.route] : []);
+return view !== void 0;
+});
+Q$1(a(App, {}), document.getElementById("app"));
+openDoor();
+}
+var ed25519_default = JSON.parse("{\"cases\":[{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":true},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a324d44cdc754624a221a274000a45390f7ee35d30b457a92b4a5b451635a8412\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a46794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32affffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7DB0DC9222F3C183457DDDE4C708DE8E5EA6BF3D5C4404CCA14B32729A05C32A45794E70ADF14FF24B7D2F9D21AA747BF7EE35D30B457A92B4A5B451635A8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a840\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"\",\"valid\":false},{\"public\":\"17FFAD8068DC0DE9935D36636F3AD1B5DE6DE3413B12388E453B05F2A4C1D3DB\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c3aa45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d35b\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32addb10045b6baf45dae10d700b83882148514174774e44e45482e82f0cedbda08\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f001714052d4d123999d3481ef433eae6141387b7f29e22534cb5438fd0a9bca01\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f039664a9d22f918f83b50feda34a733e78df948f23a997ef3c08031ca6d82e202\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df3d7f9f4e98c44a359c41af028fa056a78d0c659c27e88c57d8a3e4c37e9d000b\",\"valid\":true},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"08e8461bace82b50af65402ff1cad3d2399afe459544096a7f106c54fc875d42cafc071b07e4f68ea27d9dee2143ca5ecd8ef64970d7cf23dd88478147e27f04\",\"valid\":true},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000000a85d7876be7fe939a1c833ac034f6fa2658f5f1e4b686db01ee28b678dbfcf02\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"2f1132ca61ab38dff00f2fea3228f24c6c71d58085b80e47e19515cb27e8d0470400000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a90ce4683dbcb3f0d5c92ba2ba8ae21b4a394325e0ddc3e31eb3d154e1ae59806\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0000000000000000000000000000000000000000000000000000000000000080553abc646aec113a58b1157a1f9b89fd3b9ba2a566bfb2e1eec7bc76fb68d602\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"b862409fb5c4c4123df2abf7462b88f041ad36dd6864ce872fd5472be363c5b10700000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc057a1856d4a24d0154f236577aa2158ff4e4a8e7299915e418b16a7e58c940b105\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f513336340b726b4fe08df064d58a91f981ef0071d5b5b08d170b2f08e65fe408\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85e48f9e1f1530a4310ece319a386a936b88b75ec9d8896b983ada57e362e37f0d\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"d4b4f5784868c3020403246717ec169ff79e26608ea126a1ab69ee77d1b167120300000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"00000000000000000000000000000000000000000000000000000000000000008da25ecabaa35a1ee255270ceaa653b1f8b7dfdff1d27442e7ee790e9f7f5f00\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa2fa9559780a2fa41dc07bda1901ea15016ed0c4c289fae5387e11e8bafb1f708\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f08268f3bab2e4e24d078d5892615ffbd5ab3b8a3a64fd09d2c47633811993307\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7fc270846424df53abce63cefdf786a1bbda991e7d494bee9c09623a9bb023c205\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"801f40eaaee1ef8723279a28b2cf4037b889dad222604678748b53ed0db0db920d00000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7670f8ab9423355e5b2cfae628a87eda264419cc7c518e438c3375c423b0dd0d\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7a4a92e5705dc69de78ac3dbbd537534e599069c67dae84733f459619620e504\",\"valid\":false},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000080b2e62271a523df3fb1c991955954e7c8b05b3d75f538d564e1a838a6995b3e03\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff001b6dd9d8d745c5f6b6a4b72676822a295fd21bc5f57ed461be302fb1d3c805\",\"valid\":false},{\"public\":\"efffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"0200000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"02000000000000000000000000000000000000000000000000000000000000000500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false}]}");
+// src/verify/approvals/descriptive.json
+var descriptive_default = {
+"Agent": ["description"], "Bash": ["description"], "Task": ["description"], "codebase_search": ["explanation"], "delete_file": ["explanation"], "exec_command": ["justification"], "execute_command": ["task_progress"], "file_search": ["explanation"], "grep_search": ["explanation"], "list_dir": ["explanation"], "local_shell": ["justification"], "read_file": ["explanation", "task_progress"], "run_terminal_cmd": ["explanation"], "shell": ["justification"], "shell_command": ["justification"], "web_search": ["explanation"], "write_to_file": ["task_progress"]
+};
 var divNearest = (num, den) => (num + (num >= 0 ? den : -den) / _2n) / den;
 function _splitEndoScalar(k, basis, n) {
 aInRange("scalar", k, _0n, n);
@@ -8379,7 +16540,7 @@ return "its signature is not that of the key";
 var CUSTODIES = ["passphrase", "ssh-agent", "file", "passkey"];
 var PASSKEY = "passkey";
 var VOUCHING = ["passphrase", "ssh-agent"];
-var PERSON$1 = /^person:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/;
+var PERSON = /^person:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/;
 function isIndependent({ custody, endorsers }) {
 return custody === "passkey" ? endorsers.some((endorser) => VOUCHING.includes(endorser.custody)) : custody !== "file";
 }
@@ -8394,7 +16555,7 @@ if (key instanceof PublicKey) return ring.entryOf(key);
 return key.alg === "EdDSA" ? ring.entryOf(new PublicKey(key.publicKey)) : null;
 }
 function isPerson(value) {
-return typeof value === "string" && PERSON$1.test(value);
+return typeof value === "string" && PERSON.test(value);
 }
 function readApprover(identity, data, where) {
 const isPasskey = isObject(data) && data.get("custody") === "passkey";
@@ -8803,6193 +16964,6 @@ if (before.state !== "approved") return ["NOT_APPROVED", `it was used without th
 if (before.scope !== WORKSPACE && before.scope !== `session:${use.session}`) return ["SCOPE_MISMATCH", "it was used in another session than the one that it is good for"];
 return use.number === before.used + 1 && use.uses === before.uses && use.scope === before.scope && use.approvers.join("\n") === before.approvers.join("\n") ? null : ["EVIDENCE_INVALID", "its account of the approval is not what people signed"];
 }
-async function listApprovals(library, ring, now) {
-const { ledger, tenant } = library.owner;
-const chain = library.chains.find((one) => domainOf(one.id) === "approvals")?.id;
-if (chain === void 0) return {
-cases: [], isCut: false
-};
-const rules = plainRules(ring, library.verifier);
-const cases = new Map();
-let place = -1;
-let isCut = false;
-for await (const items of library.readBatches(chain)) {
-await prepareRecords(rules, items.filter((item) => item instanceof Sealed));
-for (const record of items) {
-place++;
-if (record instanceof BadInput) continue;
-try {
-if (record.kind === "approval.request") {
-const judge = new ChainJudge(rules, {
-chain, start: null
-});
-judge.judge(record);
-const failed = judge.tally.findings.find((finding) => finding.status === "failed");
-const request = readRequest(record, ledger, tenant);
-cases.set(request.id, {
-request, record, place, votes: [], newest: request.opened, problem: failed === void 0 ? "" : `${failed.code}: ${failed.words}`, isSignerKnown: judge.signer !== null
-});
-if (cases.size > 500) {
-const [oldest] = cases.keys();
-const over = [...cases.values()].find((one) => one.request.expires < now)?.request.id;
-cases.delete(over ?? oldest);
-isCut = true;
-}
-} else if (record.kind === "approval.decision" || record.kind === "approval.use") {
-const { about, vote } = readVote(record);
-const found = cases.get(about);
-found?.votes.push({
-vote, place
-});
-if (found && vote.at > found.newest) found.newest = vote.at;
-}
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-}
-}
-}
-return {
-cases: [...cases.values()].reverse().map((found) => describe$1(found, chain, library.verifier, now)), isCut
-};
-}
-function describe$1({ request, record, place, problem, isSignerKnown, votes, newest }, chain, verifier, now) {
-const state = computeState(request, votes.map(({ vote }) => vote), verifier, now, newest);
-return {
-id: request.id, chain, place, canonical: record.canonical, hash: record.hash, opened: request.opened, expires: request.expires, digest: request.digest, state: state.state, reason: state.reason, floor: state.floor, levels: request.levels, approvers: [...request.approvers.values()].map(({ identity, key, custody }) => ({
-identity, fingerprint: key.fingerprint, custody
-})), isSameAction: matchesAction(request), votes: votes.map(({ vote, place: at }) => ({
-at: vote.at, word: vote.word, approver: vote.approver ?? "", level: vote.level, place: at, problem: isByPerson(vote) ? voteProblem(request, vote, verifier)?.join(": ") ?? "" : ""
-})), problem, isSignerKnown
-};
-}
-var Diff = class {
-diff(oldStr, newStr, options = {}) {
-let callback;
-if (typeof options === "function") {
-callback = options;
-options = {};
-} else if ("callback" in options) callback = options.callback;
-const oldString = this.castInput(oldStr, options);
-const newString = this.castInput(newStr, options);
-const oldTokens = this.removeEmpty(this.tokenize(oldString, options));
-const newTokens = this.removeEmpty(this.tokenize(newString, options));
-return this.diffWithOptionsObj(oldTokens, newTokens, options, callback);
-}
-diffWithOptionsObj(oldTokens, newTokens, options, callback) {
-var _a;
-const done = (value) => {
-value = this.postProcess(value, options);
-if (callback) {
-setTimeout(function() {
-callback(value);
-}, 0);
-return;
-} else return value;
-};
-const newLen = newTokens.length, oldLen = oldTokens.length;
-let editLength = 1;
-let maxEditLength = newLen + oldLen;
-if (options.maxEditLength != null) maxEditLength = Math.min(maxEditLength, options.maxEditLength);
-const maxExecutionTime = (_a = options.timeout) !== null && _a !== void 0 ? _a : Infinity;
-const abortAfterTimestamp = Date.now() + maxExecutionTime;
-const bestPath = [{
-oldPos: -1, lastComponent: void 0
-}];
-let newPos = this.extractCommon(bestPath[0], newTokens, oldTokens, 0, options);
-if (bestPath[0].oldPos + 1 >= oldLen && newPos + 1 >= newLen) return done(this.buildValues(bestPath[0].lastComponent, newTokens, oldTokens));
-let minDiagonalToConsider = -Infinity, maxDiagonalToConsider = Infinity;
-const execEditLength = () => {
-for (let diagonalPath = Math.max(minDiagonalToConsider, -editLength); diagonalPath <= Math.min(maxDiagonalToConsider, editLength); diagonalPath += 2) {
-let basePath;
-const removePath = bestPath[diagonalPath - 1], addPath = bestPath[diagonalPath + 1];
-if (removePath) bestPath[diagonalPath - 1] = void 0;
-let canAdd = false;
-if (addPath) {
-const addPathNewPos = addPath.oldPos - diagonalPath;
-canAdd = addPath && 0 <= addPathNewPos && addPathNewPos < newLen;
-}
-const canRemove = removePath && removePath.oldPos + 1 < oldLen;
-if (!canAdd && !canRemove) {
-bestPath[diagonalPath] = void 0;
-continue;
-}
-if (!canRemove || canAdd && removePath.oldPos < addPath.oldPos) basePath = this.addToPath(addPath, true, false, 0, options);
-else basePath = this.addToPath(removePath, false, true, 1, options);
-newPos = this.extractCommon(basePath, newTokens, oldTokens, diagonalPath, options);
-if (basePath.oldPos + 1 >= oldLen && newPos + 1 >= newLen) return done(this.buildValues(basePath.lastComponent, newTokens, oldTokens)) || true;
-else {
-bestPath[diagonalPath] = basePath;
-if (basePath.oldPos + 1 >= oldLen) maxDiagonalToConsider = Math.min(maxDiagonalToConsider, diagonalPath - 1);
-if (newPos + 1 >= newLen) minDiagonalToConsider = Math.max(minDiagonalToConsider, diagonalPath + 1);
-}
-}
-editLength++;
-};
-if (callback) (function exec() {
-setTimeout(function() {
-if (editLength > maxEditLength || Date.now() > abortAfterTimestamp) return callback(void 0);
-if (!execEditLength()) exec();
-}, 0);
-})();
-else while (editLength <= maxEditLength && Date.now() <= abortAfterTimestamp) {
-const ret = execEditLength();
-if (ret) return ret;
-}
-}
-addToPath(path, added, removed, oldPosInc, options) {
-const last = path.lastComponent;
-if (last && !options.oneChangePerToken && last.added === added && last.removed === removed) return {
-oldPos: path.oldPos + oldPosInc, lastComponent: {
-count: last.count + 1, added, removed, previousComponent: last.previousComponent
-}
-};
-else return {
-oldPos: path.oldPos + oldPosInc, lastComponent: {
-count: 1, added, removed, previousComponent: last
-}
-};
-}
-extractCommon(basePath, newTokens, oldTokens, diagonalPath, options) {
-const newLen = newTokens.length, oldLen = oldTokens.length;
-let oldPos = basePath.oldPos, newPos = oldPos - diagonalPath, commonCount = 0;
-while (newPos + 1 < newLen && oldPos + 1 < oldLen && this.equals(oldTokens[oldPos + 1], newTokens[newPos + 1], options)) {
-newPos++;
-oldPos++;
-commonCount++;
-if (options.oneChangePerToken) basePath.lastComponent = {
-count: 1, previousComponent: basePath.lastComponent, added: false, removed: false
-};
-}
-if (commonCount && !options.oneChangePerToken) basePath.lastComponent = {
-count: commonCount, previousComponent: basePath.lastComponent, added: false, removed: false
-};
-basePath.oldPos = oldPos;
-return newPos;
-}
-equals(left, right, options) {
-if (options.comparator) return options.comparator(left, right);
-else return left === right || !!options.ignoreCase && left.toLowerCase() === right.toLowerCase();
-}
-removeEmpty(array) {
-const ret = [];
-for (let i = 0; i < array.length; i++) if (array[i]) ret.push(array[i]);
-return ret;
-}
-castInput(value, options) {
-return value;
-}
-tokenize(value, options) {
-return Array.from(value);
-}
-join(chars) {
-return chars.join("");
-}
-postProcess(changeObjects, options) {
-return changeObjects;
-}
-get useLongestToken() {
-return false;
-}
-buildValues(lastComponent, newTokens, oldTokens) {
-const components = [];
-let nextComponent;
-while (lastComponent) {
-components.push(lastComponent);
-nextComponent = lastComponent.previousComponent;
-delete lastComponent.previousComponent;
-lastComponent = nextComponent;
-}
-components.reverse();
-const componentLen = components.length;
-let componentPos = 0, newPos = 0, oldPos = 0;
-for (; componentPos < componentLen; componentPos++) {
-const component = components[componentPos];
-if (!component.removed) {
-if (!component.added && this.useLongestToken) {
-let value = newTokens.slice(newPos, newPos + component.count);
-value = value.map(function(value, i) {
-const oldValue = oldTokens[oldPos + i];
-return oldValue.length > value.length ? oldValue : value;
-});
-component.value = this.join(value);
-} else component.value = this.join(newTokens.slice(newPos, newPos + component.count));
-newPos += component.count;
-if (!component.added) oldPos += component.count;
-} else {
-component.value = this.join(oldTokens.slice(oldPos, oldPos + component.count));
-oldPos += component.count;
-}
-}
-return components;
-}
-};
-function longestCommonPrefix(str1, str2) {
-let i = 0;
-for (; i < str1.length && i < str2.length; i++) if (str1[i] != str2[i]) return str1.slice(0, i);
-return str1.slice(0, i);
-}
-function longestCommonSuffix(str1, str2) {
-let i;
-if (!str1 || !str2 || str1[str1.length - 1] != str2[str2.length - 1]) return "";
-for (i = 0; i < str1.length && i < str2.length; i++) if (str1[str1.length - (i + 1)] != str2[str2.length - (i + 1)]) return str1.slice(-i);
-return str1.slice(-i);
-}
-function replacePrefix(string, oldPrefix, newPrefix) {
-if (string.slice(0, oldPrefix.length) != oldPrefix) throw Error(`string ${JSON.stringify(string)} doesn't start with prefix ${JSON.stringify(oldPrefix)}; this is a bug`);
-return newPrefix + string.slice(oldPrefix.length);
-}
-function replaceSuffix(string, oldSuffix, newSuffix) {
-if (!oldSuffix) return string + newSuffix;
-if (string.slice(-oldSuffix.length) != oldSuffix) throw Error(`string ${JSON.stringify(string)} doesn't end with suffix ${JSON.stringify(oldSuffix)}; this is a bug`);
-return string.slice(0, -oldSuffix.length) + newSuffix;
-}
-function removePrefix(string, oldPrefix) {
-return replacePrefix(string, oldPrefix, "");
-}
-function removeSuffix(string, oldSuffix) {
-return replaceSuffix(string, oldSuffix, "");
-}
-function maximumOverlap(string1, string2) {
-return string2.slice(0, overlapCount(string1, string2));
-}
-function overlapCount(a, b) {
-let startA = 0;
-if (a.length > b.length) startA = a.length - b.length;
-let endB = b.length;
-if (a.length < b.length) endB = a.length;
-const map = Array(endB);
-let k = 0;
-map[0] = 0;
-for (let j = 1; j < endB; j++) {
-if (b[j] == b[k]) map[j] = map[k];
-else map[j] = k;
-while (k > 0 && b[j] != b[k]) k = map[k];
-if (b[j] == b[k]) k++;
-}
-k = 0;
-for (let i = startA; i < a.length; i++) {
-while (k > 0 && a[i] != b[k]) k = map[k];
-if (a[i] == b[k]) k++;
-}
-return k;
-}
-function segment(string, segmenter) {
-const parts = [];
-for (const segmentObj of Array.from(segmenter.segment(string))) {
-const segment = segmentObj.segment;
-if (parts.length && /\s/.test(parts[parts.length - 1]) && /\s/.test(segment)) parts[parts.length - 1] += segment;
-else parts.push(segment);
-}
-return parts;
-}
-function trailingWs(string, segmenter) {
-if (segmenter) return leadingAndTrailingWs(string, segmenter)[1];
-let i;
-for (i = string.length - 1; i >= 0; i--) if (!string[i].match(/\s/)) break;
-return string.substring(i + 1);
-}
-function leadingWs(string, segmenter) {
-if (segmenter) return leadingAndTrailingWs(string, segmenter)[0];
-const match = string.match(/^\s*/);
-return match ? match[0] : "";
-}
-function leadingAndTrailingWs(string, segmenter) {
-if (!segmenter) return [leadingWs(string), trailingWs(string)];
-if (segmenter.resolvedOptions().granularity != "word") throw new Error("The segmenter passed must have a granularity of \"word\"");
-const segments = segment(string, segmenter);
-const firstSeg = segments[0];
-const lastSeg = segments[segments.length - 1];
-return [/\s/.test(firstSeg) ? firstSeg : "", /\s/.test(lastSeg) ? lastSeg : ""];
-}
-var extendedWordChars = "a-zA-Z0-9_\\u{AD}\\u{C0}-\\u{D6}\\u{D8}-\\u{F6}\\u{F8}-\\u{2C6}\\u{2C8}-\\u{2D7}\\u{2DE}-\\u{2FF}\\u{1E00}-\\u{1EFF}";
-var tokenizeIncludingWhitespace = new RegExp(`[${extendedWordChars}]+|\\s+|[^${extendedWordChars}]`, "ug");
-var WordDiff = class extends Diff {
-equals(left, right, options) {
-if (options.ignoreCase) {
-left = left.toLowerCase();
-right = right.toLowerCase();
-}
-return left.trim() === right.trim();
-}
-tokenize(value, options = {}) {
-let parts;
-if (options.intlSegmenter) {
-const segmenter = options.intlSegmenter;
-if (segmenter.resolvedOptions().granularity != "word") throw new Error("The segmenter passed must have a granularity of \"word\"");
-parts = segment(value, segmenter);
-} else parts = value.match(tokenizeIncludingWhitespace) || [];
-const tokens = [];
-let prevPart = null;
-parts.forEach((part) => {
-if (/\s/.test(part)) {
-if (prevPart == null) tokens.push(part);
-else tokens.push(tokens.pop() + part);
-} else if (prevPart != null && /\s/.test(prevPart)) {
-if (tokens[tokens.length - 1] == prevPart) tokens.push(tokens.pop() + part);
-else tokens.push(prevPart + part);
-} else tokens.push(part);
-prevPart = part;
-});
-return tokens;
-}
-join(tokens) {
-return tokens.map((token, i) => {
-if (i == 0) return token;
-else return token.replace(/^\s+/, "");
-}).join("");
-}
-postProcess(changes, options) {
-if (!changes || options.oneChangePerToken) return changes;
-let lastKeep = null;
-let insertion = null;
-let deletion = null;
-changes.forEach((change) => {
-if (change.added) insertion = change;
-else if (change.removed) deletion = change;
-else {
-if (insertion || deletion) dedupeWhitespaceInChangeObjects(lastKeep, deletion, insertion, change, options.intlSegmenter);
-lastKeep = change;
-insertion = null;
-deletion = null;
-}
-});
-if (insertion || deletion) dedupeWhitespaceInChangeObjects(lastKeep, deletion, insertion, null, options.intlSegmenter);
-return changes;
-}
-};
-new WordDiff();
-function dedupeWhitespaceInChangeObjects(startKeep, deletion, insertion, endKeep, segmenter) {
-if (deletion && insertion) {
-const [oldWsPrefix, oldWsSuffix] = leadingAndTrailingWs(deletion.value, segmenter);
-const [newWsPrefix, newWsSuffix] = leadingAndTrailingWs(insertion.value, segmenter);
-if (startKeep) {
-const commonWsPrefix = longestCommonPrefix(oldWsPrefix, newWsPrefix);
-startKeep.value = replaceSuffix(startKeep.value, newWsPrefix, commonWsPrefix);
-deletion.value = removePrefix(deletion.value, commonWsPrefix);
-insertion.value = removePrefix(insertion.value, commonWsPrefix);
-}
-if (endKeep) {
-const commonWsSuffix = longestCommonSuffix(oldWsSuffix, newWsSuffix);
-endKeep.value = replacePrefix(endKeep.value, newWsSuffix, commonWsSuffix);
-deletion.value = removeSuffix(deletion.value, commonWsSuffix);
-insertion.value = removeSuffix(insertion.value, commonWsSuffix);
-}
-} else if (insertion) {
-if (startKeep) {
-const ws = leadingWs(insertion.value, segmenter);
-insertion.value = insertion.value.substring(ws.length);
-}
-if (endKeep) {
-const ws = leadingWs(endKeep.value, segmenter);
-endKeep.value = endKeep.value.substring(ws.length);
-}
-} else if (startKeep && endKeep) {
-const newWsFull = leadingWs(endKeep.value, segmenter), [delWsStart, delWsEnd] = leadingAndTrailingWs(deletion.value, segmenter);
-const newWsStart = longestCommonPrefix(newWsFull, delWsStart);
-deletion.value = removePrefix(deletion.value, newWsStart);
-const newWsEnd = longestCommonSuffix(removePrefix(newWsFull, newWsStart), delWsEnd);
-deletion.value = removeSuffix(deletion.value, newWsEnd);
-endKeep.value = replacePrefix(endKeep.value, newWsFull, newWsEnd);
-startKeep.value = replaceSuffix(startKeep.value, newWsFull, newWsFull.slice(0, newWsFull.length - newWsEnd.length));
-} else if (endKeep) {
-const endKeepWsPrefix = leadingWs(endKeep.value, segmenter);
-const overlap = maximumOverlap(trailingWs(deletion.value, segmenter), endKeepWsPrefix);
-deletion.value = removeSuffix(deletion.value, overlap);
-} else if (startKeep) {
-const overlap = maximumOverlap(trailingWs(startKeep.value, segmenter), leadingWs(deletion.value, segmenter));
-deletion.value = removePrefix(deletion.value, overlap);
-}
-}
-var WordsWithSpaceDiff = class extends Diff {
-tokenize(value) {
-const regex = new RegExp(`(\\r?\\n)|[${extendedWordChars}]+|[^\\S\\n\\r]+|[^${extendedWordChars}]`, "ug");
-return value.match(regex) || [];
-}
-};
-var wordsWithSpaceDiff = new WordsWithSpaceDiff();
-function diffWordsWithSpace(oldStr, newStr, options) {
-return wordsWithSpaceDiff.diff(oldStr, newStr, options);
-}
-var WORDS_MAX = 1e3;
-var PAIRS_MAX = 400;
-var COMMON_MIN = .3;
-function markDiff(diff) {
-const lines = readDiff$1(diff).map(({ text, ...line }) => ({
-...line, pieces: [{
-text, isChanged: false
-}]
-}));
-let pairs = 0;
-for (const [removed, added] of findPairs(lines)) {
-if (++pairs > PAIRS_MAX) break;
-const [before, after] = [textOf(removed), textOf(added)];
-if (Math.max(before.length, after.length) > WORDS_MAX) continue;
-const changes = diffWordsWithSpace(before, after);
-if (changes.reduce((sum, change) => sum + (change.added || change.removed ? 0 : change.value.length), 0) < COMMON_MIN * Math.max(before.length, after.length)) continue;
-removed.pieces = changes.filter((change) => !change.added).map((change) => ({
-text: change.value, isChanged: change.removed
-}));
-added.pieces = changes.filter((change) => !change.removed).map((change) => ({
-text: change.value, isChanged: change.added
-}));
-}
-return lines;
-}
-function* findPairs(lines) {
-for (let at = 0; at < lines.length;) {
-const removed = [];
-const added = [];
-while (lines[at]?.sort === "removed") removed.push(lines[at++]);
-while (lines[at]?.sort === "added") added.push(lines[at++]);
-for (let pair = 0; pair < Math.min(removed.length, added.length); pair++) yield [removed[pair], added[pair]];
-if (!removed.length && !added.length) at++;
-}
-}
-function splitRows(lines) {
-const rows = [];
-for (let at = 0; at < lines.length;) {
-const removed = [];
-const added = [];
-while (lines[at]?.sort === "removed") removed.push(lines[at++]);
-while (lines[at]?.sort === "added") added.push(lines[at++]);
-for (let row = 0; row < Math.max(removed.length, added.length); row++) rows.push([removed[row] ?? null, added[row] ?? null]);
-const other = lines[at];
-if (!removed.length && !added.length && other !== void 0) {
-rows.push([other, other]);
-at++;
-}
-}
-return rows;
-}
-function textOf(line) {
-return line.pieces.map((piece) => piece.text).join("");
-}
-var LINES_SHOWN = 300;
-var DIFF_MAX = 1e6;
-var form = y$1("unified");
-function Counts({ lines }) {
-if (lines === null) return null;
-return a("span", {
-class: "counts figure", children: [a("span", {
-class: "added", children: ["+", lines[0]]
-}), " ", a("span", {
-class: "removed", children: ["−", lines[1]]
-})]
-});
-}
-function DiffView({ diff, title = "" }) {
-const [shown, setShown] = d$2(LINES_SHOWN);
-const lines = w$2(() => markDiff(diff.slice(0, DIFF_MAX)), [diff]);
-const names = lines.filter((line) => line.sort === "file").map((line) => line.pieces[0]?.text ?? "");
-const path = names.map((name) => /^\+\+\+ (?:b\/)?(.+)/.exec(name)?.[1] ?? "").find((name) => name && name !== "/dev/null");
-const isOfOne = names.filter((name) => name.startsWith("+++ ")).length <= 1;
-const body = isOfOne ? lines.filter((line) => line.sort !== "file" || !/^(?:--- |\+\+\+ )/.test(line.pieces[0]?.text ?? "")) : lines;
-const isSplit = form.value === "split";
-const rows = isSplit ? splitRows(body) : body;
-return a("figure", {
-class: `diff-box${isSplit ? " split" : ""}`, children: [a("figcaption", { children: [a("span", {
-class: "path", children: a(Text, { children: title || (isOfOne ? path : plural$1(names.filter((name) => name.startsWith("+++ ")).length, "file")) || "change" })
-}), a(Counts, { lines: countChangedLines(diff) }), a("button", {
-type: "button", class: "small", "aria-pressed": isSplit, onClick: () => {
-form.value = isSplit ? "unified" : "split";
-}, children: "Side by side"
-})] }), a("div", {
-class: "diff-scroll", tabIndex: 0, role: "region", "aria-label": `Change of ${visible(title || path || "a file")}`, children: a("table", {
-class: "diff", children: a("tbody", { children: isSplit ? splitRows(body).slice(0, shown).map(([left, right], at) => a(SplitLine, {
-left, right
-}, at)) : body.slice(0, shown).map((line, at) => a(UnifiedLine, { line }, at)) })
-})
-}), rows.length > shown ? a("button", {
-type: "button", class: "small more", onClick: () => setShown(shown + 10 * LINES_SHOWN), children: ["Show ", count$1(Math.min(rows.length - shown, 10 * LINES_SHOWN)), " more lines"]
-}) : null, diff.length > DIFF_MAX ? a("p", {
-class: "beside", children: "The change is longer than this page lays out. The exact bytes of the record have all of it."
-}) : null]
-});
-}
-var SIGNS = {
-added: "+", removed: "−", same: " ", place: "", file: ""
-};
-function Pieces({ line }) {
-const tag = line.sort === "added" ? "ins" : "del";
-return a($, { children: line.pieces.map((piece, at) => {
-const text = visible(piece.text);
-if (!piece.isChanged) return text;
-return tag === "ins" ? a("ins", { children: text }, at) : a("del", { children: text }, at);
-}) });
-}
-function UnifiedLine({ line }) {
-if (line.sort === "place" || line.sort === "file") return a("tr", {
-class: line.sort, children: a("td", {
-colSpan: 4, children: a(Pieces, { line })
-})
-});
-return a("tr", {
-class: line.sort, children: [a("td", {
-class: "n", children: line.old || ""
-}), a("td", {
-class: "n", children: line.next || ""
-}), a("td", {
-class: "sign", children: SIGNS[line.sort]
-}), a("td", {
-class: "text", children: a(Pieces, { line })
-})]
-});
-}
-function SplitLine({ left, right }) {
-if (left !== null && (left.sort === "place" || left.sort === "file")) return a("tr", {
-class: left.sort, children: a("td", {
-colSpan: 6, children: a(Pieces, { line: left })
-})
-});
-const half = (line, number) => a($, { children: [a("td", {
-class: `n ${line?.sort ?? "none"}`, children: number || ""
-}), a("td", {
-class: `sign ${line?.sort ?? "none"}`, children: line === null ? "" : SIGNS[line.sort]
-}), a("td", {
-class: `text ${line?.sort ?? "none"}`, children: line === null ? "" : a(Pieces, { line })
-})] });
-return a("tr", { children: [half(left, left?.old ?? null), half(right, right?.next ?? null)] });
-}
-var INLINE_MAX = 16384;
-var NO_OUTCOMES_REASON = "no outcomes of this workspace are known yet";
-function readDecision(record) {
-let content;
-try {
-content = record.content;
-} catch (error) {
-if (error instanceof BadInput) return null;
-throw error;
-}
-if (readKind(content) !== "gate.decision") return null;
-const result = at(content, "outcome", "result");
-const action = at(result, "action");
-const policy = at(result, "policy");
-const isWhole = isObject(result) && isObject(action) && (!isTruthy(policy) || isObject(policy)) && isObject(content.get("trigger"));
-const texts = [at(result, "gate_id"), at(result, "decision"), at(result, "digest")];
-const needed = ["score", "instruction_sha256", "input_sha256"].every((name) => at(result, name) !== void 0);
-if (!isWhole || !needed || texts.some((text) => typeof text !== "string")) return null;
-return {
-id: asText(content.get("id")), hash: record.hash, chain: record.chain, sequence: asCount(content.get("sequence")), signedBy: record.signed_by, at: asText(at(content, "trigger", "timestamp")), callId: asText(result.get("call_id")), decision: asText(result.get("decision")), digest: asText(result.get("digest")), score: result.get("score") ?? null, interval: result.get("interval") ?? null, thresholds: result.get("thresholds") ?? null, reasons: asList(result.get("reasons")).map(plainText), rules: asList(at(policy, "rules")).map(plainText), tool: asText(action.get("tool")), arguments: asObject(action.get("arguments")), mode: asText(result.get("mode")) || "enforce", answer: asText(result.get("answer"))
-};
-}
-function plainText(value) {
-return typeof value === "string" ? value : value instanceof JsonNumber ? value.text : JSON.stringify(value);
-}
-function refuses({ decision }) {
-return decision === "skip" || decision === "skipped";
-}
-function isObserved({ mode }) {
-return mode === "observe";
-}
-function shownReasons({ reasons }) {
-return reasons.filter((reason) => reason !== NO_OUTCOMES_REASON);
-}
-function refsOf(content) {
-return [...asObject(readBlock(content)?.get("refs"))].filter((entry) => typeof entry[1] === "string");
-}
-var DecisionMatcher = class {
-byCall = new Map();
-byLikeness = new Map();
-blob;
-constructor(decisions, blob) {
-this.blob = blob;
-for (const decision of decisions) {
-const [table, key] = decision.callId.includes(":") ? [this.byCall, decision.callId] : [this.byLikeness, matchKey(decision.tool, decision.arguments)];
-table.set(key, [...table.get(key) ?? [], decision]);
-}
-}
-async take(step) {
-if (!this.byCall.size && !this.byLikeness.size) return null;
-const key = matchKey(step.call, await this.readArguments(step.arguments));
-const suffix = `@${step.chain}`;
-const callId = step.key.endsWith(suffix) ? step.key.slice(0, -suffix.length) : step.key;
-const about = this.byCall.get(callId);
-if (about?.length) {
-const newestFirst = [...about].reverse();
-const taken = newestFirst.find((found) => matchKey(found.tool, found.arguments) === key) ?? newestFirst[0];
-this.byCall.set(callId, about.filter((decision) => decision.digest !== taken.digest));
-return taken;
-}
-return this.byLikeness.get(key)?.shift() ?? null;
-}
-listUnmatched() {
-return [...this.byLikeness.values(), ...this.byCall.values()].flat().sort((one, other) => compareCodePoints(one.chain ?? "", other.chain ?? "") || (one.sequence ?? 0) - (other.sequence ?? 0));
-}
-async readArguments(value) {
-if (!isBlobReference(value)) return value;
-const [reference] = [...blobReferences(value)];
-const data = reference === void 0 ? null : await this.blob(reference.digest);
-try {
-return data === null ? value : nameLongTexts(readJson(data));
-} catch (error) {
-if (error instanceof BadInput) return value;
-throw error;
-}
-}
-};
-function nameLongTexts(value) {
-if (typeof value === "string") return byteLength(value) <= INLINE_MAX ? value : `sha256 ${sha256Hex(value)}`;
-if (Array.isArray(value)) return value.map(nameLongTexts);
-return isObject(value) ? new Map([...value].map(([name, item]) => [name, nameLongTexts(item)])) : value;
-}
-function matchKey(tool, given) {
-const values = asObject(replaceBlobs(given));
-const command = takesCommand(tool) ? commandLine(values) : "";
-if (command) return `a command\n${command}`;
-const patch = takesPatch(tool) ? ["patch", "input"].map((name) => values.get(name)).find((text) => typeof text === "string") : "";
-if (patch) return `a patch\n${patch}`;
-const without = new Map([...values].filter(([name]) => name !== "cwd"));
-return `${tool.replace(/^mcp__/, "")}\n\n${asciiJson(without)}`;
-}
-function replaceBlobs(value) {
-if (isObject(value)) {
-const [kept] = value.size === 1 && value.has("blob") ? [...blobReferences(value)] : [];
-return kept ? `sha256 ${kept.digest}` : new Map([...value].map(([name, item]) => [name, replaceBlobs(item)]));
-}
-return Array.isArray(value) ? value.map(replaceBlobs) : value;
-}
-function commandLine(values) {
-const command = isTruthy(values.get("cmd")) ? values.get("cmd") : values.get("command");
-if (typeof command === "string") return command;
-if (!Array.isArray(command) || !command.every((word) => typeof word === "string")) return "";
-if (command.length === 3 && ["-lc", "-c"].includes(command[1])) return command[2];
-return command.map((word) => word === "" ? "''" : /[^A-Za-z0-9_@%+=:,./-]/.test(word) ? `'${word.replaceAll("'", "'\"'\"'")}'` : word).join(" ");
-}
-var TELLING = ["file_path", "relpath", "path", "notebook_path", "url", "recipient", "domain", "query", "pattern", "name", "id"];
-var VERBS = {
-file_read: "read", code_edit: "edit", file_delete: "delete", shell_exec: "run", api_request: "send"
-};
-function webTarget(given) {
-const domain = asText(given.get("domain"));
-const path = ["resource_id", "path"].map((name) => given.get(name)).find((value) => typeof value === "string");
-return domain && path !== void 0 ? `${domain}/${asText(path).replace(/^\//, "")}` : "";
-}
-function actionLine(action) {
-const given = asObject(action.get("arguments"));
-const command = commandLine(given);
-if (command) return command;
-const type = asText(action.get("type"));
-const files = asList(action.get("files")).map(asText).filter(Boolean);
-const about = webTarget(given) || TELLING.map((name) => asText(given.get(name))).find(Boolean) || (files.length > 1 ? `${files[0]} and ${files.length - 1} more` : files[0] ?? "");
-return [asText(action.get("tool")) || VERBS[type] || type.replaceAll("_", " ") || "an action", about].filter(Boolean).join(" ");
-}
-var ARGUMENTS_MAX = 160;
-var SPACES = /[\t-\r\u001c- \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/g;
-function toOneLine(text) {
-return text.replace(SPACES, " ").replace(/^ | $/g, "");
-}
-function plural(count, noun) {
-return `${formatCount(count)} ${count === 1 ? noun : `${noun}s`}`;
-}
-function formatCount(count) {
-return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
-}
-function totalFigures(session) {
-const figures = [{
-words: plural(session.actions, "action"), sort: "call"
-}];
-if (session.edits) figures.push({
-words: `${plural(session.edits, "edit")} (+${session.linesAdded}/-${session.linesRemoved})`, sort: "edit"
-});
-const counted = [[session.commands, "command", "command"], [session.failures, "failure", "failure"], [session.denials, "denial", "denial"], [session.subagents, "subagent", "agent"], [session.unknown, "unknown record", "unknown"], [session.unreadable, "unreadable record", "unreadable"]];
-for (const [count, noun, sort] of counted) if (count) figures.push({
-words: plural(count, noun), sort
-});
-const tokens = tokensLabel(session.tokensIn, session.tokensOut);
-if (tokens) figures.push({
-words: `tokens: ${tokens}`, sort: "spent"
-});
-if (session.costUsd !== null) figures.push({
-words: formatMoney(session.costUsd), sort: "spent"
-});
-for (const model of session.models) figures.push({
-words: model, sort: `model ${model}`
-});
-figures.push({
-words: plural(session.records, "record"), sort: "record"
-});
-if (session.imported) figures.push({
-words: "imported", sort: ""
-});
-return figures;
-}
-function stepSummary(step) {
-let summary = toOneLine(step.summary) || step.call || step.what;
-if (summary === step.call && !isEmpty(step.arguments)) summary = `${summary}: ${shortenArguments(step.arguments)}`;
-return step.status === "blocked" ? `denied: ${summary.replace(/ \(denied\)$/, "")}` : summary;
-}
-function shortenArguments(given) {
-const values = isObject(given) ? [...given.values()] : [];
-const commands = isObject(given) && given.size === 1 ? given.get("commands") : null;
-const only = Array.isArray(commands) && commands.every((one) => typeof one === "string") ? commands.join("; ") : values.length === 1 ? values[0] : null;
-const line = toOneLine((typeof only === "string" ? only : valueText(given)).slice(0, 320));
-return line.length <= ARGUMENTS_MAX ? line : `${line.slice(0, 159)}…`;
-}
-function formatDuration(milliseconds) {
-return milliseconds >= 1e3 ? `${(milliseconds / 1e3).toFixed(1)} s` : `${milliseconds} ms`;
-}
-var REFUSED_BY = {
-human_approved: "by a person", policy: "by a rule"
-};
-function authorityLabel({ authority, status, rule }) {
-const words = status === "blocked" ? REFUSED_BY[authority] ?? "" : authority === "unknown" ? "" : authority.replaceAll("_", " ");
-return words && rule ? `${words} (${rule})` : words || rule;
-}
-var DECISIONS = {
-pass: "allowed", human_approved: "allowed by a person", human_review: "needs approval", skip: "denied", skipped: "denied, asked too often"
-};
-function decisionLabel(decision) {
-return Object.hasOwn(DECISIONS, decision) ? DECISIONS[decision] : decision;
-}
-function consumptionLabel(spent) {
-const cost = spent.costUsd === null ? "" : formatMoney(spent.costUsd);
-return [tokensLabel(spent.tokensIn, spent.tokensOut), cost].filter(Boolean).join(", ");
-}
-function tokensLabel(wentIn, cameOut) {
-return [wentIn === null ? "" : `${formatCount(wentIn)} in`, cameOut === null ? "" : `${formatCount(cameOut)} out`].filter(Boolean).join(", ");
-}
-function formatMoney(dollars) {
-return dollars >= .01 || dollars === 0 ? `$${dollars.toFixed(2)}` : "<$0.01";
-}
-var UNNAMED_OUTPUTS = ["stdout", "output", "content", "text"];
-var OUTPUTS = new Set([...UNNAMED_OUTPUTS, "stderr"]);
-function labelledTexts(value) {
-if (Array.isArray(value) && value.length && value.every(isQueryResult)) return value.map((result) => {
-const query = at(result, "query");
-const name = at(result, "success") === true ? query : `${query} (failed)`;
-const [output, error] = [at(result, "result") ?? null, String(at(result, "error") || "")];
-const text = isEmpty(output) ? "" : valueText(output);
-return {
-name, text: text.includes(error) ? text : `${text}\n${error}`.replace(/^\n+|\n+$/g, ""), isAside: false
-};
-});
-if (!isObject(value) || isBlobReference(value)) return isEmpty(value) ? [] : [{
-name: "", text: valueText(value), isAside: typeof value !== "string"
-}];
-const outputs = [...value].filter((entry) => typeof entry[1] === "string" && (OUTPUTS.has(entry[0]) || entry[1].trim().includes("\n")));
-outputs.sort(([one], [other]) => Number(!UNNAMED_OUTPUTS.includes(one)) - Number(!UNNAMED_OUTPUTS.includes(other)));
-const texts = outputs.filter(([, text]) => text.trim() && !outputs.some(([, other]) => other.trim().endsWith(`\n${text.trim()}`))).map(([name, text]) => ({
-name: UNNAMED_OUTPUTS.includes(name) ? "" : name, text, isAside: false
-}));
-const names = new Set(outputs.map(([name]) => name));
-const rest = [...value].filter(([name, item]) => !names.has(name) && !isEmpty(item)).map(([name, item]) => `${name.replaceAll("_", " ")} ${valueText(item)}`);
-return rest.length ? [...texts, {
-name: "", text: rest.join(", "), isAside: true
-}] : texts;
-}
-function isQueryResult(value) {
-return isObject(value) && typeof value.get("query") === "string" && typeof value.get("success") === "boolean";
-}
-function summaryExitCode(step) {
-return /\(exit (\d+)\)/.exec(step.summary)?.[1] ?? "";
-}
-function stepError(step) {
-return step.error === "OUTCOME_UNKNOWN" || step.error.toLowerCase() === `exit code ${summaryExitCode(step)}` ? "" : step.error;
-}
-function resultTexts(step, result) {
-const error = step.error.trim();
-let shown = result;
-if (isObject(shown)) {
-const code = shown.get("exit_code");
-if (code instanceof JsonNumber && code.text === summaryExitCode(step)) shown = new Map([...shown].filter(([name]) => name !== "exit_code"));
-}
-if (isQueryResult(shown)) shown = new Map([...shown].filter(([name, value]) => name !== "success" && name !== "query" && !(name === "error" && value === step.error)));
-return labelledTexts(shown).filter((part) => !error || part.text.trim().replace(/^result /, "") !== error);
-}
-function isEmpty(value) {
-return value === null || value === "" || Array.isArray(value) && !value.length || isObject(value) && !value.size;
-}
-function valueText(value) {
-if (isBlobReference(value)) return `${at(value, "blob", "size").text} bytes of ${String(at(value, "blob", "media"))}, stored as a blob, sha256 ${String(at(value, "blob", "digest"))}`;
-return typeof value === "string" ? value : writeJson(value);
-}
-function writeJson(value) {
-if (value instanceof JsonNumber) return value.text;
-if (Array.isArray(value)) return `[${value.map(writeJson).join(", ")}]`;
-if (isObject(value)) return `{${[...value].map(([name, item]) => `${JSON.stringify(name)}: ${writeJson(item)}`).join(", ")}}`;
-return JSON.stringify(value);
-}
-function onScale(value) {
-if (!(value instanceof JsonNumber)) return null;
-const number = value.value;
-return Number.isFinite(number) ? Math.min(1, Math.max(0, number)) : null;
-}
-function Score({ value }) {
-if (!(value instanceof JsonNumber)) return null;
-const number = value.value;
-const shown = !Number.isFinite(number) || value.text.length <= 5 ? value.text : number > 0 && number < .001 ? "<0.001" : number.toFixed(3);
-return a("span", {
-class: "figure", title: value.text, children: shown
-});
-}
-function DecisionCard({ decision, isLinked = true }) {
-const state = refuses(decision) ? "bad" : decision.decision === "human_review" ? "warn" : "good";
-const reasons = shownReasons(decision);
-return a("div", {
-class: `decision is-${state}`, children: [a("p", { children: [a("strong", { children: decisionLabel(decision.decision) }), isObserved(decision) ? a("span", {
-class: "warn", children: " The gate only observed, and held nothing back."
-}) : null, decision.at ? a("span", {
-class: "beside", children: [" · ", a(Time, { children: decision.at })]
-}) : null, isLinked && decision.chain !== null && decision.sequence !== null ? a($, { children: [" · ", a("a", {
-href: link("c", decision.chain, decision.sequence), children: "its record"
-})] }) : null] }), reasons.length ? a("ul", { children: reasons.map((reason, place) => a("li", { children: a(Text, { children: reason }) }, place)) }) : null, a("dl", {
-class: "facts", children: [decision.rules.length ? a("div", { children: [a("dt", { children: "Rules" }), a("dd", { children: decision.rules.map((rule) => a("code", { children: a(Text, { children: rule }) }, rule)) })] }) : null, decision.answer ? a("div", { children: [a("dt", { children: "Answer to the agent" }), a("dd", { children: a(Text, { children: decision.answer }) })] }) : null]
-}), decision.score instanceof JsonNumber ? a(ScoreBar, {
-score: decision.score, interval: decision.interval, thresholds: decision.thresholds
-}) : a("p", {
-class: "beside", children: "No risk was computed: the rules alone decided."
-})]
-});
-}
-var WIDTH$2 = 320;
-function ScoreBar({ score, interval, thresholds }) {
-const [low, high] = Array.isArray(interval) ? interval : [];
-const pass = at(thresholds, "pass_below");
-const skip = at(thresholds, "skip_above");
-const toX = (value) => (onScale(value) ?? 0) * WIDTH$2;
-return a("div", {
-class: "score", children: [a("svg", {
-viewBox: `0 0 ${WIDTH$2} 28`, width: "100%", height: "28", preserveAspectRatio: "none", "aria-hidden": "true", children: [a("rect", {
-class: "scale", x: "0", y: "12", width: WIDTH$2, height: "4"
-}), onScale(low) === null || onScale(high) === null ? null : a("rect", {
-class: "interval", x: toX(low), y: "9", width: Math.max(2, toX(high) - toX(low)), height: "10"
-}), onScale(pass) === null ? null : a("rect", {
-class: "threshold", x: toX(pass), y: "4", width: "2", height: "20"
-}), onScale(skip) === null ? null : a("rect", {
-class: "threshold", x: toX(skip), y: "4", width: "2", height: "20"
-}), a("rect", {
-class: "value", x: toX(score) - 2, y: "6", width: "4", height: "16"
-})]
-}), a("p", {
-class: "beside", children: ["Risk ", a(Score, { value: score }), low instanceof JsonNumber ? a($, { children: [", interval ", a(Score, { value: low }), " to ", a(Score, { value: high })] }) : null, pass instanceof JsonNumber ? a($, { children: [". It is low if the whole interval is at most ", a(Score, { value: pass })] }) : null, skip instanceof JsonNumber ? a($, { children: [", and denied if the whole is above ", a(Score, { value: skip })] }) : null, pass instanceof JsonNumber ? ". The rules decide, and see this." : ""]
-})]
-});
-}
-var cases = y$1(null);
-var areCasesCut = y$1(false);
-var casesProblem = y$1("");
-var now = y$1(new Date());
-function stateOf(one) {
-return one.state === "pending" && now.value > new Date(one.expires) ? "expired" : one.state;
-}
-var asked = 0;
-function readCases() {
-const mine = ++asked;
-connection.ask({
-type: "approvals", keys: pinnedKeys(), now: new Date().toISOString().replace("Z", "+00:00")
-}).then((found) => {
-if (mine !== asked) return;
-cases.value = found.cases;
-areCasesCut.value = found.isCut;
-casesProblem.value = "";
-}, (error) => {
-if (mine === asked) casesProblem.value = error.message;
-});
-}
-function watchApprovals() {
-x(() => {
-contents.value, pins.value, news.value.approvals;
-if (contents.value === null) cases.value = null;
-else readCases();
-});
-x(() => {
-waiting.value = (cases.value ?? []).filter((one) => stateOf(one) === "pending").length;
-});
-setInterval(() => {
-if (waiting.value > 0) now.value = new Date();
-}, 1e3);
-}
-var CASE_WORDS = {
-pending: "waits for an answer", approved: "approved, not used yet", denied: "denied", expired: "expired: denied", closed: "closed: denied", used: "approved and used"
-};
-function timeLeft(expires) {
-const seconds = Math.max(0, Math.floor((new Date(expires).getTime() - now.value.getTime()) / 1e3));
-const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds % 3600 / 60)];
-return hours ? `${hours} h ${String(minutes).padStart(2, "0")} min` : `${minutes} min ${String(seconds % 60).padStart(2, "0")} s`;
-}
-function CaseState({ one }) {
-const state = stateOf(one);
-return a("span", {
-class: `word ${["denied", "expired", "closed"].includes(state) ? "failure" : state === "pending" ? "" : "good"}`, children: CASE_WORDS[state] ?? state
-});
-}
-var SUMMARY_START = /^asks for approval: /;
-function describeCase(one) {
-let content = null;
-let summary = "";
-try {
-const record = readJson(one.canonical);
-content = at(record, "outcome", "result") ?? null;
-summary = asText(at(record, "outcome", "summary") ?? null).replace(SUMMARY_START, "");
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-}
-const action = asObject(at(content, "action"));
-const isApart = action.size === 1 && action.has("blob");
-return {
-content, line: isApart || !action.size ? summary || "a large action" : actionLine(action)
-};
-}
-function CaseLine({ one, isFirst }) {
-return a("a", {
-class: "case-line", href: link("approvals", one.id), "data-row": true, tabIndex: isFirst ? 0 : -1, children: [a("code", { children: a(Text, { children: describeCase(one).line.slice(0, 160) }) }), a(CaseState, { one }), a("span", {
-class: "beside", children: stateOf(one) === "pending" ? a($, { children: [timeLeft(one.expires), " left"] }) : a(Time, { children: one.opened })
-})]
-});
-}
-var ALGORITHMS = new Map([[-7, {
-alg: ES256, prefix: "3059301306072a8648ce3d020106082a8648ce3d030107034200"
-}], [-8, {
-alg: EDDSA, prefix: "302a300506032b6570032100"
-}]]);
-var TIMEOUT = 12e4;
-function passkeyObstacle() {
-if (location.protocol === "file:") return "A page from a file has no passkeys. Start aver serve, and open the link that it prints.";
-if (!window.isSecureContext || typeof PublicKeyCredential === "undefined") return "This browser offers no passkeys on this page.";
-if (/^[\d.]+$|:/.test(location.hostname)) return "Passkeys belong to a name, not to an address. Open the page as http://localhost.";
-return "";
-}
-async function createPasskey(identity, known = []) {
-const rpId = location.hostname;
-const created = await navigator.credentials.create({ publicKey: {
-rp: {
-id: rpId, name: "Aver"
-}, user: {
-id: crypto.getRandomValues(new Uint8Array(16)), name: identity, displayName: identity
-}, challenge: crypto.getRandomValues(new Uint8Array(32)), pubKeyCredParams: [...ALGORITHMS.keys()].map((alg) => ({
-type: "public-key", alg
-})), authenticatorSelection: {
-userVerification: "required", residentKey: "preferred"
-}, excludeCredentials: known.filter((one) => one.rpId === rpId).map(describeCredential), attestation: "none", timeout: TIMEOUT
-} });
-if (created === null) throw new BadInput("no passkey was made");
-const response = created.response;
-const found = ALGORITHMS.get(response.getPublicKeyAlgorithm());
-const encoded = toHex$1(new Uint8Array(response.getPublicKey() ?? new ArrayBuffer(0)));
-if (found === void 0 || !encoded.startsWith(found.prefix)) throw new BadInput("the passkey has an algorithm that Aver does not verify");
-return new Passkey(new Map([["alg", found.alg], ["public_key", encoded.slice(found.prefix.length)], ["rp_id", rpId], ["credential", encodeBase64url(new Uint8Array(created.rawId))]]), "the new key");
-}
-function describeCredential(passkey) {
-return {
-type: "public-key", id: decodeBase64url(passkey.credential)
-};
-}
-async function signByPasskey(purpose, content, passkey) {
-const given = await navigator.credentials.get({ publicKey: {
-challenge: Uint8Array.from(sha256Bytes(statementBytes(purpose, content))), rpId: passkey.rpId, allowCredentials: [describeCredential(passkey)], userVerification: "required", timeout: TIMEOUT
-} });
-if (given === null) throw new BadInput("the passkey did not sign");
-const response = given.response;
-const signature = new Uint8Array(response.signature);
-return {
-by: passkey.fingerprint, ed25519: "", ml_dsa_65: "", passkey: {
-authenticator_data: encodeBase64url(new Uint8Array(response.authenticatorData)), client_data: encodeBase64url(new Uint8Array(response.clientDataJSON)), signature: encodeBase64url(passkey.alg === "ES256" ? normaliseEs256(signature) : signature)
-}
-};
-}
-async function signEnrolment(identity, home, known = []) {
-const key = await createPasskey(identity, known);
-const now = `${new Date().toISOString().slice(0, 19)}+00:00`;
-const content = enrolmentContent({
-identity, key, custody: "passkey", endorsers: []
-}, home.ledger, home.tenant, now);
-return {
-purpose: "enrolment", content, signatures: [await signByPasskey("enrolment", content, key)]
-};
-}
-function enrolmentCode(statement) {
-return encodeBase64url(encoder.encode(canonicalJson(statementFields$1(statement))));
-}
-function endorseCommand(statement, by = "person:NAME") {
-return `aver approvals endorse ${enrolmentCode(statement)} --by ${by}`;
-}
-function enrolledFingerprint(statement) {
-return statement.signatures[0]?.by ?? "";
-}
-function readOpenRequest(canonical, ledger, tenant) {
-const record = readJson(canonical);
-const content = at(record, "outcome", "result");
-if (!isObject(record) || !isObject(content)) throw new BadInput("the record is not a request for approval");
-const text = (value, name) => {
-if (typeof value !== "string") throw new BadInput(`the request has no ${name}`);
-return value;
-};
-const approvers = content.get("approvers");
-const passkeys = new Map();
-for (const [identity, approver] of isObject(approvers) ? approvers : []) if (isObject(approver) && approver.get("custody") === "passkey") passkeys.set(identity, new Passkey(approver.get("passkey"), identity));
-const version = content.get("statement");
-return {
-ledger, tenant, id: text(record.get("id"), "id"), opened: text(readBlock(record)?.get("at"), "time"), expires: text(content.get("expires"), "end"), digest: text(content.get("digest"), "digest"), scope: typeof content.get("scope") === "string" ? content.get("scope") : "", statement: isInteger(version) && version.text === "2" ? 2 : 1, content, passkeys
-};
-}
-async function signVote(request, word, identity, shown, choice = {}) {
-const passkey = request.passkeys.get(identity);
-if (passkey === void 0) throw new BadInput(`${identity} has no passkey that may answer this request`);
-if (request.statement !== 2) throw new BadInput("an earlier version of Aver opened this request: answer it at a terminal");
-const content = voteContent(request, word, identity, sha256Hex(shown), word === "approve" ? choice : {});
-return {
-purpose: "approval", content, signatures: [await signByPasskey("approval", content, passkey)]
-};
-}
-function voteBody(statement, shown, comment = "") {
-return canonicalJson(new Map([["statement", statementFields$1(statement)], ["shown", shown], ["comment", comment]]));
-}
-function statementFields$1(statement) {
-return new Map([["v", new JsonNumber("1")], ["purpose", statement.purpose], ["content", statement.content], ["signatures", statement.signatures.map(signatureFields)]]);
-}
-var LINE_WIDTH = 300;
-var DEPTH_MAX = 20;
-var HIDDEN = new RegExp(["\\p{C}", "(?! )\\p{Z}", "[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufeff\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]", "[\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u2800\\u3164\\uffa0\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}]", "(?<=\\p{M}{2})\\p{M}"].join("|"), "gu");
-async function shownText(request, fetchBlob, given = {}) {
-const { content } = request;
-const action = await readPart(content.get("action"), fetchBlob);
-const beside = await readPart(content.get("beside"), fetchBlob);
-const diff = await readDiff(content.get("diff"), fetchBlob);
-if (!isObject(action)) throw new BadInput("the request holds no action");
-const { uses = 1, scope = request.scope, comment = "" } = given;
-const risk = at(content, "risk", "score");
-return [`request ${request.id}`, `  opened ${request.opened}, expires ${request.expires} (UTC)`, ...renderLevels(content.get("levels")), `  risk ${risk instanceof JsonNumber ? risk.text : "not estimated"}`, "why a person is asked", ...texts(content.get("reasons")).flatMap(quote), ...texts(content.get("rules")).flatMap((rule) => quote(`rule ${rule}`)), "the action", ...[...action].flatMap(([name, value]) => renderField(name, value, 0)), ...isObject(beside) ? ["what its digest leaves out", ...[...beside].flatMap(([name, value]) => renderField(name, value, 0))] : [], ...diff === null ? [] : ["its diff", ...quote(diff.replace(/\n$/, ""))], ...comment ? ["your reason", ...quote(comment)] : [], "what an answer is good for", `  ledger ${request.ledger}, tenant ${request.tenant}`, `  request ${request.id}`, ...quote(`scope: ${scope}`), `  ${uses === 1 ? "once" : `${uses} times`}, until ${request.expires} (UTC)`, `digest ${request.digest}`].map((line) => `${line.trimEnd()}\n`).join("");
-}
-async function fetchWhole(digest, fetchBlob) {
-if (typeof digest !== "string") throw new BadInput("the request names a blob without its digest");
-const bytes = await fetchBlob(digest);
-if (sha256Hex(bytes) !== digest) throw new BadInput("a blob of the request has other bytes");
-return decodeUtf8(bytes);
-}
-function isBlob(value) {
-return isObject(value) && value.size === 1 && value.has("blob");
-}
-async function readPart(value, fetchBlob) {
-return isBlob(value) ? readJson(await fetchWhole(at(value, "blob", "digest"), fetchBlob)) : value;
-}
-async function readDiff(value, fetchBlob) {
-if (isBlob(value)) return fetchWhole(at(value, "blob", "digest"), fetchBlob);
-return typeof value === "string" ? value : null;
-}
-function texts(value) {
-return Array.isArray(value) ? value.map((item) => typeof item === "string" ? item : plainJson(item)) : [];
-}
-function renderLevels(levels) {
-return (Array.isArray(levels) ? levels : []).map((level, index) => {
-const after = plainJson(at(level, "after") ?? null);
-const since = after === "0" ? "" : `, after ${after} seconds`;
-return `  level ${index + 1}${since}: ${plainJson(at(level, "quorum") ?? null)} of ${texts(at(level, "approvers")).join(", ") || "no enrolled person"}`;
-});
-}
-function renderField(name, value, depth) {
-const before = "  ".repeat(depth) + name;
-if (typeof value === "string") {
-if (value.includes("\n")) return [...quote(`${before}:`), ...value.split("\n").flatMap((line) => quote("  ".repeat(depth + 1) + line))];
-return quote(`${before}: ${needsQuotes(value) ? JSON.stringify(value) : value}`);
-}
-if (isObject(value) && value.size && depth < DEPTH_MAX) return [...quote(`${before}:`), ...[...value].flatMap(([inner, item]) => renderField(inner, item, depth + 1))];
-if (Array.isArray(value) && value.length && depth < DEPTH_MAX) return value.flatMap((item, index) => renderField(`${name}[${index}]`, item, depth));
-return quote(`${before}: ${plainJson(value)}`);
-}
-function needsQuotes(text) {
-if (text === "" || text !== text.trim()) return true;
-try {
-readJson(text);
-return true;
-} catch {
-return false;
-}
-}
-function plainJson(value) {
-if (value instanceof JsonNumber) return value.text;
-if (Array.isArray(value)) return `[${value.map(plainJson).join(", ")}]`;
-if (isObject(value)) return `{${[...value].map(([name, item]) => `${JSON.stringify(name)}: ${plainJson(item)}`).join(", ")}}`;
-return JSON.stringify(value);
-}
-function quote(text) {
-return text.split("\n").flatMap((line) => {
-const escaped = line.replace(HIDDEN, (one) => `<U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}>`);
-const parts = [`  | ${escaped.slice(0, LINE_WIDTH)}`];
-for (let start = LINE_WIDTH; start < escaped.length; start += LINE_WIDTH) parts.push(`  : ${escaped.slice(start, start + LINE_WIDTH)}`);
-return parts;
-});
-}
-// src/verify/options.ts
-var Stopped = class extends Error {};
-var NotJudged = class extends Error {};
-var ProgressMeter = class {
-options;
-totalBytes;
-bytes = 0;
-records = 0;
-constructor(options, totalBytes) {
-this.options = options;
-this.totalBytes = totalBytes;
-}
-add(records, bytes) {
-this.records += records;
-this.bytes = Math.min(this.bytes + bytes, this.totalBytes);
-if (this.options.signal?.aborted) throw new Stopped("stopped by the reader");
-this.options.progress?.({
-records: this.records, bytes: this.bytes, totalBytes: this.totalBytes
-});
-}
-};
-var ApiError = class extends Error {
-status;
-code;
-constructor(status, code, message, advice) {
-super(advice ? `${message} (${advice})` : message);
-this.status = status;
-this.code = code;
-}
-};
-var ANSWER_MAX = 64 * 1024 ** 2;
-var SILENT_AFTER = 12e4;
-var TRIES = 4;
-var Api = class {
-access;
-constructor(access) {
-this.access = access;
-}
-async ask(path, init = {}) {
-const headers = {
-...init.headers, Authorization: `Bearer ${this.access.token}`
-};
-for (let tried = 1;; tried++) {
-let answer;
-const signal = init.signal ?? AbortSignal.timeout(SILENT_AFTER);
-try {
-answer = await fetch(`${this.access.origin}/api/v1/${path}`, {
-...init, signal, headers, cache: "no-store", credentials: "omit", redirect: "error"
-});
-} catch (error) {
-if (error.name === "AbortError") throw error;
-throw unreachable();
-}
-if (answer.ok) return answer;
-if ((answer.status === 429 || answer.status === 503) && tried < TRIES) {
-await new Promise((resolve) => setTimeout(resolve, 250 * 2 ** tried));
-continue;
-}
-throw await readError(answer);
-}
-}
-async bytes(path, limit = ANSWER_MAX) {
-const answer = await this.ask(path);
-const parts = [];
-let size = 0;
-try {
-for (const reader = answer.body.getReader();;) {
-const { done, value } = await reader.read();
-if (done) break;
-size += value.length;
-if (size > limit) {
-reader.cancel();
-throw new NotJudged(`the server's answer is larger than ${limit / 1024 ** 2} MiB`);
-}
-parts.push(value);
-}
-} catch (error) {
-if (error instanceof NotJudged) throw error;
-throw unreachable();
-}
-if (parts.length === 1) return parts[0];
-return new Uint8Array(await new Blob(parts).arrayBuffer());
-}
-async json(path) {
-const text = new TextDecoder().decode(await this.bytes(path));
-try {
-return JSON.parse(text);
-} catch {
-throw new ApiError(200, "NOT_JSON", "the server's answer is no JSON", "Start it again: aver serve");
-}
-}
-};
-function unreachable() {
-return new ApiError(0, "UNREACHABLE", "the server does not answer", "Start it again: aver serve");
-}
-async function readError(answer) {
-let said = {};
-try {
-said = await answer.json();
-} catch {}
-const text = (value, otherwise) => typeof value === "string" ? value : otherwise;
-const words = `the server says ${answer.status}`;
-if (answer.status === 401) return new ApiError(401, text(said.code, ""), "the server does not accept this page's token: each start of aver serve makes a new one; open the link that it printed last", "");
-return new ApiError(answer.status, text(said.code, ""), text(said.message, words), text(said.advice, ""));
-}
-function query(values) {
-const given = Object.entries(values).filter(([, value]) => value !== null && value !== void 0 && value !== "");
-return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
-}
-var PERSON = /^person:[a-z0-9][a-z0-9._-]{0,63}$/;
-var fetchBlob = (digest) => connection.ask({
-type: "blob", digest
-});
-function explain(error) {
-if (error instanceof ApiError) return `The ledger refused it: ${error.code ? `${error.code}, ` : ""}${error.message}`;
-const { name, message } = error;
-return name === "NotAllowedError" ? "The passkey did not sign: you cancelled it, or it took too long." : message;
-}
-function home() {
-return {
-ledger: contents.value?.ledger ?? "", tenant: contents.value?.tenant ?? ""
-};
-}
-function openRequest(one) {
-try {
-const { ledger, tenant } = home();
-const request = readOpenRequest(one.canonical, ledger, tenant);
-return request.passkeys.size && request.statement === 2 ? request : null;
-} catch {
-return null;
-}
-}
-function PasskeyAnswer({ one }) {
-const request = openRequest(one);
-const people = [...request?.passkeys.keys() ?? []];
-const [person, setPerson] = d$2(people[0] ?? "");
-const [comment, setComment] = d$2("");
-const [words, setWords] = d$2("");
-const [isBusy, setBusy] = d$2(false);
-const shown = useAnswer(() => request === null ? Promise.resolve("") : shownText(request, fetchBlob, { comment }), [one.id, comment]);
-const isReadOnly = server.value?.about["read_only"] === true;
-if (request === null || server.value === null) return null;
-const obstacle = passkeyObstacle() || (isReadOnly ? "This server only reads. Start aver serve without --read-only." : "");
-const doubt = one.problem || !one.isSameAction ? "This request does not hold: it is not answered here." : one.isSignerKnown ? "" : "Its record was signed by a key that you have not pinned: compare and pin it first.";
-const answer = async (word) => {
-setBusy(true);
-setWords("");
-try {
-const text = shown.value ?? "";
-const body = voteBody(await signVote(request, word, person, text), text, comment);
-await server.value?.api.ask(`approvals/${request.id}`, {
-method: "POST", body, headers: { "Content-Type": "application/json" }
-});
-readCases();
-} catch (error) {
-setWords(explain(error));
-}
-setBusy(false);
-};
-return a($, { children: [a("h3", { children: "Or with a passkey" }), obstacle || doubt ? a("p", {
-class: "beside", children: obstacle || doubt
-}) : a($, { children: [a("p", { children: "Read this text. You sign exactly it." }), a("pre", {
-class: "shown", tabIndex: 0, children: visible(shown.value ?? "…")
-}), a("p", {
-class: "filters", children: [a("label", { children: ["You are ", a("select", {
-value: person, onChange: (event) => setPerson(event.currentTarget.value), children: people.map((name) => a("option", {
-value: name, children: visible(name)
-}, name))
-})] }), a("label", { children: ["Reason ", a("input", {
-type: "search", value: comment, maxLength: 500, onInput: (event) => setComment(event.currentTarget.value)
-})] })]
-}), a("p", {
-class: "buttons", children: [a("button", {
-type: "button", disabled: isBusy || shown.state !== "done", onClick: () => void answer("approve"), children: "Approve with a passkey"
-}), a("button", {
-type: "button", disabled: isBusy || shown.state !== "done", onClick: () => void answer("deny"), children: "Deny with a passkey"
-})]
-})] }), shown.state === "failed" ? a(Problem, { words: shown.words }) : null, words ? a(Problem, { words }) : null] });
-}
-function PasskeyEnrolment() {
-const [identity, setIdentity] = d$2("person:");
-const [command, setCommand] = d$2({
-line: "", fingerprint: ""
-});
-const [words, setWords] = d$2("");
-if (server.value === null) return null;
-const obstacle = passkeyObstacle();
-const enrol = async () => {
-setWords("");
-setCommand({
-line: "", fingerprint: ""
-});
-try {
-if (!PERSON.test(identity)) throw new Error("A person is named such as person:ada-phone: small letters, digits, dots and dashes.");
-const statement = await signEnrolment(identity, home());
-setCommand({
-line: endorseCommand(statement), fingerprint: enrolledFingerprint(statement)
-});
-} catch (error) {
-setWords(explain(error));
-}
-};
-return a("section", {
-class: "section", children: [a("h2", { children: "Answer from here with a passkey" }), a("p", { children: ["Your device makes a passkey and keeps it. An approver who is on the roster endorses it at a terminal; from then on it can answer new requests on this page. The first approver is enrolled at the terminal: ", a("code", { children: "aver approvals enrol" }), "."] }), obstacle ? a("p", {
-class: "beside", children: obstacle
-}) : a("form", {
-class: "filters", onSubmit: (event) => {
-event.preventDefault();
-enrol();
-}, children: [a("label", { children: ["Person ", a("input", {
-type: "search", value: identity, onInput: (event) => setIdentity(event.currentTarget.value), spellcheck: false
-})] }), a("button", {
-type: "submit", children: "Make a passkey"
-})]
-}), words ? a(Problem, { words }) : null, command.line ? a("div", {
-role: "status", children: [a("p", { children: ["An approver runs this, and compares the fingerprint ", a("code", { children: a(Text, { children: command.fingerprint }) }), ":"] }), a("p", { children: a(Command, { children: command.line }) })]
-}) : null]
-});
-}
-var ID_SHOWN = 8;
-async function readApart(value) {
-const digest = isObject(value) && value.size === 1 ? at(value, "blob", "digest") : void 0;
-if (typeof digest !== "string") return null;
-const bytes = await readBlob(digest);
-if (bytes === null) throw new Error("A part of the request is kept beside its record, and is missing, damaged or too large. Do not answer it.");
-return new TextDecoder().decode(bytes);
-}
-async function readParts(content) {
-const [action, beside, diff] = await Promise.all(["action", "beside", "diff"].map((name) => readApart(at(content, name))));
-const whole = (text, name) => asObject(text ? readJson(text) : at(content, name));
-const shown = at(content, "diff");
-return {
-action: whole(action, "action"), beside: whole(beside, "beside"), diff: diff ?? (typeof shown === "string" ? shown : "")
-};
-}
-function Levels({ one }) {
-return a("div", {
-class: "scroll", tabIndex: 0, role: "region", "aria-label": "Levels", children: a("table", {
-class: "plain", children: [a("thead", { children: a("tr", { children: [a("th", {
-scope: "col", children: "Level"
-}), a("th", {
-scope: "col", children: "Who decides"
-}), a("th", {
-scope: "col", children: "How many"
-}), a("th", {
-scope: "col", children: "From"
-})] }) }), a("tbody", { children: one.levels.map((level, index) => a("tr", {
-class: index + 1 === one.floor ? "current" : "", children: [a("td", { children: [index + 1, index + 1 === one.floor && stateOf(one) === "pending" ? " (decides now)" : ""] }), a("td", { children: level.approvers.map((name) => {
-const key = one.approvers.find((approver) => approver.identity === name);
-return a("p", {
-class: "tight", children: [a(Text, { children: name }), " ", key ? a("span", {
-class: "beside", children: [a(Hex, { children: key.fingerprint }), " ", a(Text, { children: key.custody })]
-}) : null]
-}, name);
-}) }), a("td", { children: [level.quorum, " of ", level.approvers.length] }), a("td", { children: level.after ? `${level.after} s after it was opened` : "at once" })]
-}, index)) })]
-})
-});
-}
-function Votes({ one }) {
-if (!one.votes.length) return a("p", {
-class: "soft", children: "Nobody has answered."
-});
-return a("div", {
-class: "scroll", tabIndex: 0, role: "region", "aria-label": "Answers", children: a("table", {
-class: "plain", children: a("tbody", { children: one.votes.map((vote) => a("tr", { children: [a("td", { children: [a(Mark, { name: vote.problem ? "failed" : "verified" }), " ", a(Text, { children: vote.word })] }), a("td", { children: a(Text, { children: vote.approver || "the gate" }) }), a("td", { children: a(Time, { children: vote.at }) }), a("td", { children: vote.problem ? a("strong", {
-class: "bad", children: a(Text, { children: vote.problem })
-}) : vote.approver ? "the signature holds, by the key that the request names" : "" }), a("td", { children: a("a", {
-href: link("c", one.chain, `p${vote.place}`), children: "record"
-}) })] }, vote.place)) })
-})
-});
-}
-function Answers({ one }) {
-const [followed, setFollowed] = d$2("");
-const state = stateOf(one);
-A$1(() => {
-if (followed && state !== "pending") spoken.value = `The request is ${CASE_WORDS[state] ?? state}`;
-}, [state]);
-A$1(() => {
-if (state !== "pending" || !thing.value?.live || liveState.value.isLive) return void 0;
-const timer = setInterval(readCases, 5e3);
-return () => clearInterval(timer);
-}, [state, liveState.value.isLive]);
-if (state !== "pending") return null;
-const id = one.id.slice(0, ID_SHOWN);
-return a("section", {
-class: "answers", children: [a("h2", { children: "Answer it" }), a("p", { children: "Run one of these. It shows the whole request again and asks for your passphrase there. This page never asks for one, and takes no key: nobody could tell it from a forged page." }), a("p", {
-onClick: () => setFollowed("approve"), children: a(Command, { children: `aver approvals approve ${id}` })
-}), a("p", {
-onClick: () => setFollowed("deny"), children: a(Command, { children: `aver approvals deny ${id} --because "…"` })
-}), a(PasskeyAnswer, { one }), thing.value?.live ? a("p", {
-class: "beside", role: "status", children: "This page follows the ledger, and shows the answer when it is there."
-}) : a("p", {
-class: "beside", children: "This is a copy: an answer appears in the ledger, not here."
-})]
-});
-}
-function ExactAction({ content }) {
-const answer = useAnswer(() => readParts(content), [content]);
-if (answer.state === "failed") return a(Problem, {
-words: answer.words, retry: answer.retry
-});
-if (answer.value === null) return a(Loading, {
-rows: 4, words: "Reading the action"
-});
-const { action, beside, diff } = answer.value;
-const given = asObject(action.get("arguments"));
-const command = commandLine(given);
-const inner = [...given].filter((entry) => typeof entry[1] === "string" && isDiff(entry[1]));
-const fields = new Map([...action].filter(([name]) => name !== "arguments" && name !== "v"));
-const rest = new Map([...given].filter(([name, value]) => !inner.some(([shown]) => shown === name) && !(command && value === command)));
-return a($, { children: [command ? a("pre", {
-class: "command-line", tabIndex: 0, role: "region", "aria-label": "Command", children: a(Text, { children: command })
-}) : null, diff ? a(DiffView, { diff }) : null, inner.map(([name, text]) => a(DiffView, { diff: text }, name)), rest.size ? a(Value, { value: rest }) : null, a(Value, { value: fields }), [...beside.values()].some(isTruthy) ? a($, { children: [a("h3", { children: "Beside it, and not covered by the digest" }), a(Value, { value: beside })] }) : null] });
-}
-function Why({ one, content }) {
-const risk = at(content, "risk");
-const score = at(risk, "score");
-const interval = [at(risk, "low") ?? null, at(risk, "high") ?? null];
-const reasons = asTexts(at(content, "reasons"));
-return a("div", {
-class: "members", children: a("dl", { children: [a("div", { children: [a("dt", { children: "reasons" }), a("dd", { children: reasons.length ? a("ul", {
-class: "plain-list", children: reasons.map((reason, place) => a("li", { children: a(Text, { children: reason }) }, place))
-}) : a("span", {
-class: "soft", children: "none"
-}) })] }), a("div", { children: [a("dt", { children: "risk" }), a("dd", { children: score instanceof JsonNumber ? a(ScoreBar, {
-score, interval, thresholds: null
-}) : a("span", {
-class: "soft", children: "no score"
-}) })] }), a("div", { children: [a("dt", { children: "rules" }), a("dd", { children: asTexts(at(content, "rules")).map((rule) => a("code", { children: a(Text, { children: rule }) }, rule)) })] }), a("div", { children: [a("dt", { children: "digest of the action" }), a("dd", { children: [a(Hex, {
-length: 64, children: one.digest
-}), " ", a(Copy, {
-text: one.digest, label: "copy"
-}), " ", one.isSameAction ? a("span", {
-class: "good", children: "computed here: the same"
-}) : a("strong", {
-class: "bad", children: "another action"
-})] })] }), a("div", { children: [a("dt", { children: "opened" }), a("dd", { children: a(Time, { children: one.opened }) })] }), a("div", { children: [a("dt", { children: "expires" }), a("dd", { children: a(Time, { children: one.expires }) })] }), a("div", { children: [a("dt", { children: "request" }), a("dd", { children: [a("code", { children: a(Text, { children: one.id }) }), " ", a("a", {
-href: link("c", one.chain, `p${one.place}`), children: "its record"
-})] })] })] })
-});
-}
-function Case({ one }) {
-const { content, line } = describeCase(one);
-const state = stateOf(one);
-return a("article", {
-class: "record case", children: [a("p", {
-class: "beside", children: a("a", {
-href: link("approvals"), children: "All requests"
-})
-}), a("h1", { children: a("code", { children: a(Text, { children: line.slice(0, 400) }) }) }), a("p", {
-class: "sentence", children: [a(CaseState, { one }), " ", state === "pending" ? a("strong", {
-class: "countdown", children: [timeLeft(one.expires), " left; then it is denied"]
-}) : a(Text, { children: one.reason })]
-}), one.problem ? a(Problem, { words: `The record of this request does not hold: ${one.problem}. Do not answer it.` }) : null, !one.isSameAction ? a(Problem, { words: "The action or the diff in this request is not the one that its digest names. Do not answer it." }) : null, !one.isSignerKnown && !one.problem ? a("div", {
-class: "finding warning", children: a("p", { children: ["The record of this request was signed by a key that you have not pinned, so the signature was not checked. ", a("a", {
-href: link("keys"), children: "Keys"
-})] })
-}) : null, a("section", {
-class: "section", children: [a("h2", { children: "The exact action" }), a(ExactAction, { content })]
-}), a("section", {
-class: "section", children: [a("h2", { children: "Why it is asked" }), a(Why, {
-one, content
-})]
-}), a(Answers, { one }), a("section", {
-class: "section", children: [a("h2", { children: "Who decides" }), a(Levels, { one })]
-}), a("section", {
-class: "section", children: [a("h2", { children: "What was answered" }), a(Votes, { one })]
-})]
-});
-}
-var LISTED$3 = 20;
-function Cases({ all }) {
-const box = T(null);
-const [listed, setListed] = d$2(LISTED$3);
-useRowKeys(box);
-const open = all.filter((one) => stateOf(one) === "pending");
-const done = all.filter((one) => stateOf(one) !== "pending");
-return a("div", {
-ref: box, children: [open.length ? a("section", { children: [a("h2", { children: [plural$1(open.length, "request"), " ", open.length === 1 ? "waits" : "wait", " for an answer"] }), a("div", {
-class: "cases", children: open.map((one, at) => a(CaseLine, {
-one, isFirst: at === 0
-}, one.id))
-})] }) : a("p", {
-class: "strip", children: "Nothing waits for you."
-}), done.length ? a("section", { children: [a("h2", { children: "Answered" }), a("div", {
-class: "cases", children: done.slice(0, listed).map((one, at) => a(CaseLine, {
-one, isFirst: !open.length && at === 0
-}, one.id))
-})] }) : null, done.length > listed ? a("p", {
-class: "all", children: a("button", {
-type: "button", onClick: () => setListed(listed + 100), children: ["Show ", Math.min(100, done.length - listed), " more"]
-})
-}) : null, a("p", {
-class: "beside all", children: "The states are computed here from the records and their signatures. A request that nobody answers in time is denied."
-})]
-});
-}
-function ApprovalsView({ parts: [id] }) {
-const all = cases.value;
-if (id) {
-const one = all?.find((found) => found.id === id);
-if (one) return a(Case, { one });
-if (all === null && !casesProblem.value) return a(Loading, {
-rows: 6, words: "Reading the request"
-});
-const words = `There is no request ${id} here.${areCasesCut.value ? ` The page lists only the newest 500; run: aver approvals show ${id}` : ""}`;
-return a(Problem, {
-words: casesProblem.value || words, retry: readCases
-});
-}
-return a($, { children: [a("h1", { children: "Approvals" }), casesProblem.value ? a(Problem, {
-words: casesProblem.value, retry: readCases
-}) : null, all === null && !casesProblem.value ? a(Loading, {
-rows: 6, words: "Reading the requests"
-}) : null, all !== null && !all.length ? a(Empty, {
-command: "aver approvals enrol person:NAME", children: [contents.value?.chains.some((chain) => chain.id.startsWith("approvals.")) ? "No request for an approval is in it." : "The gate has asked nobody yet.", " It asks once a person is enrolled, and a rule or a risk wants an approval."]
-}) : null, areCasesCut.value ? a("p", {
-class: "strip", children: ["Only ", count$1(500), " requests are listed: the newest, and those that wait. All of them are in ", a("a", {
-href: link("chain", all?.[0]?.chain ?? ""), children: "their chain"
-}), ", record by record."]
-}) : null, all?.length ? a(Cases, { all }) : null, a(PasskeyEnrolment, {})] });
-}
-var CHANGES = [["flip", "Flip a character", "one character of its text was changed", "One bit of what happened is another."], ["edit", "Edit its summary", "its summary was edited", "The record tells another story."], ["resign", "Edit it, and give it the right hash", "its summary was edited, and its hash computed anew", "The hash fits again; the signature needs the key."], ["forge", "Edit it, and sign it with another key", "its summary was edited, and it was signed by a key made just now", "Hash and signature fit; nobody pinned that key."], ["drop", "Drop it", "it was dropped", "It never happened."], ["double", "Insert it twice", "it was inserted twice", "It happened twice."], ["swap", "Swap it with the next", "it was swapped with the next record", "It happened in another order."], ["cut", "Cut the chain here", "the chain was cut before it", "Nothing happened from here on."], ["rollback", "Roll everything back to here", "the chain was cut before it, and index, heads and meta were left out", "The whole copy is an older one."]];
-function CopyStrip() {
-if (!changed.value) return null;
-return a("p", {
-class: "copy", role: "status", children: [a("strong", { children: "copy" }), " You changed this copy: ", a(Text, { children: changed.value }), ". The records themselves are untouched.", " ", a("button", {
-type: "button", class: "small", onClick: () => void undoChange(), children: "Back to the records"
-})]
-});
-}
-function TryToChange({ chain, place, sequence, title = "Try to change it" }) {
-const [words, setWords] = d$2("");
-const format = contents.value?.format;
-if (format !== "bundle" && format !== "chain") return null;
-return a("section", {
-class: "section", children: [a("h2", { children: title }), a("p", { children: "The page changes a copy in memory, verifies it, and shows where it breaks." }), a("div", {
-class: "changes", children: CHANGES.map(([change, label, did, hope]) => a("div", { children: [a("button", {
-type: "button", onClick: () => {
-setWords("");
-tryChange(chain, place, change, `record ${sequence} of ${chain}: ${did}`).catch((error) => setWords(error.message));
-}, children: label
-}), a("span", {
-class: "beside", children: hope
-})] }, change))
-}), words ? a(Problem, { words }) : null]
-});
-}
-var SEARCHED_AT_ONCE = 2e3;
-var SEARCHED_MAX$1 = 2e4;
-var FOUND_MAX = 100;
-function relatedChains(chain, session) {
-const all = contents.value?.chains ?? [];
-const total = all.reduce((sum, one) => sum + (one.length ?? 0), 0);
-if (total <= SEARCHED_MAX$1) return {
-names: all.map((one) => one.id).filter((id) => id !== "meta"), isWhole: true, isQuick: total <= SEARCHED_AT_ONCE
-};
-const names = [];
-let sum = 0;
-for (const one of [...all].sort((left, right) => Number(right.id === chain) - Number(left.id === chain))) {
-if (one.id !== chain && !(session && one.id.includes(session)) && !one.id.startsWith("approvals.")) continue;
-sum += one.length ?? 0;
-if (sum > SEARCHED_MAX$1 && names.length) break;
-names.push(one.id);
-}
-return {
-names, isWhole: false, isQuick: sum <= SEARCHED_AT_ONCE
-};
-}
-async function findRelated(chain, place, content, names, isWanted) {
-const id = asText(content.get("id"));
-const parent = asText(content.get("parent_id"));
-const request = asText(at(content, "trigger", "correlation_id"));
-const refs = new Map(refsOf(content).map(([name, value]) => [value, name]));
-const marks = [id, parent, request, ...refs.keys()].filter(Boolean).map((text) => JSON.stringify(text));
-const found = [];
-for (const name of names) {
-let index = -1;
-for await (const batch of readRecords(name)) {
-for (const record of batch) {
-index++;
-if (!(record instanceof Sealed) || name === chain && index === place) continue;
-if (!marks.some((mark) => record.canonical.includes(mark))) continue;
-const relation = relate(record, {
-id, parent, request, refs
-});
-if (relation === null) continue;
-found.push({
-...relation, chain: name, place: index
-});
-if (found.length >= FOUND_MAX) return {
-found, isCut: true
-};
-}
-if (!isWanted()) throw new Left();
-}
-}
-return {
-found, isCut: false
-};
-}
-function relate(record, wanted) {
-let content;
-try {
-content = record.content;
-} catch (error) {
-if (error instanceof BadInput) return null;
-throw error;
-}
-const own = asText(content.get("id"));
-const named = refsOf(content).find(([, value]) => value === wanted.id);
-let relation = "";
-if (own && own === wanted.parent) relation = "caused this one";
-else if (own && wanted.refs.has(own)) relation = `its ${wanted.refs.get(own)?.replaceAll("_", " ")}`;
-else if (wanted.id && content.get("parent_id") === wanted.id) relation = "was caused by this one";
-else if (named) relation = `names this one as its ${named[0].replaceAll("_", " ")}`;
-else if (wanted.request && at(content, "trigger", "correlation_id") === wanted.request) relation = "of the same request";
-if (!relation) return null;
-return {
-relation, kind: readKind(content), summary: asText(at(content, "outcome", "summary")).slice(0, 240), at: asText(at(content, "trigger", "timestamp")) || record.signed_at
-};
-}
-var TERMINAL_MAX = 1e5;
-var PIECES_MAX = 4e3;
-var ESCAPE = /\x1b(?:\[([0-9:;<=>?]{0,64})[ -/]{0,8}([@-~])|\][^\x07\x1b]{0,2048}(?:\x07|\x1b\\)|[ -Z\\^-~])|\r(?!\n)|\r(?=\n)/g;
-function hasEscapes(text) {
-return text.includes("\x1B[");
-}
-function parseTerminal(text) {
-const pieces = [];
-let style = {};
-let from = 0;
-const add = (piece) => {
-if (piece.text) pieces.push(piece);
-};
-for (const found of text.matchAll(ESCAPE)) {
-if (pieces.length >= PIECES_MAX) break;
-add({
-text: text.slice(from, found.index), ...visibleStyle(style)
-});
-from = found.index + found[0].length;
-const isLineEnd = found[0] === "\r";
-if (found[2] === "m" && !/[<=>?]/.test(found[1] ?? "")) style = applySgr(style, found[1] ?? "");
-else if (!isLineEnd || text[from] !== "\n") add({
-text: isLineEnd ? "␍" : `⟨ESC${found[0].slice(1, 24)}⟩`, isMark: true
-});
-}
-add({
-text: text.slice(from), ...visibleStyle(style)
-});
-return pieces;
-}
-function visibleStyle({ isInverse, front, ground, ...rest }) {
-const [above, below] = isInverse ? [ground ?? 15, front ?? 0] : [front, ground];
-return {
-...rest, ...above === void 0 ? {} : { front: above }, ...below === void 0 || below === above ? {} : { ground: below }
-};
-}
-function applySgr(before, parameters) {
-const codes = parameters.split(/[;:]/).map((code) => Number(code || 0));
-let style = { ...before };
-for (let at = 0; at < codes.length; at++) {
-const code = codes[at];
-if (code === 0) style = {};
-else if (code === 1) style.isBold = true;
-else if (code === 2) style.isFaint = true;
-else if (code === 3) style.isItalic = true;
-else if (code === 4) style.isUnderlined = true;
-else if (code === 7) style.isInverse = true;
-else if (code === 22) style = omit(style, "isBold", "isFaint");
-else if (code === 23) style = omit(style, "isItalic");
-else if (code === 24) style = omit(style, "isUnderlined");
-else if (code === 27) style = omit(style, "isInverse");
-else if (code === 39) style = omit(style, "front");
-else if (code === 49) style = omit(style, "ground");
-else if (code >= 30 && code <= 37) style.front = code - 30;
-else if (code >= 90 && code <= 97) style.front = code - 82;
-else if (code >= 40 && code <= 47) style.ground = code - 40;
-else if (code >= 100 && code <= 107) style.ground = code - 92;
-else if (code === 38 || code === 48) {
-const [colour, taken] = readColour(codes.slice(at + 1));
-if (colour !== null) style[code === 38 ? "front" : "ground"] = colour;
-at += taken;
-}
-}
-return style;
-}
-function omit(style, ...names) {
-const left = { ...style };
-for (const name of names) delete left[name];
-return left;
-}
-function readColour(codes) {
-const [form, one = 0, two = 0, three = 0] = codes;
-if (form === 2) return [nearest(one, two, three), 4];
-if (form !== 5) return [null, 0];
-if (one < 16) return [one, 2];
-if (one >= 232) return [nearest(...grey(8 + 10 * (one - 232))), 2];
-const level = (step) => step === 0 ? 0 : 55 + 40 * step;
-const cube = one - 16;
-return [nearest(level(Math.floor(cube / 36)), level(Math.floor(cube / 6) % 6), level(cube % 6)), 2];
-}
-function grey(value) {
-return [value, value, value];
-}
-function nearest(red, green, blue) {
-const most = Math.max(red, green, blue);
-if (most - Math.min(red, green, blue) < 48) return most < 64 ? 0 : most < 144 ? 8 : most < 220 ? 7 : 15;
-const bits = [red, green, blue].map((part) => part > most * .6 ? 1 : 0);
-return bits[0] + 2 * bits[1] + 4 * bits[2] + (most > 200 ? 8 : 0);
-}
-function Terminal({ text, label = "Output" }) {
-const shown = text.slice(0, TERMINAL_MAX);
-return a("div", {
-class: "terminal-box", children: [a("pre", {
-class: "terminal", tabIndex: 0, role: "region", "aria-label": label, children: hasEscapes(shown) ? parseTerminal(shown).map((piece, at) => a(Piece, { piece }, at)) : visible(shown.replaceAll("\r\n", "\n"))
-}), text.length > 1e5 ? a("p", {
-class: "beside", children: [count$1(text.length - TERMINAL_MAX), " more characters are not laid out. The exact bytes of the record have them."]
-}) : null]
-});
-}
-function Piece({ piece }) {
-const { text, front, ground, isBold, isFaint, isItalic, isUnderlined, isMark } = piece;
-const name = [front === void 0 ? "" : `front-${front}`, ground === void 0 ? "" : `ground-${ground}`, isBold ? "bold" : "", isFaint ? "faint" : "", isItalic ? "italic" : "", isUnderlined ? "underlined" : "", isMark ? "escape" : ""].filter(Boolean).join(" ");
-return name ? a("span", {
-class: name, children: visible(text)
-}) : visible(text);
-}
-function Section({ name, title, children }) {
-return a("section", {
-class: "section", id: `section-${name}`, children: [a("h2", { children: [title, " ", a("span", {
-class: "soft", children: name
-})] }), children]
-});
-}
-function Rest({ section, shown }) {
-const rest = new Map([...section].filter(([name]) => !shown.includes(name)));
-return rest.size ? a(Value, { value: rest }) : null;
-}
-function Prose$1({ text }) {
-return a("div", {
-class: "prose", children: a(Text, { children: text })
-});
-}
-function Sections({ record, content }) {
-const section = (name) => asObject(content.get(name));
-return a($, { children: [a(Trigger, { section: section("trigger") }), a(Context, { section: section("context") }), a(Reasoning, { section: section("reasoning") }), a(Authority, { section: section("authority") }), a(Execution, { section: section("execution") }), a(Outcome, {
-section: section("outcome"), record
-})] });
-}
-function Trigger({ section }) {
-const request = asText(section.get("request"));
-const time = asText(section.get("timestamp"));
-return a(Section, {
-name: "trigger", title: "What started it", children: [request ? a(Prose$1, { text: request }) : null, time ? a("p", {
-class: "beside", children: a(Time, { children: time })
-}) : null, a(Rest, {
-section, shown: ["request", "timestamp"]
-})]
-});
-}
-function Context({ section }) {
-const environment = asObject(section.get("environment"));
-const block = environment.get("aver");
-return a(Section, {
-name: "context", title: "Where it happened", children: [a(Value, { value: new Map([...section].map(([name, value]) => [name, name === "environment" && isObject(value) ? new Map([...environment].filter(([key]) => key !== "aver")) : value])) }), isObject(block) ? a("details", { children: [a("summary", { children: ["Aver's block: ", a(Text, { children: asText(block.get("kind")) })] }), a(Value, { value: block })] }) : null]
-});
-}
-function Reasoning({ section }) {
-const [analysis, thinking] = [asText(section.get("analysis")), asText(section.get("reasoning"))];
-const options = asList(section.get("options")).filter(isObject);
-return a(Section, {
-name: "reasoning", title: "Why", children: [analysis ? a(Prose$1, { text: analysis }) : null, thinking ? a("details", {
-class: "thinking", open: !analysis, children: [a("summary", { children: "What the model thought" }), a(Prose$1, { text: thinking })]
-}) : null, options.length ? a(Options, {
-options, selected: section.get("selected_option") ?? null
-}) : null, a(Rest, {
-section, shown: ["analysis", "reasoning", ...options.length ? ["options", "options_considered"] : []]
-})]
-});
-}
-function Options({ options, selected }) {
-const known = ["id", "description", "pros", "cons", "estimated_impact", "feasibility", "risks", "selected", "rejection_reason"];
-return a("div", {
-class: "scroll", children: a("table", {
-class: "options", children: [a("thead", { children: a("tr", { children: [a("th", {
-scope: "col", children: "Option"
-}), a("th", {
-scope: "col", children: "Feasibility"
-}), a("th", {
-scope: "col", children: "Chosen"
-}), a("th", {
-scope: "col", children: "Why, or why not"
-})] }) }), a("tbody", { children: options.map((option, place) => {
-const name = asText(option.get("description")) || asText(option.get("id")) || `option ${place}`;
-const isChosen = option.get("selected") === true || selected !== null && (selected === option.get("id") || selected === option.get("description"));
-const others = new Map([...option].filter(([key, value]) => !known.includes(key) || ["pros", "cons", "risks"].includes(key) && asList(value).length));
-return a("tr", {
-class: isChosen ? "chosen" : "", children: [a("th", {
-scope: "row", children: a(Text, { children: name })
-}), a("td", {
-class: "figure", children: option.get("feasibility") instanceof JsonNumber ? option.get("feasibility").text : "–"
-}), a("td", { children: isChosen ? a("strong", { children: "✓ chosen" }) : "rejected" }), a("td", { children: [a(Text, { children: asText(option.get("rejection_reason")) || (isChosen ? "" : "it does not say why") }), others.size ? a(Value, { value: others }) : null] })]
-}, place);
-}) })]
-})
-});
-}
-function AuthorityWords({ section }) {
-const [approver, policy, reason] = ["approver", "policy_reference", "escalation_reason"].map((name) => asText(section.get(name)));
-switch (asText(section.get("type"))) {
-case "autonomous": return a($, { children: "The agent did it by itself: nobody was asked." });
-case "policy": return policy ? a($, { children: ["The record rests on this policy, and names no person: ", a(Text, { children: policy })] }) : a($, { children: "The record rests on a policy that it does not name." });
-case "human_approved": return approver ? a($, { children: [a(Text, { children: approver }), " approved it."] }) : a($, { children: "A person approved it." });
-case "escalated": return a($, { children: [approver ? a($, { children: [a(Text, { children: approver }), " was asked about it"] }) : "It was passed on", reason ? a($, { children: [": ", a(Text, { children: reason })] }) : "."] });
-case "unknown": return a($, { children: "Nobody is known to have decided about it." });
-default: return null;
-}
-}
-function Authority({ section }) {
-const type = asText(section.get("type"));
-const chain = asList(section.get("chain"));
-return a(Section, {
-name: "authority", title: "Who decided", children: [type ? a("p", { children: [a("strong", { children: a(Text, { children: type.replaceAll("_", " ") }) }), ". ", a(AuthorityWords, { section })] }) : null, chain.length ? a($, { children: [a("h3", { children: "Signed statements" }), a(Statements, { values: chain })] }) : null, a(Rest, {
-section, shown: ["type", "chain"]
-})]
-});
-}
-function Execution({ section }) {
-return a(Section, {
-name: "execution", title: "What was done", children: [asList(section.get("tool_calls")).filter(isObject).map((call, place) => a(Call, { call }, place)), a(Rest, {
-section, shown: ["tool_calls"]
-})]
-});
-}
-function Call({ call }) {
-const given = asObject(call.get("arguments"));
-const command = commandLine(given);
-return a("div", {
-class: "tool-call", children: [a("h3", { children: [a("code", { children: a(Text, { children: asText(call.get("tool")) || "tool" }) }), " ", call.get("success") === true ? a("span", {
-class: "good", children: "ended well"
-}) : call.get("success") === false ? a("span", {
-class: "bad", children: "did not end well"
-}) : null] }), command ? a("pre", {
-class: "command-line", tabIndex: 0, children: a(Text, { children: command })
-}) : null, !command && given.size ? a(Value, { value: given }) : null, command && given.size > 1 ? a(Value, { value: new Map([...given].filter(([name]) => name !== "command" && name !== "cmd")) }) : null, asText(call.get("error")) ? a(Terminal, {
-text: asText(call.get("error")), label: "Error"
-}) : null, a(Output, { value: call.get("result") ?? null }), a(Rest, {
-section: call, shown: ["tool", "arguments", "result", "success", "error"]
-})]
-});
-}
-function Output({ value }) {
-if (typeof value === "string") return value ? isDiff(value) ? a(DiffView, { diff: value }) : a(Terminal, { text: value }) : null;
-if (isObject(value) && [...value.values()].some((item) => typeof item === "string" && (item.includes("\n") || item.includes("\x1B[")))) return a($, { children: labelledTexts(value).map((part, place) => a("section", {
-class: "output", children: [part.name ? a("h4", { children: a(Text, { children: part.name }) }) : null, part.isAside ? a("p", {
-class: "beside", children: a(Text, { children: part.text })
-}) : isDiff(part.text) ? a(DiffView, { diff: part.text }) : a(Terminal, { text: part.text })]
-}, place)) });
-return value === null ? null : a(Value, { value });
-}
-var STATUSES = {
-success: ["good", "It ended well."], failure: ["bad", "It failed."], blocked: ["bad", "It was denied."], pending: ["warn", "Its outcome is not known here."], partial: ["warn", "It ended in part."]
-};
-function Outcome({ section, record }) {
-const status = asText(section.get("status"));
-const decision = readDecision(record);
-const result = section.get("result") ?? null;
-const diff = isObject(result) && typeof result.get("diff") === "string" ? result.get("diff") : "";
-const [tone, words] = STATUSES[status] ?? ["", ""];
-return a(Section, {
-name: "outcome", title: "What came of it", children: [status ? a("p", { children: [a("strong", {
-class: tone, children: a(Text, { children: status })
-}), ". ", words] }) : null, asText(section.get("summary")) ? a(Prose$1, { text: asText(section.get("summary")) }) : null, asText(section.get("error")) ? a(Terminal, {
-text: asText(section.get("error")), label: "Error"
-}) : null, decision === null ? null : a(DecisionCard, {
-decision, isLinked: false
-}), diff ? a(DiffView, { diff }) : null, diff ? a(Rest, {
-section: new Map([...result].filter(([name]) => name !== "diff")), shown: []
-}) : decision === null ? a(Output, { value: result }) : a("details", {
-class: "all-fields", children: [a("summary", { children: "All that the decision rests on" }), a(Output, { value: result })]
-}), a(Rest, {
-section, shown: ["status", "summary", "error", "result"]
-})]
-});
-}
-var LAID_OUT_MAX = 2e6;
-var EXACT_MAX = 2e5;
-var LISTED$2 = 8;
-function readAddress(text) {
-const found = /^(p?)(\d{1,19})$/.exec(text);
-if (found === null) return null;
-return found[1] ? { place: Number(found[2]) } : { sequence: found[2] };
-}
-function CapsuleView({ parts: [chain = "", address = ""] }) {
-const [detail, setDetail] = d$2(null);
-const [words, setWords] = d$2("");
-const [turn, setTurn] = d$2(0);
-A$1(() => {
-let isCurrent = true;
-setWords("");
-const place = readAddress(address);
-if (place === null) {
-setWords(`${address} names no record: a number does, or p and a place`);
-return;
-}
-connection.ask({
-type: "record", chain, at: place, keys: pinnedKeys()
-}).then((found) => {
-if (isCurrent) setDetail(found);
-}, (error) => {
-if (isCurrent) {
-setDetail(null);
-setWords(error.message);
-}
-});
-verifyChain(chain);
-return () => {
-isCurrent = false;
-};
-}, [chain, address, contents.value, pins.value, turn]);
-const place = detail?.row.place ?? 0;
-const length = contents.value?.chains.find((one) => one.id === chain)?.length ?? null;
-const hasNext = length === null || place + 1 < length;
-const near = (to) => link("c", chain, detail?.row.sequence === String(place) ? to : `p${to}`);
-useKeys({
-j: () => {
-if (detail && hasNext) location.hash = near(place + 1);
-}, k: () => {
-if (detail && place > 0) location.hash = near(place - 1);
-}, Escape: () => {
-location.hash = wayBack(chain, detail?.row.sequence ?? "");
-}
-});
-if (words) return a($, { children: [a("p", { children: a("a", {
-href: link("s", chain), children: "Back to the chain"
-}) }), a(Problem, {
-words, retry: () => setTurn(turn + 1)
-})] });
-if (detail === null) return a("div", {
-"aria-busy": "true", children: [a("h1", { children: "Record" }), a("p", {
-class: "beside", role: "status", children: "Reading the record …"
-}), a("div", { class: "band placeholder tall" }), a("div", { class: "band placeholder tall" })]
-});
-return a(Capsule, {
-chain, detail, hasNext, near
-}, detail.hash + place);
-}
-function Capsule({ chain, detail, hasNext, near }) {
-const { row } = detail;
-const { place } = row;
-const record = w$2(() => {
-const { canonical, hash, signature, signaturePq, signedAt, signedBy } = detail;
-return toSealed(chain, {
-place, canonical, hash, signature, signaturePq, signedAt, signedBy, problem: ""
-});
-}, [detail]);
-const content = w$2(() => readContent(record), [record]);
-const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === row.sequence && one.code !== "UNKNOWN_SIGNER");
-const uri = `capsule://${chain}/${row.sequence || place}`;
-return a("article", {
-class: "capsule record", children: [a("nav", {
-class: "beside neighbours", "aria-label": "Neighbours", children: [a("a", {
-href: wayBack(chain, row.sequence), children: "Back (Esc)"
-}), a("a", {
-href: link("s", chain, `at-${row.sequence}`), children: "Its session or chain"
-}), place > 0 ? a("a", {
-href: near(place - 1), rel: "prev", children: "Record before (k)"
-}) : a("span", { children: "The first of its chain" }), hasNext ? a("a", {
-href: near(place + 1), rel: "next", children: "Record after (j)"
-}) : a("span", { children: "The last of its chain" })]
-}), a("h1", { children: a(Text, { children: row.summary || row.kind }) }), a("p", {
-class: "beside address", children: [a("code", { children: a(Text, { children: uri }) }), " ", a(Copy, {
-text: uri, label: "copy"
-}), " ", a(Copy, {
-text: location.href, label: "copy link"
-}), a("span", { children: [a(Text, { children: `${row.kind} · ${row.type}` }), " · ", a(Time, { children: row.at })] })]
-}), a(SealBand, { detail }), inChain.map((finding, index) => a(FindingCard, { finding }, index)), a("div", {
-class: "capsule-body", children: [a("div", { children: content === null ? a("p", {
-class: "strip", children: "The text of this record is no JSON object, or too large to lay out. Its exact bytes are below."
-}) : a(Sections, {
-record, content
-}) }), a("aside", {
-"aria-label": "Seal and related records", children: [a(SealSection, { detail }), content === null ? null : a(Related, {
-chain, place, content
-})]
-})]
-}), a(TryToChange, {
-chain, place, sequence: row.sequence
-}), a("section", {
-class: "section", children: [a("h2", { children: "Exact bytes" }), a("p", {
-class: "beside", children: ["This text was hashed, as it is. ", detail.canonical.length > EXACT_MAX ? `The first ${EXACT_MAX} of ${detail.canonical.length} characters are shown; the copy has all.` : ""]
-}), a("p", { children: a(Copy, {
-text: detail.canonical, label: "copy the text that was hashed"
-}) }), a("pre", {
-class: "exact", tabIndex: 0, children: visible(detail.canonical.slice(0, EXACT_MAX))
-})]
-})]
-});
-}
-function readContent(record) {
-try {
-return record.canonical.length <= LAID_OUT_MAX ? record.content : null;
-} catch (error) {
-if (error instanceof BadInput) return null;
-throw error;
-}
-}
-function SealBand({ detail }) {
-const isSame = detail.computedHash === detail.hash && detail.hash !== "";
-const failed = detail.findings.filter((one) => one.status === "failed");
-const isKnown = !detail.findings.some((one) => one.code === "UNKNOWN_SIGNER");
-const name = failed.length || !isSame ? "failed" : isKnown ? "verified" : "qualified";
-const words = failed.length || !isSame ? "This record does not hold by itself." : isKnown ? "The record holds by itself: its hash is right, and a key that you pinned signed it." : "Its hash is right. Its signer is not pinned here, so the signature is not checked.";
-return a("p", {
-class: `seal-band ${name}`, role: "status", children: [a(Mark, { name }), " ", a("strong", { children: name }), " ", words]
-});
-}
-function SealSection({ detail }) {
-const isSame = detail.computedHash === detail.hash;
-return a("section", {
-class: "section seal", id: "section-seal", children: [a("h2", { children: "Seal" }), a("div", {
-class: "members", children: a("dl", { children: [a("div", { children: [a("dt", { children: [a(Mark, { name: isSame ? "verified" : "failed" }), " SHA3-256, computed here"] }), a("dd", { children: a(Hex, {
-length: 64, children: detail.computedHash || "none: the text has no bytes"
-}) })] }), a("div", { children: [a("dt", { children: "hash, as stored" }), a("dd", { children: [a(Hex, {
-length: 64, children: detail.hash
-}), " ", isSame ? "the same" : a("strong", { children: "another" })] })] }), a("div", { children: [a("dt", { children: "hash of the record before" }), a("dd", { children: detail.previousHash ? a(Hex, {
-length: 64, children: detail.previousHash
-}) : a("span", {
-class: "soft", children: "none: this is the first"
-}) })] }), a("div", { children: [a("dt", { children: "signed by" }), a("dd", { children: [a(Hex, { children: detail.signedBy }), " at ", a(Time, { children: detail.signedAt })] })] }), a("div", { children: [a("dt", { children: "signature" }), a("dd", { children: [a(Hex, {
-length: 32, children: detail.signature
-}), " ", a(SignatureWords, { detail })] })] }), a("div", { children: [a("dt", { children: "post-quantum signature" }), a("dd", { children: detail.signaturePq ? a(Hex, {
-length: 32, children: detail.signaturePq
-}) : a("span", {
-class: "soft", children: "none"
-}) })] })] })
-}), detail.findings.map((finding, index) => a("p", {
-class: "beside", children: [a("strong", { children: finding.code }), " ", a(Text, { children: finding.words })]
-}, index))]
-});
-}
-function SignatureWords({ detail }) {
-const failed = detail.findings.find((one) => one.code === "SIG_INVALID" || one.code === "SIG_MISSING");
-if (failed) return a("strong", { children: failed.code });
-const isUnknown = detail.findings.some((one) => one.code === "UNKNOWN_SIGNER");
-if (detail.computedHash !== detail.hash) return a("strong", {
-class: "bad", children: "signs the stored hash, which this text does not have"
-});
-if (!isUnknown) return a("span", {
-class: "good", children: "valid, by a key that you pinned"
-});
-if (detail.matchesOwnKey === true) return a("span", {
-class: "warn", children: ["matches the key in the bundle, which you have not pinned: not checked. ", a("a", {
-href: link("keys"), children: "Keys"
-})]
-});
-if (detail.matchesOwnKey === false) return a("strong", { children: "does not match the key in the bundle" });
-return a("span", {
-class: "warn", children: ["not checked: its key is not known here. ", a("a", {
-href: link("keys"), children: "Keys"
-})]
-});
-}
-function Related({ chain, place, content }) {
-const { names, isWhole, isQuick } = w$2(() => relatedChains(chain, asText(at(content, "context", "session_id"))), [chain, content, contents.value]);
-const [isAsked, setAsked] = d$2(false);
-const [isWholeList, setWholeList] = d$2(false);
-const isSearched = isQuick || isAsked;
-const { value: found, words, retry } = useAnswer(async (isCurrent) => isSearched ? findRelated(chain, place, content, names, isCurrent) : null, [chain, place, content, names, isSearched]);
-return a("section", {
-class: "section", id: "section-related", children: [a("h2", { children: "Records that belong to it" }), words ? a(Problem, {
-words, retry
-}) : null, isSearched ? null : a("p", { children: a("button", {
-type: "button", onClick: () => setAsked(true), children: ["Look through ", plural$1(names.length, "chain")]
-}) }), isSearched && found === null && !words ? a("p", {
-class: "beside", role: "status", children: ["Looking through ", plural$1(names.length, "chain"), " …"]
-}) : null, found !== null && !found.found.length ? a("p", {
-class: "beside", children: ["No other record ", isWhole ? "here" : "of its chain and session", " belongs to the same request, caused it, or was caused by it."]
-}) : null, found?.found.length ? a("ul", {
-class: "related", children: found.found.slice(0, isWholeList ? void 0 : LISTED$2).map((one) => a("li", { children: [a("span", {
-class: "soft", children: [a(Text, { children: one.relation }), ":"]
-}), " ", a("a", {
-href: link("c", one.chain, `p${one.place}`), children: a(Text, { children: one.summary || one.kind })
-}), " ", a("span", {
-class: "beside", children: [a(Text, { children: one.kind }), " · ", a(Time, { children: one.at })]
-})] }, `${one.chain} ${one.place}`))
-}) : null, found !== null && found.found.length > LISTED$2 && !isWholeList ? a("p", { children: a("button", {
-type: "button", class: "small", onClick: () => setWholeList(true), children: ["Show all ", found.found.length]
-}) }) : null, found?.isCut ? a("p", {
-class: "beside", children: "There are more. This list is cut."
-}) : null, found !== null && !isWhole ? a("p", {
-class: "beside", children: ["Only ", plural$1(names.length, "chain"), " of its session and its approvals were searched, because there are too many records."]
-}) : null]
-});
-}
-var HASHED = ["HASH_MISMATCH", "CHAIN_BREAK", "SEQUENCE_GAP", "GENESIS_INVALID"];
-async function readExpected(chain, place, code) {
-const ask = (at) => connection.ask({
-type: "record", chain, at: { place: at }, keys: pinnedKeys()
-});
-if (code === "HASH_MISMATCH") {
-const { hash, computedHash } = await ask(place);
-return [hash, computedHash];
-}
-if (!HASHED.includes(code) || place === 0) return null;
-const [previous, here] = [await ask(place - 1), await ask(place)];
-return [previous.hash, here.previousHash];
-}
-function Expected({ chain, place, code }) {
-const answer = useAnswer(() => readExpected(chain, place, code).catch(() => null), [chain, place, code]);
-if (!answer.value) return null;
-const [expected, found] = answer.value;
-const what = code === "HASH_MISMATCH" ? ["stored hash", "computed here"] : ["hash of the record before", "this record links to"];
-return a("p", {
-class: "beside tight", children: [what[0], ": ", a(WholeHex, { children: expected }), " ", what[1], ": ", found ? a(WholeHex, { children: found }) : "nothing"]
-});
-}
-function Proof({ proof }) {
-if (proof === void 0 || proof === null || typeof proof !== "object") return null;
-const heads = Object.entries(proof).filter(([, head]) => head !== null && typeof head === "object" && "hash" in head);
-if (!heads.length) return null;
-return a("p", {
-class: "beside tight", children: heads.map(([name, head]) => a("span", { children: [name, ": ", plural$1(head.count ?? 0, "record"), ", ", head.hash ? a(WholeHex, { children: head.hash }) : "no head", " "] }, name))
-});
-}
-var WORDS$1 = {
-character: 8.4, line: 22
-};
-var SMALL = {
-character: 7.2, line: 18
-};
-var PADDING = 24;
-function breakHeight(finding, width) {
-const lines = (length, character) => Math.ceil(length / Math.max(16, Math.floor(.9 * width / character)));
-const said = `${finding.code} at ${describePlace(finding.place)}: ${finding.words}`;
-const explained = adviceOn(finding.code);
-const small = lines(`${explained?.meaning ?? ""} ${explained?.advice ?? ""}`.length, SMALL.character);
-const below = finding.proof || HASHED.includes(finding.code) ? lines(100, SMALL.character) : 0;
-return PADDING + WORDS$1.line * lines(said.length, WORDS$1.character) + SMALL.line * (small + below);
-}
-function BreakCard({ chain, finding, place }) {
-return a($, { children: [a("span", {
-class: "jag", "aria-hidden": "true"
-}), a("div", {
-class: "break-words", children: [a(FindingCard, { finding }), place === null ? null : a(Expected, {
-chain, place, code: finding.code
-}), a(Proof, { proof: finding.proof })]
-})] });
-}
-var OVERSCAN = 12;
-function useVirtualRows(heights, box) {
-const tops = w$2(() => sumUp(heights), [heights]);
-const known = T(tops);
-known.current = tops;
-const [{ top, height }, setWindow] = d$2({
-top: 0, height: 800
-});
-F$2(() => {
-const element = box();
-if (element === null) return;
-const update = () => {
-const next = {
-top: element.scrollTop, height: element.clientHeight
-};
-setWindow((before) => isSameRange(visibleRange(known.current, before.top, before.height), visibleRange(known.current, next.top, next.height)) ? before : next);
-};
-const observer = new ResizeObserver(update);
-observer.observe(element);
-element.addEventListener("scroll", update, { passive: true });
-update();
-return () => {
-observer.disconnect();
-element.removeEventListener("scroll", update);
-};
-}, []);
-const [from, to] = visibleRange(tops, top, height);
-const rows = Array.from({ length: to - from }, (_, at) => ({
-index: from + at, start: tops[from + at], size: heights[from + at]
-}));
-const reveal = (index) => {
-const element = box();
-const [start, size] = [tops[index] ?? 0, heights[index] ?? 0];
-if (element === null) return;
-if (start < element.scrollTop + size) element.scrollTop = Math.max(0, start - size);
-else if (start + 2 * size > element.scrollTop + element.clientHeight) element.scrollTop = start + 2 * size - element.clientHeight;
-};
-return {
-rows, total: tops[heights.length] ?? 0, reveal
-};
-}
-function isSameRange(one, other) {
-return one[0] === other[0] && one[1] === other[1];
-}
-function sumUp(heights) {
-const tops = new Float64Array(heights.length + 1);
-heights.forEach((height, at) => {
-tops[at + 1] = tops[at] + height;
-});
-return tops;
-}
-function visibleRange(tops, top, height) {
-const count = tops.length - 1;
-let [low, high] = [0, count];
-while (low < high) {
-const middle = low + high >> 1;
-if (tops[middle + 1] <= top) low = middle + 1;
-else high = middle;
-}
-let end = low;
-while (end < count && tops[end] < top + height) end++;
-const from = Math.max(0, low - OVERSCAN);
-return [from, Math.min(count, end + OVERSCAN, from + 120)];
-}
-function VirtualRows({ heights, row, label, handle, onRange, isBusy = false, onKeyDown }) {
-const box = T(null);
-const { rows, total, reveal } = useVirtualRows(heights, () => box.current);
-const drawn = T({
-row, heights, entries: new Map()
-});
-const before = drawn.current.row === row && drawn.current.heights === heights ? drawn.current.entries : new Map();
-const entries = new Map(rows.map((one) => [one.index, before.get(one.index) ?? a("div", {
-class: "entry", role: "row", "aria-rowindex": one.index + 1, style: {
-top: `${one.start}px`, height: `${one.size}px`
-}, children: a("div", {
-role: "gridcell", children: row(one.index)
-})
-}, one.index)]));
-drawn.current = {
-row, heights, entries
-};
-const [start, stop] = [rows[0]?.index ?? 0, (rows.at(-1)?.index ?? -1) + 1];
-F$2(() => onRange?.(start, stop), [start, stop, heights]);
-F$2(() => handle?.({ scrollTo: reveal }));
-return a("div", {
-ref: box, class: "virtual", role: "grid", "aria-label": label, "aria-rowcount": heights.length, "aria-busy": isBusy, tabIndex: 0, onKeyDown, children: a("div", {
-class: "space", role: "rowgroup", style: { height: `${total}px` }, children: [...entries.values()]
-})
-});
-}
-function isPhone() {
-return matchMedia("(max-width: 719px)").matches;
-}
-var FINDINGS_KEPT = 100;
-function SessionMark({ chains }) {
-const failed = chains.find((chain) => findingsOf(chain).some((one) => one.status === "failed"));
-const open = chains.find((chain) => judgementOf(chain).state !== "done");
-return a(ChainMark, { chain: failed ?? open ?? chains[0] ?? "" });
-}
-function ChainMark({ chain, isCounted = false }) {
-const now = judgementOf(chain);
-if (now.state === "working") return a($, { children: [a(Mark, { name: "working" }), " ", a("span", { children: "verifying" })] });
-if (now.state !== "done") return a($, { children: [a(Mark, { name: "not judged" }), " ", a("span", { children: "not judged" })] });
-if (now.verdict.status === "verified") return a($, { children: [a(Mark, { name: "verified" }), " ", a("span", { children: "verified" })] });
-const failed = findingsOf(chain).filter((one) => one.status === "failed").length;
-if (failed) return a($, { children: [a(Mark, { name: "failed" }), " ", a("span", { children: isCounted ? plural$1(failed, "finding") : "failed" })] });
-return now.verdict.findings.filter((one) => one.status === "failed").length >= FINDINGS_KEPT ? a($, { children: [a(Mark, { name: "not judged" }), " ", a("span", {
-title: "The verdict lists a hundred findings of a kind, and counts the others: one may be of this chain", children: "not told apart"
-})] }) : a($, { children: [a(Mark, { name: "qualified" }), " ", a("span", { children: "no failure" })] });
-}
-function arrange(rows, total, findings, isLive) {
-const byPlace = new Map();
-for (const finding of findings) {
-if (finding.place.sequence === null) continue;
-const key = String(finding.place.sequence);
-byPlace.set(key, [...byPlace.get(key) ?? [], finding]);
-}
-const bare = isLive ? arrangeFindings(byPlace, total) : arrangeRows(rows, total, byPlace);
-const rest = [...byPlace.values()].flat().filter((finding) => finding.status === "failed");
-for (const code of new Set(rest.map((finding) => finding.code))) {
-const same = rest.filter((finding) => finding.code === code);
-const first = same[0];
-const words = same.length > 1 ? `${first.words} (${same.length} places say so)` : first.words;
-bare.push({
-sort: "break", before: total, isAtRow: false, finding: {
-...first, words
-}
-});
-}
-const cut = rest.find((finding) => finding.code === "TRUNCATED");
-if (cut !== void 0) bare.push({
-sort: "end", before: total, words: `The end was cut: ${cut.words}`
-});
-return bare.map((extra, at) => ({
-...extra, index: extra.before + at
-}));
-}
-function arrangeFindings(byPlace, total) {
-const bare = [];
-for (const [key, found] of [...byPlace].sort(([one], [other]) => Number(one) - Number(other))) {
-const failed = found.find((one) => one.status === "failed");
-if (Number(key) >= total) continue;
-byPlace.delete(key);
-if (failed !== void 0) bare.push({
-sort: "break", before: Number(key), isAtRow: true, finding: failed
-});
-}
-return bare;
-}
-function arrangeRows(rows, total, byPlace) {
-const bare = [];
-let should = null;
-let said = null;
-for (let at = 0; at < total; at++) {
-const row = rows.get(at);
-if (row === void 0) continue;
-const place = should ?? BigInt(row.sequence || at);
-const says = row.sequence === "" ? place : BigInt(row.sequence);
-const isNext = said !== null && says === said + 1n;
-const first = (said ?? place - 1n) + 1n;
-if (!isNext && says > first) {
-const words = says - 1n === first ? `record ${first} is missing` : `records ${first} to ${says - 1n} are missing`;
-bare.push({
-sort: "missing", before: at, words
-});
-}
-const failed = byPlace.get(String(place))?.find((one) => one.status === "failed" && !(one.code === "SEQUENCE_GAP" && isNext));
-if (failed !== void 0) bare.push({
-sort: "break", before: at, isAtRow: true, finding: failed
-});
-byPlace.delete(String(place));
-should = place + 1n;
-said = says;
-}
-return bare;
-}
-function rowCount(total, extras) {
-return total + extras.length;
-}
-function extrasBefore(index, extras) {
-let low = 0;
-for (let high = extras.length; low < high;) {
-const middle = low + high >> 1;
-if (extras[middle].index < index) low = middle + 1;
-else high = middle;
-}
-return low;
-}
-function entryAt(index, extras) {
-const before = extrasBefore(index, extras);
-const extra = extras[before];
-return extra?.index === index ? extra : {
-sort: "row", place: index - before
-};
-}
-function indexOfPlace(place, extras) {
-return place + extras.filter((extra) => extra.before <= place).length;
-}
-function findExtra(extras, sequence) {
-return extras.find((extra) => extra.sort === "break" && Number(extra.finding.place.sequence) === sequence);
-}
-var ROW_HEIGHT$3 = 36;
-var PHONE_ROW_HEIGHT$3 = 56;
-var CARD_HEIGHT = 124;
-var PLACEHOLDERS = 12;
-var PAGE$2 = 200;
-var FILE_PAGE = 2e3;
-var SORTS = {
-tool: "◆", chat: "❝", agent: "▲", system: "●", workflow: "▶", auth: "✓", vault: "▣", kill: "■"
-};
-var AUTHORITIES = {
-human_approved: "a person", policy: "a rule", autonomous: "the agent", escalated: "escalated", unknown: ""
-};
-var lastSelected = new Map();
-function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }) {
-const classes = `row${isAfterBreak ? " after" : ""}${isBroken ? " broken" : ""}${isSelected ? " selected" : ""}`;
-if (row === void 0) return a("div", {
-class: `${classes} loading`, children: [a("span", { class: "time" }), a("span", { class: "node" }), a("span", {
-class: "sequence figure", children: place
-})]
-});
-const word = row.problem ? "cannot be read" : row.status && row.status !== "success" ? row.status === "blocked" ? "denied" : row.status : "";
-return a("a", {
-class: classes, href: recordLink(chain, row), tabIndex: -1, children: [a("span", {
-class: "time", children: a(Time, {
-short: true, children: row.at
-})
-}), a("span", {
-class: "node", "aria-hidden": "true"
-}), a("span", {
-class: "sequence figure", children: row.sequence || row.place
-}), a("span", {
-class: "sort", title: visible(row.type), "aria-hidden": "true", children: SORTS[row.type] ?? "○"
-}), a("span", {
-class: "kind", children: a(Text, { children: row.kind })
-}), a("span", {
-class: "summary", children: [row.tool && !row.summary.startsWith(row.tool) ? a("strong", { children: a(Text, { children: row.tool }) }) : null, " ", a(Text, { children: row.problem || row.summary })]
-}), a("span", {
-class: word ? `word ${row.status}` : "", children: word
-}), a("span", {
-class: "authority", children: AUTHORITIES[row.authority] ?? row.authority
-}), a("span", {
-class: "tokens figure", children: row.tokens
-})]
-});
-}
-function WholeFindings({ findings }) {
-const [first, ...rest] = findings;
-if (first === void 0) return null;
-return a($, { children: [a(FindingCard, { finding: first }), rest.length ? a("details", { children: [a("summary", { children: [plural$1(rest.length, "more finding"), " about the chain as a whole"] }), rest.slice(0, 50).map((finding, at) => a(FindingCard, { finding }, at))] }) : null] });
-}
-function ChainView({ parts }) {
-const [chain = ""] = parts;
-if (contents.value?.chains.some((one) => one.id === chain)) return a(ListedChain, { parts });
-return a($, { children: [a("h1", { children: "Chain" }), a(NotHere, {
-what: "chain", name: chain
-}), a("p", { children: a("a", {
-href: link("chains"), children: "All chains"
-}) })] });
-}
-function ListedChain({ parts: [chain = "", wanted = ""] }) {
-const listed = contents.value?.chains.find((one) => one.id === chain);
-const isLive = contents.value?.format === "ledger";
-const [rows, setRows] = d$2(new Map());
-const [total, setTotal] = d$2(isLive ? listed?.length ?? 0 : null);
-const [isCut, setCut] = d$2(false);
-const [words, setWords] = d$2("");
-const [selected, setSelected] = d$2(wanted ? -1 : lastSelected.get(chain) ?? -1);
-const list = T(null);
-const asked = T(new Set());
-const [hasTallRows] = d$2(isPhone);
-const [isReading, setReading] = d$2(!isLive);
-const fetchRows = async (start, stop) => {
-try {
-const found = await connection.ask({
-type: "rows", chain, start, stop
-});
-setRows((before) => {
-const next = new Map(before);
-for (const row of found.rows) next.set(row.place, row);
-return next;
-});
-setTotal(found.total);
-setCut(found.isCut);
-setWords("");
-return found.isMore;
-} catch (error) {
-setWords(error.message);
-return false;
-}
-};
-const readFile = async (isCurrent) => {
-setReading(true);
-for (let start = 0; isCurrent() && await fetchRows(start, start + FILE_PAGE);) start += FILE_PAGE;
-if (isCurrent()) setReading(false);
-};
-const fetchPages = (start, stop) => {
-if (!isLive) return;
-for (let page = Math.floor(start / PAGE$2); page * PAGE$2 < stop; page++) {
-if (asked.current.has(page)) continue;
-asked.current.add(page);
-fetchRows(page * PAGE$2, (page + 1) * PAGE$2);
-}
-};
-A$1(() => {
-let isCurrent = true;
-asked.current.clear();
-if (isLive) {
-setTotal(listed?.length ?? 0);
-fetchPages(Math.max(0, (listed?.length ?? 1) - 1), listed?.length ?? 1);
-} else readFile(() => isCurrent);
-return () => {
-isCurrent = false;
-};
-}, [chain, contents.value]);
-A$1(() => {
-verifyChain(chain);
-}, [chain, judgement.value.state]);
-const now = judgementOf(chain);
-const findings = findingsOf(chain);
-const judged = now.state === "done" ? now.verdict : null;
-const extras = w$2(() => total === null ? [] : arrange(rows, total, findings, isLive || isReading), [isLive || isReading ? null : rows, total, judged, isReading]);
-const length = rowCount(total ?? 0, extras);
-const entry = (index) => entryAt(index, extras);
-const heights = w$2(() => {
-const all = Array(total === null ? PLACEHOLDERS : length).fill(hasTallRows ? PHONE_ROW_HEIGHT$3 : ROW_HEIGHT$3);
-for (const extra of extras) all[extra.index] = extra.sort === "break" ? CARD_HEIGHT : ROW_HEIGHT$3;
-return all;
-}, [extras, length, total === null]);
-const select = (index) => {
-setSelected(index);
-lastSelected.set(chain, index);
-list.current?.scrollTo(index);
-};
-A$1(() => {
-if (!wanted && selected >= 0 && length) list.current?.scrollTo(selected);
-}, [total === null]);
-A$1(() => {
-if (!wanted.startsWith("at-") || !length) return;
-const place = Number(wanted.slice(3));
-const found = findExtra(extras, place) ?? [...rows.values()].find((row) => row.sequence === wanted.slice(3))?.place ?? place;
-const index = typeof found === "number" ? indexOfPlace(Math.min(found, (total ?? 1) - 1), extras) : found.index;
-select(index);
-}, [wanted, extras.length, total]);
-const move = (step) => {
-let index = selected;
-do
-index += step;
-while (index >= 0 && index < length && entry(index).sort !== "row");
-if (index >= 0 && index < length) select(index);
-};
-const goToBreak = () => {
-const breaks = extras.filter((extra) => extra.sort !== "end");
-const next = breaks.find((extra) => extra.index > selected) ?? breaks[0];
-if (next) select(next.index);
-};
-useKeys({
-j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1), b: goToBreak, Enter: () => {
-const found = selected >= 0 ? entry(selected) : null;
-const row = found?.sort === "row" ? rows.get(found.place) : void 0;
-if (row) location.hash = recordLink(chain, row);
-}, Escape: () => {
-location.hash = link("chains");
-}
-});
-const broken = w$2(() => new Set(extras.flatMap((extra) => extra.sort === "break" && extra.isAtRow ? [extra.before] : [])), [extras]);
-const firstBreak = extras.find((extra) => extra.sort !== "end")?.before ?? Infinity;
-return a("section", {
-class: "chain-view", children: [a("header", { children: [a("h1", { children: a(Text, { children: listed?.title ?? chain }) }), a("p", {
-class: "beside", children: [listed && listed.title !== chain ? a($, { children: [a("code", { children: a(Text, { children: chain }) }), " "] }) : null, total === null ? "" : plural$1(total, "record"), isCut ? " listed; the chain is longer, and was verified whole" : "", " ", now.state === "done" && listed ? a("span", {
-class: "judged", children: a(ChainMark, {
-chain, isCounted: true
-})
-}) : null, " ", extras.some((extra) => extra.sort !== "end") ? a("button", {
-type: "button", class: "small", onClick: goToBreak, children: "Next break (b)"
-}) : null, " ", a("a", {
-href: link("s", chain), children: "as a session"
-})]
-}), now.state === "working" || now.state === "not judged" ? a(Band, {
-now, again: () => verifyChain(chain), ...judgement.value.state === "working" ? {} : { total: total ?? 0 }
-}) : null, extras.some((extra) => extra.sort !== "end") ? a("p", {
-class: "beside tight", children: "Records after a break have a dashed line: no longer tied to what came before. Each keeps its own mark."
-}) : null, a(WholeFindings, { findings: findings.filter((one) => one.place.sequence === null) })] }), words ? a(Problem, {
-words, retry: () => {
-asked.current.clear();
-if (isLive) fetchPages(0, PAGE$2);
-else readFile(() => true);
-}
-}) : null, total === 0 && !words && !length ? a(Empty, {
-command: "aver log", children: "There is no record in it."
-}) : null, a(VirtualRows, {
-heights, label: `Records of ${chain}; j and k move, Enter opens one`, isBusy: total === null, handle: (handle) => {
-list.current = handle;
-}, onRange: (start, stop) => {
-if (total === null || stop <= start) return;
-const places = [start, stop - 1].map((index) => entry(index)).map((found) => found.sort === "row" ? found.place : found.before);
-fetchPages(places[0] ?? 0, (places[1] ?? 0) + 1);
-}, row: (index) => {
-if (total === null) return a("div", { class: "row loading" });
-const found = entry(index);
-if (found.sort === "row") return a(Row, {
-row: rows.get(found.place), place: found.place, chain, isAfterBreak: found.place >= firstBreak, isBroken: broken.has(found.place), isSelected: index === selected
-});
-if (found.sort === "missing") return a("div", {
-class: `missing${index === selected ? " selected" : ""}`, children: found.words
-});
-if (found.sort === "end") return a("div", {
-class: "cap", children: found.words
-});
-return a("div", {
-class: `break break-entry${index === selected ? " selected" : ""}`, children: a(BreakCard, {
-chain, finding: found.finding, place: found.isAtRow ? found.before : null
-})
-});
-}
-}), a("p", {
-class: "beside", children: total === null ? "Reading …" : `${count$1(total)} rows; j and k move, Enter opens, b goes to the next break.`
-})]
-});
-}
-var ROW_HEIGHT$2 = 40;
-var PHONE_ROW_HEIGHT$2 = 56;
-function ChainRow({ chain, isLive }) {
-return a("a", {
-class: `chain-row${isLive ? " of-ledger" : ""}`, href: link("chain", chain.id), "data-row": true, tabIndex: -1, children: [a("span", {
-class: "state", children: a(ChainMark, { chain: chain.id })
-}), a("span", {
-class: "what", children: [a("strong", { children: a(Text, { children: chain.title }) }), chain.title === chain.id ? null : a("code", { children: a(Text, { children: chain.id }) })]
-}), a("span", {
-class: "number", children: chain.length === null ? "" : count$1(chain.length)
-}), a("span", {
-class: "when", children: a(Time, {
-brief: true, children: chain.endedAt
-})
-}), a("span", {
-class: "by", children: chain.signers.length ? chain.signers.slice(0, 2).map((signer) => a(Hex, { children: signer }, signer)) : chain.head ? a(Hex, { children: chain.head }) : null
-})]
-});
-}
-function ChainsView(_) {
-const [wanted, setWanted] = d$2("");
-const box = T(null);
-useRowKeys(box);
-const all = contents.value?.chains ?? [];
-const found = all.filter((chain) => `${chain.id} ${chain.title} ${chain.tool}`.toLowerCase().includes(wanted.toLowerCase()));
-const heights = w$2(() => Array(found.length).fill(isPhone() ? PHONE_ROW_HEIGHT$2 : ROW_HEIGHT$2), [found.length]);
-const isLive = contents.value?.format === "ledger";
-return a("section", {
-class: "fills", children: [a("h1", { children: "Chains" }), a("form", {
-class: "filters", onSubmit: (event) => event.preventDefault(), children: [a("label", { children: ["Filter ", a("input", {
-type: "search", value: wanted, onInput: (event) => setWanted(event.currentTarget.value), placeholder: "name, title or tool"
-})] }), a("span", {
-class: "beside", role: "status", children: [count$1(found.length), " of ", count$1(all.length)]
-})]
-}), all.length ? null : isLive ? a(Empty, {
-command: "aver install claude-code", children: "Nothing is recorded in this ledger yet. This records what a coding agent does from now on."
-}) : a(Empty, {
-command: "aver export --out DIR", children: "There is no chain in it. This writes a bundle with all chains of your ledger."
-}), all.length && !found.length ? a(Empty, { children: "No chain fits this filter." }) : null, found.length ? a($, { children: [a("div", {
-class: `chain-row heads${isLive ? " of-ledger" : ""}`, "aria-hidden": "true", children: [a("span", { children: "State" }), a("span", { children: "Chain" }), a("span", {
-class: "number", children: "Records"
-}), a("span", {
-class: "when", children: isLive ? "" : "Last"
-}), a("span", {
-class: "by", children: isLive ? "Head" : "Signed by"
-})]
-}), a("div", {
-ref: box, class: "grow", children: a(VirtualRows, {
-heights, label: "Chains; j and k move, Enter opens one", row: (at) => a(ChainRow, {
-chain: found[at], isLive
-})
-})
-})] }) : null, a("p", {
-class: "beside", children: ["Titles, times and lengths are claims of ", isLive ? "the server" : "the index", "; the verdict compares them with the records. ", a("a", {
-href: link("meta"), children: "What the meta chain remembers"
-})]
-})]
-});
-}
-var ORDER = ["prompt", "edit", "hit", "failure", "denial", "break"];
-function Minimap({ marks, share: [from, to], go, words }) {
-const box = T(null);
-const point = (event) => {
-const { top, height } = box.current.getBoundingClientRect();
-go(Math.min(1, Math.max(0, (event.clientY - top) / height)));
-};
-A$1(() => {
-const view = box.current?.querySelector(".view");
-if (view) [view.style.top, view.style.height] = [`${100 * from}%`, `${Math.max(1, 100 * (to - from))}%`];
-});
-return a("div", {
-ref: box, class: "minimap", "aria-hidden": "true", title: words, onPointerDown: (event) => {
-event.currentTarget.setPointerCapture(event.pointerId);
-point(event);
-}, onPointerMove: (event) => {
-if (event.buttons & 1) point(event);
-}, children: [w$2(() => a(Marks, { marks }), [marks]), a("div", { class: "view" })]
-});
-}
-var COLUMNS$1 = {
-prompt: [0, 16], edit: [3, 5], hit: [6, 5], failure: [8, 5], denial: [8, 5], break: [8, 5]
-};
-function Marks({ marks }) {
-return a("svg", {
-viewBox: "0 0 16 1000", preserveAspectRatio: "none", width: "16", height: "100%", children: [...marks].sort((one, other) => ORDER.indexOf(one.sort) - ORDER.indexOf(other.sort)).slice(-1500).map(({ sort, at }, index) => a("rect", {
-class: sort, x: COLUMNS$1[sort][0], y: Math.round(at * 994), width: COLUMNS$1[sort][1], height: "6"
-}, index))
-});
-}
-var PATHS = {
-prompt: "M3 3h10v7H7l-3 3v-3H3z", answer: "M3 4h10M3 8h10M3 12h6", edit: "M3 13l1-3 7-7 2 2-7 7z", command: "M3 5l3 3-3 3M8 11h5", call: "M8 3v10M3 8h10", note: "M8 7v5M8 4v.5", unknown: "M5.5 6a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .8-1 1.7M8 12.5v.5", unreadable: "M8 2l6 11H2zM8 6v3.5M8 11v.5", agent: "M4 3v4a3 3 0 0 0 3 3h5M9.5 7.5L12 10l-2.5 2.5", decision: "M8 2l5 2v4c0 3-2 5-5 6-3-1-5-3-5-6V4z", break: "M4 4l8 8M12 4l-8 8", missing: "M3 8h2M7 8h2M11 8h2"
-};
-var NAMES = {
-prompt: "prompt", answer: "answer", edit: "edit", command: "command", call: "tool call", note: "note", unknown: "unknown record", unreadable: "unreadable record", agent: "subagent", decision: "decision", break: "break", missing: "missing records"
-};
-function SortIcon({ sort, isStruck = false }) {
-return a("svg", {
-class: `sort-icon ${sort}${isStruck ? " struck" : ""}`, viewBox: "0 0 16 16", width: "16", height: "16", role: "img", "aria-label": NAMES[sort], children: [a("path", { d: PATHS[sort] }), isStruck ? a("path", {
-class: "strike", d: "M2 14L14 2"
-}) : null]
-});
-}
-var LINE_HEIGHT = 22;
-var PROMPT_LINES_MAX = 14;
-var CHARACTER_WIDTH = 8.4;
-function arrangeStory(entries, findingsOf) {
-const rows = [];
-const byChain = new Map();
-let turn = 0;
-for (const entry of entries) {
-const { chain, depth, step } = entry;
-const found = byChain.get(chain) ?? byChain.set(chain, new ChainFindings(findingsOf(chain))).get(chain);
-const bare = {
-depth, chain, entry: null, findings: [], finding: null, place: null, words: "", isDenied: false, isFailed: false, isAfterBreak: found.isBroken, turn
-};
-if (step === null) {
-const { decision } = entry;
-if (decision === null) rows.push({
-...bare, sort: "agent", entry, words: `subagent ${entry.agent}`
-});
-else rows.push({
-...bare, sort: "decision", entry, words: `${decisionLabel(decision.decision)}: ${decision.tool}`, isDenied: refuses(decision) && !isObserved(decision)
-});
-continue;
-}
-const missing = found.findMissing(step.sequence, entry.place);
-if (missing) rows.push({
-...bare, sort: "missing", words: missing
-});
-const failed = found.take(entry.place).filter((finding) => finding.status === "failed");
-for (const finding of failed.slice(0, 1)) rows.push({
-...bare, sort: "break", finding, place: entry.place, isAfterBreak: true
-});
-if (!failed.length && isBookkeeping(step)) continue;
-if (step.what === "prompt" && depth === 0) turn++;
-const sort = stepSort(entry);
-rows.push({
-...bare, sort, entry, findings: failed, words: "", isDenied: step.status === "blocked", isFailed: step.status === "failure", isAfterBreak: found.isBroken, turn
-});
-}
-for (const [chain, found] of byChain) for (const finding of found.rest()) {
-const last = rows.findLastIndex((row) => row.chain === chain);
-const depth = rows[last]?.depth ?? 0;
-rows.splice(last + 1, 0, {
-sort: "break", depth, chain, entry: null, findings: [], finding, place: null, words: "", isDenied: false, isFailed: false, isAfterBreak: true, turn: rows[last]?.turn ?? turn
-});
-}
-return rows;
-}
-var ChainFindings = class {
-isBroken = false;
-byPlace = new Map();
-said = null;
-constructor(findings) {
-for (const finding of findings) {
-if (finding.place.sequence === null || finding.status !== "failed") continue;
-const key = String(finding.place.sequence);
-this.byPlace.set(key, [...this.byPlace.get(key) ?? [], finding]);
-}
-}
-findMissing(sequence, place) {
-const before = this.said;
-if (sequence !== null) this.said = sequence;
-if (sequence === null || sequence === place || before !== null && sequence <= before + 1 || before === null && place > 0) return "";
-const first = before === null ? 0 : before + 1;
-return first === sequence - 1 ? `record ${first} is missing` : `records ${first} to ${sequence - 1} are missing`;
-}
-take(place) {
-const key = String(place);
-const found = (this.byPlace.get(key) ?? []).filter((finding) => !(this.isBroken && finding.code === "SEQUENCE_GAP"));
-this.byPlace.delete(key);
-if (found.length) this.isBroken = true;
-return found;
-}
-rest() {
-const left = [...this.byPlace.values()].flat();
-return [...new Map(left.reverse().map((finding) => [finding.code, finding])).values()].filter((finding) => !(this.isBroken && finding.code === "SEQUENCE_GAP"));
-}
-};
-function stepSort({ step }) {
-if (step === null) return "note";
-if (step.what === "call") return isEdit(step) ? "edit" : isCommand(step) ? "command" : "call";
-if (step.what === "prompt" || step.what === "answer" || step.what === "unknown" || step.what === "unreadable") return step.what;
-return "note";
-}
-function rowHeight(row, width, isPhone, write = (text) => text) {
-if (row.sort !== "prompt") return isPhone ? 56 : 36;
-const perLine = Math.max(16, Math.floor(.85 * width / CHARACTER_WIDTH));
-const lines = write(row.entry?.step?.asked ?? "").split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / perLine)), 0);
-return 16 + LINE_HEIGHT * Math.min(PROMPT_LINES_MAX, Math.max(1, lines));
-}
-function isWanted(row, wanted) {
-if (wanted.startsWith("model ")) return row.entry?.step?.model === wanted.slice(6);
-switch (wanted) {
-case "": return true;
-case "observed": return row.entry?.decision != null && isObserved(row.entry.decision);
-case "failure": return row.isFailed;
-case "denial": return row.isDenied;
-case "call": return row.sort === "call" || row.sort === "edit" || row.sort === "command" || row.entry?.step?.what === "call";
-case "spent": return row.entry?.step != null && (row.entry.step.spent.tokensIn !== null || row.entry.step.spent.tokensOut !== null || row.entry.step.spent.costUsd !== null);
-case "command": return row.entry?.step != null && isCommand(row.entry.step);
-default: return row.sort === wanted;
-}
-}
-var BESIDE_TEXT = 180;
-var BESIDE_BREAK = 124;
-var PHONE_WIDTH = 720;
-function Timeline({ rows, selected, hits, label, onSelect, onOpen }) {
-const box = T(null);
-const [width, setWidth] = d$2(800);
-const [share, setShare] = d$2([0, 1]);
-F$2(() => {
-const element = box.current;
-const observer = new ResizeObserver(() => setWidth(element.clientWidth));
-observer.observe(element);
-setWidth(element.clientWidth);
-return () => observer.disconnect();
-}, []);
-const isPhone = typeof window !== "undefined" && window.innerWidth < PHONE_WIDTH;
-const heights = w$2(() => rows.map((row) => {
-const inside = width - (isPhone ? 80 : row.finding ? BESIDE_BREAK : BESIDE_TEXT) - 20 * row.depth;
-return row.finding ? breakHeight(row.finding, inside) : rowHeight(row, inside, isPhone, visible);
-}), [rows, width, isPhone]);
-const { rows: shown, total, reveal } = useVirtualRows(heights, () => box.current);
-A$1(() => {
-if (selected >= 0) reveal(selected);
-}, [selected, heights]);
-const update = () => {
-const element = box.current;
-if (element && total) setShare([element.scrollTop / total, (element.scrollTop + element.clientHeight) / total]);
-};
-A$1(update, [total, width]);
-const marks = w$2(() => listMarks(rows, heights, hits), [rows, heights, hits]);
-const space = T(null);
-F$2(() => {
-if (space.current) space.current.style.height = `${total}px`;
-}, [total]);
-return a("div", {
-class: "timeline-frame", children: [a("div", {
-ref: box, class: "story", role: "grid", "aria-label": label, "aria-rowcount": rows.length, "aria-activedescendant": selected >= 0 ? `row-${selected}` : void 0, tabIndex: 0, onScroll: update, children: a("div", {
-ref: space, class: "space", role: "rowgroup", children: shown.map(({ index, start, size }) => {
-const row = rows[index];
-return row === void 0 ? null : a(StoryRow, {
-row, index, top: start, height: size, isSelected: index === selected, isHit: hits.has(row), onSelect, onOpen
-}, index);
-})
-})
-}), a(Minimap, {
-marks, share, words: "prompts, edits, failures, denials, hits and breaks", go: (at) => {
-if (box.current) box.current.scrollTop = at * total - box.current.clientHeight / 2;
-}
-})]
-});
-}
-function listMarks(rows, heights, hits) {
-const total = heights.reduce((sum, height) => sum + height, 0) || 1;
-const marks = [];
-let top = 0;
-rows.forEach((row, index) => {
-const at = top / total;
-if (row.sort === "break" || row.sort === "missing") marks.push({
-sort: "break", at
-});
-else if (row.isDenied) marks.push({
-sort: "denial", at
-});
-else if (row.isFailed) marks.push({
-sort: "failure", at
-});
-else if (row.sort === "edit" || row.sort === "prompt") marks.push({
-sort: row.sort, at
-});
-if (hits.has(row)) marks.push({
-sort: "hit", at
-});
-top += heights[index] ?? 0;
-});
-return marks;
-}
-function StoryRow({ row, index, top, height, isSelected, isHit, onSelect, onOpen }) {
-const element = T(null);
-F$2(() => {
-const { style } = element.current;
-[style.transform, style.height] = [`translateY(${top}px)`, `${height}px`];
-style.setProperty("--depth", String(Math.min(row.depth, 8)));
-});
-const names = ["story-row", row.sort, isSelected ? "selected" : "", isHit ? "hit" : "", row.isAfterBreak ? "after" : "", row.findings.length ? "broken" : "", row.isDenied ? "denied" : "", row.isFailed ? "failed" : "", row.depth ? "nested" : ""];
-return a("div", {
-ref: element, id: `row-${index}`, class: names.filter(Boolean).join(" "), role: "row", "aria-rowindex": index + 1, "aria-selected": isSelected, onClick: () => onSelect(index), onDblClick: () => onOpen(index), children: a(RowCells, { row })
-});
-}
-function RowCells({ row }) {
-const { entry, sort } = row;
-if (sort === "break" && row.finding !== null) return a("div", {
-role: "gridcell", class: "break-card", children: a(BreakCard, {
-chain: row.chain, finding: row.finding, place: row.place
-})
-});
-if (sort === "missing") return a("div", {
-role: "gridcell", class: "missing-cell", children: row.words
-});
-const step = entry?.step ?? null;
-const at = step?.at ?? entry?.decision?.at ?? "";
-return a($, { children: [a("span", {
-role: "gridcell", class: "time", children: at ? a(Time, {
-short: true, children: at
-}) : null
-}), a("span", {
-role: "gridcell", class: "rail-line", "aria-hidden": "true", children: a("span", { class: "node" })
-}), a("span", {
-role: "gridcell", class: "icon", children: a(SortIcon, {
-sort, isStruck: row.isDenied
-})
-}), step !== null && sort === "prompt" ? a("span", {
-role: "gridcell", class: "asked", children: visible(step.asked)
-}) : a(Summary, { row }), step !== null && sort !== "prompt" ? a(Facts, { step }) : null] });
-}
-function Summary({ row }) {
-const { entry } = row;
-const step = entry?.step ?? null;
-const decision = entry?.decision ?? null;
-if (step === null) {
-const why = decision === null ? "" : shownReasons(decision)[0] ?? decision.rules.join(" ");
-return a("span", {
-role: "gridcell", class: "summary", children: decision === null ? a("strong", { children: a(Text, { children: row.words }) }) : a($, { children: [a(Word, { row }), " ", a(Text, { children: decision.tool }), " ", a("span", {
-class: "soft", children: a(Text, { children: why })
-})] })
-});
-}
-const words = step.what === "answer" && step.text ? step.text : stepSummary(step).replace(/^denied: /, "");
-return a("span", {
-role: "gridcell", class: "summary", children: [a(Word, { row }), a(Text, { children: words })]
-});
-}
-function Word({ row }) {
-const { entry } = row;
-const step = entry?.step ?? null;
-const decision = entry?.decision ?? null;
-if (row.isDenied) return a("span", {
-class: "word bad", children: ["denied ", step === null ? "by the gate" : authorityLabel(step).split(" (", 1)[0]]
-});
-if (row.isFailed) return a("span", {
-class: "word warn", children: "failed"
-});
-if (step?.status === "pending") return a("span", {
-class: "word", children: "no outcome"
-});
-if (step === null && decision !== null) return a("span", {
-class: "word", children: [isObserved(decision) ? "observed: " : "", decisionLabel(decision.decision)]
-});
-return null;
-}
-function Facts({ step }) {
-const { tokensIn, tokensOut, costUsd } = step.spent;
-const tokens = tokensIn === null && tokensOut === null ? "" : `${tokensIn === null ? "–" : count$1(tokensIn)} → ${tokensOut === null ? "–" : count$1(tokensOut)}`;
-return a($, { children: [a("span", {
-role: "gridcell", class: "authority", title: visible(authorityLabel(step)), children: a(Text, { children: step.status === "blocked" ? step.rule : authorityLabel(step) })
-}), a("span", {
-role: "gridcell", class: "lines", children: a(Counts, { lines: step.lines })
-}), a("span", {
-role: "gridcell", class: "tokens figure", title: costUsd === null ? "tokens in and out" : `tokens in and out, ${formatMoney(costUsd)}`, children: tokens
-}), a("span", {
-role: "gridcell", class: "took figure", children: step.durationMs === null ? "" : formatDuration(step.durationMs)
-})] });
-}
-var TITLE_MAX$1 = 120;
-var TITLE_SOURCE_MAX = 480;
-var COST_DIGITS = 9;
-var CUMULATIVE_TOOLS = new Set(["codex"]);
-var LINE_END = /\r\n|[\n\v\f\r\u001c-\u001e\u0085\u2028\u2029]/;
-var SessionCounter = class {
-sum = {
-prompts: 0, actions: 0, edits: 0, linesAdded: 0, linesRemoved: 0, commands: 0, failures: 0, denials: 0, gated: 0, observed: 0, unknown: 0, unreadable: 0, records: 0
-};
-spent = UNKNOWN_CONSUMPTION;
-growing = UNKNOWN_CONSUMPTION;
-sessionCost = null;
-title = "";
-firstPrompt = "";
-firstText = "";
-times = null;
-sealed = null;
-models = new Set();
-openCalls = new Set();
-byMessage = new Map();
-lastAsked = "";
-add(step, isMain, decision) {
-const { sum } = this;
-sum.records++;
-if (step.what === "unknown") sum.unknown++;
-if (step.what === "unreadable") sum.unreadable++;
-if (step.model) this.models.add(step.model);
-if (!this.firstText && (step.what === "call" || step.what === "answer")) this.firstText = toOneLine(cutText(step.summary || step.text || step.call, TITLE_SOURCE_MAX));
-this.times = widenSpan(this.times, step.at);
-this.sealed = widenSpan(this.sealed, step.signedAt);
-this.addConsumption(step);
-if (step.what === "call") this.addCall(step, decision);
-else if (step.addition !== null && this.openCalls.delete(step.addition.to)) {
-if (step.addition.status === "failure") sum.failures++;
-if (step.addition.status === "blocked") sum.denials++;
-}
-if (step.what === "prompt" && step.own) sum.prompts++;
-else if (step.asked && step.asked !== this.lastAsked) {
-this.lastAsked = step.asked;
-sum.prompts++;
-}
-if (!isMain) return;
-this.title = step.title || this.title;
-if (!this.firstPrompt && step.asked) this.firstPrompt = step.asked.split(LINE_END).map(strip).find(Boolean) ?? "";
-}
-addRecords(count) {
-this.sum.records += count;
-}
-addConsumption(step) {
-if (step.own || !step.message && !CUMULATIVE_TOOLS.has(step.toolName)) this.spent = addConsumption(this.spent, step.spent);
-else if (!step.message) this.growing = maxConsumption(this.growing, step.spent);
-else this.byMessage.set(step.message, maxConsumption(this.byMessage.get(step.message) ?? UNKNOWN_CONSUMPTION, step.spent));
-if (step.sessionCost !== null) this.sessionCost = Math.max(step.sessionCost, this.sessionCost ?? 0);
-}
-addCall(step, decision) {
-const { sum } = this;
-sum.actions++;
-if (decision !== null) sum.gated++;
-if (decision !== null && isObserved(decision)) sum.observed++;
-if (isCommand(step)) sum.commands++;
-if (step.status === "failure") sum.failures++;
-if (step.status === "blocked") sum.denials++;
-if (step.status === "pending") this.openCalls.add(step.id);
-if (isEdit(step)) {
-sum.edits++;
-sum.linesAdded += step.lines?.[0] ?? 0;
-sum.linesRemoved += step.lines?.[1] ?? 0;
-}
-}
-finish(chains, left) {
-let spent = addConsumption(this.spent, this.growing);
-for (const each of this.byMessage.values()) spent = addConsumption(spent, each);
-const costUsd = this.sessionCost ?? (spent.costUsd === null ? null : Number(spent.costUsd.toFixed(COST_DIGITS)));
-const [started, ended] = this.times ?? this.sealed ?? [null, null];
-return {
-...this.sum, tool: chains.tool, session: chains.session, title: this.title || cutText(this.firstPrompt, TITLE_MAX$1) || cutText(this.firstText, TITLE_MAX$1), started, ended, denials: this.sum.denials + left.filter((decision) => refuses(decision) && !isObserved(decision)).length, observed: this.sum.observed + left.filter(isObserved).length, tokensIn: spent.tokensIn, tokensOut: spent.tokensOut, costUsd, models: [...this.models], subagents: chains.agents.length, imported: chains.imported, chains: chainNames(chains)
-};
-}
-};
-function widenSpan(ends, moment) {
-if (!moment) return ends;
-if (ends === null) return [moment, moment];
-return [compareCodePoints(moment, ends[0]) < 0 ? moment : ends[0], compareCodePoints(moment, ends[1]) > 0 ? moment : ends[1]];
-}
-var TEXT_MAX$1 = 600;
-var ASKED_MAX = 8e3;
-async function readSession(chains, read, blob, report = () => {}) {
-const counter = new SessionCounter();
-let records = 0;
-const decisions = [];
-for await (const batch of chains.decisions === null ? [] : read(chains.decisions)) {
-for (const item of batch) {
-const decision = item instanceof BadInput ? null : readDecision(item);
-if (decision !== null) decisions.push(decision);
-}
-counter.addRecords(batch.length);
-await report(records += batch.length);
-}
-const matcher = new DecisionMatcher(decisions, blob);
-const builder = new StoryBuilder(chains);
-for (const chain of [chains.main, ...chains.agents.map(([, name]) => name)]) {
-if (chain === null) continue;
-let place = 0;
-for await (const batch of read(chain)) {
-for (const item of batch) {
-const step = item instanceof BadInput ? unreadableStep(chain, item.message) : readStep(item);
-const decision = step.what === "call" ? await matcher.take(step) : null;
-counter.add(step, chain === chains.main, decision);
-builder.add(chain, place++, step, decision);
-}
-await report(records += batch.length);
-}
-}
-const left = matcher.listUnmatched();
-return {
-totals: counter.finish(chains, left), entries: [...builder.build(left)]
-};
-}
-var StoryBuilder = class {
-chains;
-agents;
-plans = new Map();
-built = new Set();
-constructor(chains) {
-this.chains = chains;
-this.agents = new Map(chains.agents.map(([agent, chain]) => [chain, agent]));
-for (const chain of [chains.main, ...this.agents.keys()]) if (chain !== null) this.plans.set(chain, {
-steps: [], items: [], additions: new Map(), decisions: new Map(), ids: new Set(), last: "", isAsStored: false
-});
-}
-add(chain, place, step, decision) {
-const plan = this.plans.get(chain);
-plan.steps.push(lighten(step));
-plan.isAsStored ||= step.sequence !== place;
-plan.last = step.at ?? plan.last;
-if (step.addition !== null && plan.ids.has(step.addition.to)) {
-const { to } = step.addition;
-plan.additions.set(to, [...plan.additions.get(to) ?? [], place]);
-return;
-}
-plan.ids.add(step.id);
-plan.items.push({
-at: plan.last, place, decision: null
-});
-if (decision !== null) plan.decisions.set(place, decision);
-}
-*build(unmatched) {
-for (const { items } of this.plans.values()) items.sort((one, other) => compareCodePoints(one.at, other.at) || one.place - other.place);
-const [first] = this.plans.values();
-first?.items.push(...unmatched.map((decision) => ({
-at: decision.at, place: -1, decision
-})));
-first?.items.sort((one, other) => compareCodePoints(one.at, other.at));
-if (this.chains.main !== null) yield* this.buildChain(this.chains.main, 0);
-for (const chain of this.agents.keys()) yield* this.buildSubagent(chain, 1);
-}
-*buildChain(chain, depth) {
-this.built.add(chain);
-const plan = this.plans.get(chain);
-const bare = {
-depth, chain, place: -1, step: null, decision: null, additions: [], agent: ""
-};
-const inOrder = plan.isAsStored ? [...plan.items.filter((item) => item.decision !== null), ...plan.steps.map((_, place) => ({
-at: "", place, decision: null
-}))] : plan.items;
-let asked = "";
-for (const { place, decision } of inOrder) {
-const step = plan.steps[place];
-if (decision !== null || step === void 0) {
-yield {
-...bare, decision
-};
-continue;
-}
-if (!step.own && step.asked && step.asked !== asked) {
-asked = step.asked;
-yield {
-...bare, place, step: promptOf(step)
-};
-if (step.what === "prompt") continue;
-}
-const additions = plan.isAsStored ? [] : plan.additions.get(step.id) ?? [];
-const whole = applyAdditions(step, additions.map((one) => plan.steps[one]));
-yield {
-...bare, place, step: whole, decision: plan.decisions.get(place) ?? null, additions
-};
-if (this.agents.has(step.subagent)) yield* this.buildSubagent(step.subagent, depth + 1);
-}
-}
-*buildSubagent(chain, depth) {
-if (this.built.has(chain)) return;
-yield {
-depth, chain, place: -1, step: null, decision: null, additions: [], agent: this.agents.get(chain) ?? ""
-};
-yield* this.buildChain(chain, depth);
-}
-};
-function lighten(step) {
-return {
-...step, summary: step.what === "call" || step.summary ? stepSummary({
-...step, status: ""
-}).slice(0, TEXT_MAX$1) : "", asked: step.asked.slice(0, ASKED_MAX), text: step.text.slice(0, TEXT_MAX$1), thinking: step.thinking.slice(0, TEXT_MAX$1), error: step.error.slice(0, TEXT_MAX$1), arguments: null, result: null, diff: null, more: null, addition: step.addition === null ? null : {
-...step.addition, says: new Map()
-}
-};
-}
-function applyAdditions(step, additions) {
-let whole = step;
-for (const later of additions) {
-const { addition } = later;
-if (addition !== null) {
-if (whole.status === "pending" && addition.status) whole = {
-...whole, status: addition.status, error: addition.error
-};
-const lines = whole.lines ?? (hasHappened(whole.status) ? addition.lines : null);
-const [result, diff] = [whole.result ?? addition.says.get("result") ?? null, whole.diff ?? addition.says.get("diff") ?? null];
-whole = {
-...whole, result, diff, lines
-};
-}
-whole = {
-...whole, thinking: whole.thinking || later.thinking, text: whole.text || later.text, redacted: whole.redacted || later.redacted, model: whole.model || later.model, authority: whole.authority === "unknown" ? later.authority : whole.authority, rule: whole.rule || later.rule, durationMs: whole.durationMs ?? later.durationMs, spent: addConsumption(whole.spent, later.spent), cut: new Map([...later.cut, ...whole.cut])
-};
-}
-return whole;
-}
-var TEXT_MEDIA = "text/plain; charset=utf-8";
-async function fetchBlobs(value, blob, most) {
-if (Array.isArray(value)) return Promise.all(value.map((item) => fetchBlobs(item, blob, most)));
-if (!isObject(value)) return value;
-if (!isBlobReference(value)) {
-const members = [...value].map(async ([name, item]) => [name, await fetchBlobs(item, blob, most)]);
-return new Map(await Promise.all(members));
-}
-const size = at(value, "blob", "size");
-const media = at(value, "blob", "media");
-if (!(size instanceof JsonNumber) || size.value > most || media !== TEXT_MEDIA && media !== "text/x-diff" && media !== "application/json") return value;
-const data = await blob(String(at(value, "blob", "digest")));
-if (data === null) return value;
-if (media !== "application/json") return new TextDecoder().decode(data);
-try {
-return await fetchBlobs(readJson(data), blob, most);
-} catch (error) {
-if (error instanceof BadInput) return value;
-throw error;
-}
-}
-async function fullText(step, name, blob) {
-const digest = step.cut.get(name);
-const data = digest === void 0 ? null : await blob(digest);
-return data === null ? step[name] : new TextDecoder().decode(data);
-}
-async function fetchStep(step, blob, most) {
-const [asked, text, thinking, error] = await Promise.all(["asked", "text", "thinking", "error"].map((name) => fullText(step, name, blob)));
-const [given, result, diff] = await Promise.all([step.arguments, step.result, step.diff].map((value) => fetchBlobs(value, blob, most)));
-return {
-...step, asked: asked ?? "", text: text ?? "", thinking: thinking ?? "", error: error ?? "", arguments: given ?? null, result: result ?? null, diff: diff ?? null
-};
-}
-var SHOWN_BLOB_MAX = 1048576;
-async function readWholeStep(entry) {
-const read = async (place) => {
-const record = await readRecordAt(entry.chain, place);
-return record instanceof Sealed ? readStep(record) : null;
-};
-const own = await read(entry.place);
-const additions = (await Promise.all(entry.additions.map(read))).filter((step) => step !== null);
-const shown = entry.step;
-return {
-step: await fetchStep(own === null || shown.what !== own.what ? shown : applyAdditions(own, additions), readBlob, SHOWN_BLOB_MAX), additions
-};
-}
-function BreakDetail({ row, finding }) {
-return a($, { children: [a("h2", { children: "The chain breaks here" }), a("div", {
-class: "break-detail", children: a(BreakCard, {
-chain: row.chain, finding, place: row.place
-})
-}), a("p", { children: "Records after this place keep their own marks: intact in themselves, no longer tied to what came before." }), a("p", { children: [row.place === null ? null : a($, { children: [a("a", {
-href: link("c", row.chain, `p${row.place}`), children: "The record at this place"
-}), " · "] }), a("a", {
-href: link("chain", row.chain), children: "The chain as it is stored"
-})] })] });
-}
-function StepDetail({ row }) {
-const { entry } = row;
-const { value: whole, words, retry } = useAnswer(async () => entry?.step ? readWholeStep(entry) : null, [entry]);
-if (row.finding !== null) return a(BreakDetail, {
-row, finding: row.finding
-});
-if (entry === null) return a("p", {
-class: "strip", children: row.words || "Choose a row to see the whole of it."
-});
-if (entry.step === null) return entry.decision === null ? a($, { children: [a("h2", { children: ["Subagent ", a(Text, { children: entry.agent })] }), a("p", { children: ["Its part of the session starts here, in a chain of its own: ", a("a", {
-href: link("chain", entry.chain), children: a(Text, { children: entry.chain })
-}), "."] })] }) : a($, { children: [a("h2", { children: "A decision about a call that is in no transcript" }), a(DecisionCard, { decision: entry.decision })] });
-const step = whole?.step ?? entry.step;
-const isCurrent = whole !== null && whole.step.hash === entry.step.hash;
-return a("article", {
-class: "step-detail", "aria-busy": !isCurrent, children: [a("header", { children: [a("h2", { children: [a(SortIcon, {
-sort: row.sort, isStruck: row.isDenied
-}), " ", a(Text, { children: step.what === "prompt" ? "Prompt" : step.what === "answer" ? "Answer" : stepSummary(step) })] }), a("p", {
-class: "beside", children: [step.at ? a(Time, { children: step.at }) : "at a time that the record does not say", step.model ? a($, { children: [" · ", a(Text, { children: step.model })] }) : null, step.durationMs === null ? null : a($, { children: [" · ", formatDuration(step.durationMs)] }), consumptionLabel(step.spent) ? a($, { children: [" · ", consumptionLabel(step.spent)] }) : null]
-}), a("p", {
-class: "buttons", children: [a("a", {
-class: "button small", href: recordAddress(entry), children: "Open the record"
-}), a(Copy, {
-text: `capsule://${entry.chain}/${step.sequence ?? entry.place}`, label: "Copy its address"
-})]
-})] }), words ? a(Problem, {
-words, retry
-}) : null, isCurrent ? a(StepBody, { step }) : a("div", { class: "placeholder tall" }), entry.decision === null ? null : a("section", { children: [a("h3", { children: "The gate" }), a(DecisionCard, { decision: entry.decision })] }), isCurrent && whole.additions.length ? a(Additions, {
-steps: whole.additions, chain: entry.chain, places: entry.additions
-}) : null]
-});
-}
-function recordAddress({ chain, place, step }) {
-return link("c", chain, step !== null && step.sequence === place ? place : `p${place}`);
-}
-function Prose({ text }) {
-return a("div", {
-class: "prose", children: a(Text, { children: text })
-});
-}
-function StepBody({ step }) {
-const given = isObject(step.arguments) ? step.arguments : null;
-const command = step.what === "call" && given !== null ? commandLine(given) : "";
-const results = resultTexts(step, step.result);
-const error = stepError(step);
-return a($, { children: [step.what === "prompt" ? a(Prose, { text: step.asked }) : null, step.text && step.what !== "prompt" ? a(Prose, { text: step.text }) : null, step.thinking ? a("details", {
-class: "thinking", open: !step.text && step.what !== "call", children: [a("summary", { children: "What the model thought" }), a(Prose, { text: step.thinking })]
-}) : null, step.redacted ? a("p", {
-class: "beside", children: "The model thought here, and its tool redacted the text. The record keeps the proof of it."
-}) : null, typeof step.diff === "string" && step.diff ? a(DiffView, { diff: step.diff }) : null, command ? a($, { children: [a("h3", { children: "Command" }), a("pre", {
-class: "command-line", tabIndex: 0, children: a(Text, { children: command })
-})] }) : null, step.what === "call" && !command && given?.size && typeof step.diff !== "string" ? a($, { children: [a("h3", { children: "Arguments" }), a(Value, { value: given })] }) : null, error ? a($, { children: [a("h3", { children: "Error" }), a(Terminal, {
-text: error, label: "Error"
-})] }) : null, results.map((part, at) => a("section", { children: [a("h3", { children: part.name ? a(Text, { children: part.name }) : part.isAside ? "Result" : "Output" }), part.isAside ? a("p", {
-class: "beside", children: a(Text, { children: part.text })
-}) : a(Terminal, { text: part.text })] }, at)), typeof step.diff !== "string" && step.diff !== null ? a($, { children: [a("h3", { children: "Change" }), a(Value, { value: step.diff })] }) : null, step.what !== "call" && step.more !== null ? a($, { children: [a("h3", { children: "More" }), a(Value, { value: step.more })] }) : null, a("dl", {
-class: "facts", children: [authorityLabel(step) ? a("div", { children: [a("dt", { children: step.status === "blocked" ? "Denied" : "Allowed" }), a("dd", { children: a(Text, { children: authorityLabel(step) }) })] }) : null, step.status ? a("div", { children: [a("dt", { children: "Outcome" }), a("dd", { children: step.status === "blocked" ? "denied" : step.status })] }) : null, step.sideEffects.length ? a("div", { children: [a("dt", { children: "Side effects" }), a("dd", { children: a("ul", { children: step.sideEffects.slice(0, 50).map((effect, at) => a("li", { children: a(Text, { children: effect }) }, at)) }) })] }) : null]
-})] });
-}
-function Additions({ steps, chain, places }) {
-return a("section", { children: [a("h3", { children: "Later records about the same step" }), a("ul", { children: steps.map((step, at) => a("li", { children: [a("a", {
-href: link("c", chain, `p${places[at] ?? 0}`), children: ["record ", places[at]]
-}), " from the ", step.addition?.via || "transcript", step.addition?.status ? a($, { children: ["; it says that the call ended with ", a("strong", { children: step.addition.status })] }) : null, step.addition?.differs.length ? a("span", {
-class: "warn", children: ["; both disagree in ", a(Text, { children: step.addition.differs.join(", ") })]
-}) : null] }, step.hash || at)) })] });
-}
-var STORY_MAX = 2e4;
-var WIDE = 1200;
-var TYPING_MS = 250;
-var last = null;
-function recall(chain) {
-return last !== null && last.open === contents.value && chainNames(last.chains).includes(chain) && last !== null ? {
-state: "done", chains: last.chains, reading: last.reading
-} : {
-state: "loading", records: 0, total: 0
-};
-}
-function useSession(chain) {
-const [now, setNow] = d$2(() => recall(chain));
-const [turn, setTurn] = d$2(0);
-A$1(() => {
-let isCurrent = true;
-const open = contents.value;
-if (open === null || recall(chain).state === "done") {
-setNow(recall(chain));
-return;
-}
-const set = (next) => {
-if (isCurrent) setNow((before) => next.state === "loading" && before.state === "done" ? before : next);
-};
-(async () => {
-try {
-const chains = await findSession(chain);
-if (chains === null) return set({ state: "none" });
-const total = countRecords(chainNames(chains));
-if (total > 2e4) return set({
-state: "too large", chains, total
-});
-const reading = await readSession(chains, readRecords, readBlob, (records) => {
-if (!isCurrent) throw new Left();
-set({
-state: "loading", records, total
-});
-});
-last = {
-open, chains, reading
-};
-set({
-state: "done", chains, reading
-});
-} catch (error) {
-if (!(error instanceof Left)) set({
-state: "failed", words: error.message
-});
-}
-})();
-return () => {
-isCurrent = false;
-};
-}, [chain, contents.value, turn]);
-return {
-...now, again: () => setTurn(turn + 1)
-};
-}
-function SessionProblem({ now, chain }) {
-if (now.state === "loading") return a("div", {
-"aria-busy": "true", children: [a("h1", { children: a(Text, { children: chain }) }), a("p", {
-class: "beside", role: "status", children: ["Reading ", now.total ? `${count$1(now.records)} of ${plural$1(now.total, "record")}` : "its records", " …"]
-}), Array.from({ length: 12 }, (_, at) => a("div", { class: "story-row-loading" }, at))]
-});
-if (now.state === "too large") return a($, { children: [a("h1", { children: a(Text, { children: now.chains.session }) }), a("p", {
-class: "strip", children: ["This session has ", plural$1(now.total, "record"), ". A page lays out at most ", count$1(STORY_MAX), " as a story. Its chains can be read in their stored order, and this command tells all of it:"]
-}), a("p", { children: a(Command, { children: `aver show ${now.chains.session} --html session.html` }) }), a("ul", { children: chainNames(now.chains).map((name) => a("li", { children: a("a", {
-href: link("chain", name), children: a(Text, { children: name })
-}) }, name)) })] });
-if (now.state === "failed") return a($, { children: [a("h1", { children: a(Text, { children: chain }) }), a("div", {
-class: "finding failed", role: "alert", children: a("p", { children: ["The session could not be read: ", a(Text, { children: now.words })] })
-}), a("p", { children: [a("button", {
-type: "button", onClick: now.again, children: "Try again"
-}), " or read ", a("a", {
-href: link("chain", chain), children: "the chain as it is stored"
-}), "."] })] });
-return null;
-}
-function SessionView({ parts }) {
-const [chain = "", wanted] = parts;
-const now = useSession(chain);
-if (now.state === "none") return a(ChainView, { parts });
-if (now.state !== "done") return a(SessionProblem, {
-now, chain
-});
-return a(Story, {
-chain, wanted: wanted ?? "", chains: now.chains, reading: now.reading
-});
-}
-function Story({ chain, wanted, chains, reading }) {
-const names = chainNames(chains);
-const [only, setOnly] = d$2("");
-const [selected, setSelected] = d$2(null);
-const [isOpen, setOpen] = d$2(false);
-const [words, setWords] = d$2("");
-const all = w$2(() => arrangeStory(reading.entries, findingsOf), [reading, ...names.map(judgementOf)]);
-const rows = w$2(() => all.filter((row) => isWanted(row, only)), [all, only]);
-const hits = useHits(words, names, all);
-const index = selected === null ? -1 : rows.indexOf(selected);
-const isWide = useIsWide();
-A$1(() => {
-for (const name of names) verifyChain(name);
-}, [names.join("\n")]);
-A$1(() => {
-const sequence = /^at-(\d+)$/.exec(wanted)?.[1];
-const found = sequence === void 0 ? void 0 : findRow(all, chain, Number(sequence));
-if (found) select(found);
-else setSelected((before) => before === null ? null : all.find((row) => row.entry !== null && row.entry.chain === before.entry?.chain && row.entry.place === before.entry.place && row.sort === before.sort) ?? null);
-}, [all, wanted, chain]);
-function select(row) {
-setSelected(row);
-const step = row.entry?.step;
-if (!step || row.entry === null) return;
-history.replaceState(null, "", link("s", row.chain, `at-${step.sequence ?? row.entry.place}`));
-}
-const move = (step, isGood = () => true) => {
-for (let at = index < 0 ? step > 0 ? 0 : rows.length - 1 : index + step; at >= 0 && at < rows.length; at += step) {
-const row = rows[at];
-if (isGood(row)) return select(row);
-}
-};
-const seek = (step, isGood) => {
-const found = (step > 0 ? [...rows.slice(index + 1), ...rows.slice(0, index + 1)] : [...rows.slice(0, Math.max(index, 0)).reverse(), ...rows.slice(Math.max(index, 0)).reverse()]).find(isGood);
-if (found) select(found);
-};
-const open = (at) => {
-const row = rows[at];
-if (!row) return;
-if (!isWide && !isOpen) setOpen(true);
-else if (row.entry?.step) location.hash = recordAddress(row.entry);
-};
-useKeys({
-j: () => move(1), k: () => move(-1), ArrowDown: () => move(1), ArrowUp: () => move(-1), J: () => move(1, (row) => row.sort === "prompt" && row.depth === 0), K: () => move(-1, (row) => row.sort === "prompt" && row.depth === 0), e: () => seek(1, (row) => row.sort === "edit"), x: () => seek(1, (row) => row.isFailed || row.isDenied), b: () => seek(1, (row) => row.sort === "break" || row.sort === "missing"), n: () => seek(1, (row) => hits.rows.has(row)), N: () => seek(-1, (row) => hits.rows.has(row)), Enter: () => open(index), Escape: () => {
-if (isOpen) setOpen(false);
-else if (only) setOnly("");
-else history.back();
-}
-});
-const breaks = all.filter((row) => row.sort === "break").length;
-const detail = selected === null ? a("p", {
-class: "strip", children: ["Choose a row to see the whole of it. ", a("kbd", { children: "j" }), " and ", a("kbd", { children: "k" }), " move, ", a("kbd", { children: "?" }), " lists all keys."]
-}) : a(StepDetail, { row: selected });
-return a("section", {
-class: "session-view", children: [a(SessionHead, {
-chains, reading, only, setOnly, breaks, shown: rows.length
-}), a("p", {
-class: "find", children: [a("label", { children: ["Find in this session ", a("input", {
-type: "search", value: words, onInput: (event) => setWords(event.currentTarget.value), onKeyDown: (event) => {
-if (event.key === "Enter") seek(event.shiftKey ? -1 : 1, (row) => hits.rows.has(row));
-}
-})] }), a("span", {
-class: "beside", role: "status", children: hits.words
-}), breaks ? a("button", {
-type: "button", class: "small", onClick: () => seek(1, (row) => row.sort === "break"), children: "Next break (b)"
-}) : null]
-}), a(Split, {
-isWide, isOpen: isOpen && selected !== null, close: () => setOpen(false), timeline: rows.length ? a(Timeline, {
-rows, selected: index, hits: hits.rows, label: "Steps of the session", onSelect: (at) => {
-if (rows[at]) {
-select(rows[at]);
-if (!isWide) setOpen(true);
-}
-}, onOpen: open
-}) : a("p", {
-class: "strip", children: ["No step is of this sort. ", a("button", {
-type: "button", class: "small", onClick: () => setOnly(""), children: "Show all"
-})]
-}), detail
-})]
-});
-}
-function findRow(rows, chain, sequence) {
-const isThere = (row) => row.chain === chain && (row.entry?.step?.sequence === sequence || row.finding?.place.sequence === sequence || String(row.finding?.place.sequence) === String(sequence));
-return rows.find((row) => row.sort === "break" && isThere(row)) ?? rows.find(isThere) ?? rows.find((row) => row.entry?.decision?.chain === chain && row.entry.decision.sequence === sequence);
-}
-function SessionHead({ chains, reading, only, setOnly, breaks, shown }) {
-const { totals } = reading;
-const names = chainNames(chains);
-const states = names.map(judgementOf);
-const isFailed = breaks > 0 || names.some((name) => findingsOf(name).some((finding) => finding.status === "failed"));
-const words = states.map((state) => state.state !== "done" ? state.state === "working" ? "working" : "not judged" : state.verdict.status === "failed" ? "qualified" : state.verdict.status);
-const mark = isFailed ? "failed" : ["working", "not judged", "qualified", "empty"].find((word) => words.includes(word)) ?? "verified";
-const note = {
-failed: "a record of it does not hold", verified: "every record of it is verified", qualified: "nothing failed in it, and not everything could be checked", empty: "it has no record", working: "being verified", "not judged": "not judged"
-}[mark];
-const choice = (wanted, words, state = "") => a("button", {
-type: "button", class: `small figure ${state}`, "aria-pressed": only === wanted, onClick: () => setOnly(only === wanted ? "" : wanted), children: words
-}, wanted);
-return a("header", {
-class: "session-head", children: [a("h1", { children: a(Text, { children: totals.title || chains.session }) }), a("p", {
-class: "beside", children: [a(Mark, { name: mark }), " ", a("strong", { children: mark }), ", ", note, " · ", a(Text, { children: chains.tool }), " ", a("code", { children: a(Text, { children: chains.session }) }), totals.started ? a($, { children: [" · ", a(Time, { children: totals.started })] }) : null, " · ", a("a", {
-href: link("files", chains.main ?? names[0] ?? ""), children: "Files"
-}), " · ", a("a", {
-href: link("chain", chains.main ?? names[0] ?? ""), children: "As stored"
-})]
-}), a("div", {
-class: "figures", role: "group", "aria-label": "Figures; each leads to its rows", children: [totalFigures(totals).map(({ words, sort }, at) => {
-if (sort === "record") return a(RecordsFigure, {
-words, names
-}, at);
-return sort ? choice(sort, a(Text, { children: words })) : a("span", {
-class: "figure", children: words
-}, at);
-}), totals.observed ? choice("observed", `${plural$1(totals.observed, "decision")} only observed`, "warn") : null, breaks ? choice("break", plural$1(breaks, "break")) : null, only ? a("button", {
-type: "button", class: "small", onClick: () => setOnly(""), children: ["Show all steps (", plural$1(shown, "row"), " shown)"]
-}) : null]
-})]
-});
-}
-function RecordsFigure({ words, names }) {
-if (names.length === 1) return a("a", {
-class: "figure", href: link("chain", names[0] ?? ""), children: words
-});
-return a("details", {
-class: "figure", children: [a("summary", { children: words }), a("ul", { children: names.map((name) => a("li", { children: a("a", {
-href: link("chain", name), children: [plural$1(countRecords([name]), "record"), " in ", a(Text, { children: name })]
-}) }, name)) })]
-});
-}
-function useHits(words, chains, rows) {
-const [found, setFound] = d$2(null);
-A$1(() => {
-let isCurrent = true;
-if (!words.trim()) {
-setFound(null);
-return;
-}
-const timer = setTimeout(() => {
-findWords(words, chains).then((places) => {
-if (isCurrent) setFound({
-words, places
-});
-}, () => {
-if (isCurrent) setFound({
-words, places: new Set()
-});
-});
-}, TYPING_MS);
-return () => {
-isCurrent = false;
-clearTimeout(timer);
-};
-}, [words, chains.join("\n")]);
-const hits = w$2(() => {
-const placesOf = (row) => [row.entry?.place ?? -1, ...row.entry?.additions ?? []];
-return new Set(found === null ? [] : rows.filter((row) => row.entry !== null && placesOf(row).some((place) => found.places.has(`${row.chain}\n${place}`))));
-}, [found, rows]);
-return {
-rows: hits, words: !words.trim() ? "" : found?.words !== words ? "looking …" : `${plural$1(hits.size, "hit")}; n and N go through them. Long texts beside the records are not searched.`
-};
-}
-async function findWords(words, chains) {
-const wanted = JSON.stringify(words.trim().toLowerCase()).slice(1, -1);
-const places = new Set();
-for (const chain of chains) {
-let place = 0;
-for await (const batch of readRecords(chain)) for (const record of batch) {
-if (record instanceof Sealed && record.canonical.toLowerCase().includes(wanted)) places.add(`${chain}\n${place}`);
-place++;
-}
-}
-return places;
-}
-function useIsWide() {
-const [isWide, setWide] = d$2(innerWidth >= WIDE);
-A$1(() => {
-const query = matchMedia(`(min-width: ${WIDE}px)`);
-const update = () => setWide(query.matches);
-query.addEventListener("change", update);
-return () => query.removeEventListener("change", update);
-}, []);
-return isWide;
-}
-var DETAIL_MIN = 320;
-var DETAIL_MAX = 640;
-var chosenWidth = 0;
-function Split({ isWide, isOpen, close, timeline, detail }) {
-const box = T(null);
-const [width, setWidth] = d$2(chosenWidth);
-const limit = (value) => Math.round(Math.min(DETAIL_MAX, Math.max(DETAIL_MIN, value)));
-const set = (value) => {
-chosenWidth = limit(value);
-setWidth(chosenWidth);
-};
-const now = () => width || limit(.4 * (box.current?.clientWidth ?? 1200));
-F$2(() => {
-box.current?.style.setProperty("--detail", width ? `${width}px` : "40%");
-}, [width, isWide]);
-if (!isWide) return a("div", {
-class: "session-split narrow", children: [timeline, isOpen ? a("div", {
-class: "detail cover", role: "dialog", "aria-label": "The step", children: [a("p", {
-class: "close", children: a("button", {
-type: "button", ref: (element) => {
-if (element && !element.dataset["was"]) {
-element.dataset["was"] = "1";
-element.focus();
-}
-}, onClick: close, children: "Back to the timeline"
-})
-}), detail]
-}) : null]
-});
-return a("div", {
-class: "session-split", ref: box, children: [timeline, a("div", {
-class: "handle", role: "separator", "aria-orientation": "vertical", "aria-label": "Width of the detail", tabIndex: 0, "aria-valuenow": width || Math.round(480), "aria-valuemin": DETAIL_MIN, "aria-valuemax": DETAIL_MAX, onPointerDown: (event) => event.currentTarget.setPointerCapture(event.pointerId), onPointerMove: (event) => {
-if (event.buttons & 1 && box.current) set(box.current.getBoundingClientRect().right - event.clientX);
-}, onKeyDown: (event) => {
-if (event.key === "ArrowLeft") set(now() + 24);
-else if (event.key === "ArrowRight") set(now() - 24);
-else return;
-event.preventDefault();
-event.stopPropagation();
-}
-}), a("aside", {
-class: "detail", "aria-label": "The step", tabIndex: 0, children: detail
-})]
-});
-}
-var EFFECT = /^(?:edited|wrote|added|deleted) (.+)$/s;
-var SUMMARY = /^[A-Za-z_]+: (.+?)(?: \(\+\d+\/-\d+\))?$/;
-function changedPaths(step) {
-const named = step.sideEffects.flatMap((effect) => EFFECT.exec(effect)?.[1] ?? []);
-if (named.length) return [...new Set(named)];
-return [SUMMARY.exec(step.summary)?.[1] ?? "a file that the record does not name"];
-}
-function listFiles(entries) {
-const files = new Map();
-for (const entry of entries) {
-const { step } = entry;
-if (step === null || !isEdit(step)) continue;
-const paths = changedPaths(step);
-for (const path of paths) {
-const file = files.get(path) ?? files.set(path, {
-path, edits: [], lines: [0, 0]
-}).get(path);
-file.edits.push(entry);
-if (paths.length === 1) file.lines = [file.lines[0] + (step.lines?.[0] ?? 0), file.lines[1] + (step.lines?.[1] ?? 0)];
-}
-}
-return [...files.values()];
-}
-function diffOfFile(diff, path) {
-const parts = diff.split(/^(?=--- )/m).filter((part) => part.startsWith("--- "));
-if (parts.length < 2) return diff;
-const isAbout = (part) => part.split("\n", 2).some((line) => /^(?:---|\+\+\+) /.test(line) && (line.slice(4).replace(/^[ab]\//, "") === path.replace(/^\/+/, "") || line.slice(4).endsWith(path)));
-const own = parts.filter(isAbout);
-return own.length ? own.join("") : diff;
-}
-var EDITS_SHOWN = 25;
-function FilesView({ parts: [chain = "", wanted = ""] }) {
-const now = useSession(chain);
-if (now.state === "none") return a($, { children: [a("h1", { children: "Files" }), a(Empty, {
-command: "aver ingest --all", children: ["This chain is no session of a coding agent, so no file is known. ", a("a", {
-href: link("chain", chain), children: "Read the chain"
-}), ", or record sessions:"]
-})] });
-if (now.state !== "done") return a(SessionProblem, {
-now, chain
-});
-return a(Files, {
-chain, wanted, reading: now.reading
-});
-}
-function Files({ chain, wanted, reading }) {
-const files = w$2(() => listFiles(reading.entries), [reading]);
-const chosen = files.find((file) => file.path === wanted) ?? files[0];
-return a("section", {
-class: "files-view", children: [a("h1", { children: ["Files of ", a(Text, { children: reading.totals.title || reading.totals.session })] }), a("p", {
-class: "beside", children: [a("a", {
-href: link("s", chain), children: "The session"
-}), " · ", plural$1(files.length, "file"), " changed by ", plural$1(reading.totals.edits, "edit"), " ", a(Counts, { lines: [reading.totals.linesAdded, reading.totals.linesRemoved] })]
-}), files.length === 0 ? a("p", {
-class: "strip", children: "No step of this session changed a file. Edits that failed or were denied changed none; the session shows them."
-}) : null, a("div", {
-class: "files-split", children: [a("nav", {
-"aria-label": "Files", children: a("ul", { children: files.map((file) => a("li", { children: a("a", {
-href: link("files", chain, file.path), "aria-current": file === chosen ? "true" : void 0, children: [a("span", {
-class: "path", children: a(Text, { children: file.path })
-}), a("span", {
-class: "beside", children: [plural$1(file.edits.length, "edit"), " ", a(Counts, { lines: file.lines[0] || file.lines[1] ? file.lines : null })]
-})]
-}) }, file.path)) })
-}), chosen ? a(FileChanges, { file: chosen }, chosen.path) : null]
-})]
-});
-}
-function FileChanges({ file }) {
-const [shown, setShown] = d$2(EDITS_SHOWN);
-return a("div", {
-class: "file-changes", children: [a("h2", { children: a(Text, { children: file.path }) }), file.edits.slice(0, shown).map((entry) => a(FileChange, {
-entry, path: file.path
-}, `${entry.chain} ${entry.place}`)), file.edits.length > shown ? a("button", {
-type: "button", onClick: () => setShown(shown + EDITS_SHOWN), children: ["Show ", Math.min(EDITS_SHOWN, file.edits.length - shown), " more changes"]
-}) : null]
-});
-}
-function FileChange({ entry, path }) {
-const { value, words, retry } = useAnswer(() => readWholeStep(entry), [entry]);
-const step = value?.step ?? null;
-const title = entry.step === null ? "" : stepSummary(entry.step);
-return a("section", {
-class: "file-change", children: [a("h3", { children: [entry.step?.at ? a(Time, {
-short: true, children: entry.step.at
-}) : null, " ", a("a", {
-href: recordAddress(entry), children: a(Text, { children: title })
-})] }), words ? a(Problem, {
-words, retry
-}) : null, step === null && !words ? a("div", {
-class: "placeholder tall", "aria-busy": "true"
-}) : null, step === null ? null : typeof step.diff === "string" ? a(DiffView, {
-diff: diffOfFile(step.diff, path), title: path
-}) : step.diff === null ? a("p", {
-class: "beside", children: "The record has no diff of this change."
-}) : a(Output, { value: step.diff })]
-});
-}
-var READ_MAX$2 = 2e3;
-async function readOwners() {
-const owners = new Map();
-const listed = (await server.value?.api.json("keys").catch(() => null))?.keys ?? [];
-for (const { public_key, identity, status } of listed) owners.set(public_key.slice(0, 16), {
-identity, isRetired: status !== "active" && status !== "trusted", from: "the server"
-});
-for (const { id } of contents.value?.chains ?? []) if (id === "keys" || id.startsWith("approvers.")) await collectOwners(id, owners);
-return owners;
-}
-async function collectOwners(chain, owners) {
-let records = 0;
-for await (const batch of readRecords(chain)) {
-for (const record of batch) if (record instanceof Sealed) noteOwner(record, chain, owners);
-if ((records += batch.length) >= READ_MAX$2) return;
-}
-}
-function noteOwner(record, chain, owners) {
-let content;
-try {
-content = record.content;
-} catch (error) {
-if (error instanceof BadInput) return;
-throw error;
-}
-const result = asObject(at(content, "outcome", "result"));
-const statements = at(content, "authority", "chain");
-const enrolled = Array.isArray(statements) ? asText(at(statements[0], "content", "public_key")) : "";
-const [identity, key] = [asText(result.get("identity")), asText(result.get("public_key")) || enrolled];
-if (identity && key) owners.set(key.slice(0, 16), {
-identity, isRetired: false, from: `the chain ${chain}`
-});
-const before = owners.get(asText(result.get("replaces")));
-if (before) owners.set(asText(result.get("replaces")), {
-...before, isRetired: true
-});
-}
-function Whole({ value }) {
-return a("code", {
-class: "whole", children: visible(value.replace(/(.{16})/g, "$1 ").trim())
-});
-}
-function OwnerCell({ owner }) {
-if (owner === void 0) return a("td", {
-class: "soft", children: "nobody says"
-});
-return a("td", { children: [a(Text, { children: owner.identity }), owner.isRetired ? a($, { children: [" ", a("span", {
-class: "word", children: "retired"
-})] }) : null, a("p", {
-class: "beside tight", children: ["says ", a(Text, { children: owner.from })]
-})] });
-}
-function storageWords() {
-if (location.protocol === "file:") return "This page was opened from a file, where pages share one store. Pins hold until you close it.";
-if (contents.value?.ledger) return `Pins are kept in this browser, for this address and the ledger ${contents.value.ledger.slice(0, 8)}, tenant ${contents.value.tenant}.`;
-return "Pins are kept in this browser, for this address.";
-}
-var RECORDS_MAX = 200;
-function KeyRecords() {
-const isThere = contents.value?.chains.some((chain) => chain.id === "keys") ?? false;
-const answer = useAnswer(() => isThere ? connection.ask({
-type: "rows", chain: "keys", start: 0, stop: RECORDS_MAX
-}) : Promise.resolve(null), [contents.value]);
-if (!isThere) return null;
-return a("section", { children: [a("h2", { children: "Recorded in the keys chain" }), answer.state === "failed" ? a(Problem, {
-words: answer.words, retry: answer.retry
-}) : null, answer.state === "loading" ? a(Loading, {
-rows: 2, words: "Reading the keys chain"
-}) : null, answer.value ? a("div", {
-class: "scroll", tabIndex: 0, role: "region", "aria-label": "Records of the keys chain", children: a("table", {
-class: "plain", children: a("tbody", { children: answer.value.rows.map((row) => a("tr", { children: [a("td", { children: a(Time, { children: row.at }) }), a("td", { children: a(Text, { children: row.kind }) }), a("td", { children: a("a", {
-href: recordLink("keys", row), children: a(Text, { children: row.problem || row.summary })
-}) })] }, row.place)) })
-})
-}) : null, answer.value && answer.value.total > RECORDS_MAX ? a("p", { children: a("a", {
-href: link("chain", "keys"), children: ["All ", answer.value.total, " records"]
-}) }) : null] });
-}
-function KeysView(_) {
-const [given, setGiven] = d$2("");
-const [words, setWords] = d$2("");
-const [done, setDone] = d$2("");
-const pinAll = (keys, origin) => {
-for (const key of keys) pinKey(key, origin);
-setWords("");
-setDone(`${plural$1(keys.length, "key")} pinned.`);
-verifyThing();
-};
-const add = (text, origin) => {
-try {
-pinAll(readKeys(text), origin);
-setGiven("");
-} catch (error) {
-setDone("");
-setWords(error.message);
-}
-};
-const isPinned = (key) => pins.value.some((pin) => pin.publicKey === key);
-const came = contents.value?.keys ?? [];
-const pq = new Map(contents.value?.pqKeys ?? []);
-const owners = useAnswer(readOwners, [contents.value]).value ?? new Map();
-const source = thing.value?.live ? "The server says" : "Came with the records";
-return a($, { children: [a("h1", { children: "Keys" }), a("p", { children: "A key that came with the records proves nothing: whoever made the records could have put it there. Pin only a key that you compared with its owner, by another way." }), a("section", { children: [a("h2", { children: "Pinned by you" }), pins.value.length ? a("div", {
-class: "scroll", tabIndex: 0, role: "region", "aria-label": "Pinned keys", children: a("table", {
-class: "plain keys", children: [a("thead", { children: a("tr", { children: [a("th", {
-scope: "col", children: "Owner"
-}), a("th", {
-scope: "col", children: "Key"
-}), a("th", {
-scope: "col", children: "From"
-}), a("th", {
-scope: "col", children: "When"
-}), a("th", {
-scope: "col", children: a("span", {
-class: "hidden", children: "Unpin"
-})
-})] }) }), a("tbody", { children: pins.value.map((pin) => a("tr", { children: [a(OwnerCell, { owner: owners.get(pin.publicKey.slice(0, 16)) }), a("td", { children: [a(Whole, { value: pin.publicKey }), pin.publicKeyPq ? a("p", {
-class: "beside tight", children: "with an ML-DSA-65 half"
-}) : null] }), a("td", { children: a(Text, { children: pin.origin }) }), a("td", { children: a(Time, { children: pin.at }) }), a("td", { children: a("button", {
-type: "button", class: "small", "aria-label": `Unpin ${pin.publicKey.slice(0, 16)}`, onClick: () => {
-unpinKey(pin.publicKey);
-verifyThing();
-}, children: "Unpin"
-}) })] }, pin.publicKey)) })]
-})
-}) : a(Empty, {
-command: "aver keys export", children: "None. Signatures are not checked until you pin a key. Its owner prints it by this command."
-}), a("form", {
-onSubmit: (event) => {
-event.preventDefault();
-add(given, "pasted");
-}, children: [a("label", { children: ["Paste a key: 64 hex digits, or the text of a key export", a("br", {}), a("textarea", {
-rows: 3, value: given, onInput: (event) => setGiven(event.currentTarget.value), spellcheck: false, autocomplete: "off", "data-testid": "key"
-})] }), a("p", { children: [a("button", {
-type: "submit", "data-testid": "pin", children: "Pin it"
-}), " ", a("label", {
-class: "button", children: ["Choose a file", a("input", {
-type: "file", class: "hidden", onChange: (event) => {
-const file = event.currentTarget.files?.[0];
-if (file) file.text().then((text) => add(text, `from ${file.name}`));
-}
-})]
-})] })]
-}), words ? a(Problem, { words }) : null, a("p", {
-class: "good", role: "status", children: done
-}), a("p", {
-class: "beside", children: storageWords()
-})] }), a(KeyRecords, {}), a("section", { children: [a("h2", { children: source }), came.length ? a("div", {
-class: "scroll", tabIndex: 0, role: "region", "aria-label": "Keys that came along", children: a("table", {
-class: "plain keys", children: [a("thead", { children: a("tr", { children: [a("th", {
-scope: "col", children: "Owner"
-}), a("th", {
-scope: "col", children: "Key"
-}), a("th", {
-scope: "col", children: "State"
-}), a("th", {
-scope: "col", children: a("span", {
-class: "hidden", children: "Pin"
-})
-})] }) }), a("tbody", { children: came.map(([fingerprint, key]) => a("tr", { children: [a(OwnerCell, { owner: owners.get(fingerprint) }), a("td", { children: [a(Whole, { value: key }), " ", a(Copy, {
-text: key, label: "copy"
-})] }), a("td", { children: isPinned(key) ? a("span", {
-class: "good", children: "pinned"
-}) : a("span", {
-class: "warn", children: "not pinned, not used"
-}) }), a("td", { children: isPinned(key) ? null : a("button", {
-type: "button", class: "small", onClick: () => {
-try {
-pinAll([checkUsable(new PublicKey(key, pq.get(fingerprint) ?? ""))], thing.value?.live ? "listed by the server, and compared by you" : "came with the records, and compared by you");
-} catch (error) {
-setWords(error.message);
-}
-}, children: "I compared it: pin it"
-}) })] }, fingerprint)) })]
-})
-}) : a("p", {
-class: "soft", children: "No key came along."
-})] })] });
-}
-var ROW_HEIGHT = 40;
-var PHONE_ROW_HEIGHT = 56;
-function countHere({ chain, here }) {
-const cut = findingsOf(chain).find((one) => one.code === "TRUNCATED" && one.place.sequence !== null);
-return cut === void 0 ? here : Number(cut.place.sequence);
-}
-function wrongWords(entry) {
-const here = countHere(entry);
-const isFailed = findingsOf(entry.chain).some((one) => one.check === "meta" && one.status === "failed");
-const now = judgementOf(entry.chain);
-if (here === null) return isFailed || now.state === "done" && now.verdict.status === "failed" && entry.kind !== "chain.drop" ? "not here" : "";
-if (here < entry.count) return `${plural$1(entry.count - here, "record")} missing`;
-return isFailed ? "another head" : "";
-}
-function Standing({ entry }) {
-const wrong = wrongWords(entry);
-if (wrong) return a($, { children: [a(Mark, { name: "failed" }), " ", a("strong", {
-class: "bad", children: wrong
-})] });
-const now = judgementOf(entry.chain);
-const isDropped = entry.here === null && entry.kind === "chain.drop";
-const isSigned = now.state === "done" && now.verdict.checks.some((check) => check.name === "signature" && check.status === "passed");
-const more = (entry.here ?? 0) - entry.count;
-const words = isDropped ? "dropped since" : entry.here === null ? "not here" : more > 0 ? `${count$1(more)} more since` : "as recorded";
-return a($, { children: [a(Mark, { name: now.state !== "done" ? "not judged" : isSigned && (entry.here !== null || isDropped) ? "verified" : "qualified" }), " ", a("span", { children: words })] });
-}
-function rank(entry) {
-return wrongWords(entry) ? 0 : (entry.here ?? 0) > entry.count ? 1 : 2;
-}
-function MetaView(_) {
-const answer = useAnswer(() => connection.ask({ type: "meta" }), [contents.value]);
-const entries = [...answer.value?.entries ?? []].sort((one, other) => rank(one) - rank(other) || (one.chain < other.chain ? -1 : 1));
-const heights = w$2(() => Array(entries.length).fill(isPhone() ? PHONE_ROW_HEIGHT : ROW_HEIGHT), [entries.length]);
-const unrecorded = answer.value?.unrecorded ?? 0;
-return a("section", {
-class: "fills", children: [a("h1", { children: "Meta" }), a("p", { children: "The ledger notes in its meta chain how long each chain is. A chain that is shorter than its note was cut; one that is longer has grown, which is normal." }), answer.state === "failed" ? a(Problem, {
-words: answer.words, retry: answer.retry
-}) : null, answer.state === "loading" ? a(Loading, {
-rows: 8, words: "Reading the meta chain"
-}) : null, answer.value && !answer.value.records ? contents.value?.format === "ledger" ? a(Empty, {
-command: "aver checkpoint", children: "There is no meta chain in this ledger yet. Closing a chain or a checkpoint begins it."
-}) : a(Empty, {
-command: "aver export --out DIR", children: "There is no meta chain in it. A bundle of some chains only has none; this exports all of them, with meta."
-}) : null, answer.value?.records && !entries.length ? a(Empty, {
-command: "aver checkpoint", children: "The meta chain records no chain yet. Closing a chain or a checkpoint adds an entry."
-}) : null, entries.length ? a($, { children: [a("p", {
-class: "beside", children: [plural$1(answer.value?.records ?? 0, "entry", "entries"), "; the latest about each chain counts. ", answer.value?.isCut ? "Only the first are listed. " : "", a("a", {
-href: link("chain", "meta"), children: "The chain itself"
-}), unrecorded ? ` · ${plural$1(unrecorded, "chain")} not recorded yet` : ""]
-}), a("div", {
-class: "meta-row heads", "aria-hidden": "true", children: [a("span", { children: "Standing" }), a("span", { children: "Chain" }), a("span", {
-class: "number", children: "Recorded"
-}), a("span", {
-class: "number", children: "Here"
-}), a("span", {
-class: "hash", children: "Head then"
-}), a("span", {
-class: "when", children: "Noted"
-})]
-}), a("div", {
-class: "grow", children: a(VirtualRows, {
-heights, label: "Chains that meta knows", row: (at) => {
-const entry = entries[at];
-return a("div", {
-class: "meta-row", children: [a("span", {
-class: "state", children: a(Standing, { entry })
-}), a("span", {
-class: "what", children: entry.here === null ? a(Text, { children: entry.chain }) : a("a", {
-href: link("chain", entry.chain), children: a(Text, { children: entry.chain })
-})
-}), a("span", {
-class: "number", children: count$1(entry.count)
-}), a("span", {
-class: "number", children: countHere(entry) === null ? "–" : count$1(countHere(entry) ?? 0)
-}), a("span", {
-class: "hash", children: entry.hash ? a(Hex, { children: entry.hash }) : null
-}), a("span", {
-class: "when", children: a(Time, { children: entry.at })
-})]
-});
-}
-})
-})] }) : null, a("p", {
-class: "beside", children: "These are the words of the meta chain. The verdict has compared each with the records where there is a tick."
-})]
-});
-}
-function MoreView() {
-const shown = VIEWS.filter((view) => view.rail !== "none" && (view.needs !== "records" || contents.value !== null));
-return a($, { children: [a("h1", { children: "All views" }), a("ul", {
-class: "entries", children: shown.map((view) => a("li", { children: a("a", {
-href: link(...view.route ? [view.route] : []), children: view.title
-}) }, view.route))
-})] });
-}
-var FILES_MAX$1 = 5e4;
-function fromFileList(list) {
-const files = [...list];
-const first = files[0];
-if (first === void 0) return null;
-const path = first.webkitRelativePath;
-if (path) {
-const folder = path.split("/", 1)[0];
-return asFolder(folder, files.map((file) => [file.webkitRelativePath.slice(folder.length + 1), file]));
-}
-if (files.length === 1) return {
-name: first.name, files: [[first.name, first]], isFolder: false
-};
-return asFolder("the chosen files", files.map((file) => [file.name, file]));
-}
-function asFolder(name, files) {
-return {
-name, files, isFolder: true
-};
-}
-async function fromDrop(transfer) {
-const items = [...transfer.items].filter((item) => item.kind === "file");
-const plain = [...transfer.files];
-const handles = items.map((item) => {
-return item.getAsFileSystemHandle?.();
-});
-if (items.length === 1 && handles[0] !== void 0) {
-const handle = await handles[0].catch(() => null);
-if (handle?.kind === "directory") {
-const files = [];
-await collect$1(handle, "", files);
-return asFolder(handle.name, files);
-}
-}
-return fromFileList(plain);
-}
-async function collect$1(directory, prefix, files) {
-for await (const entry of directory.values()) {
-if (files.length >= FILES_MAX$1) throw new Error(`This folder has more than ${FILES_MAX$1.toLocaleString("en")} files, which are too many to drop. Choose the folder instead, or run: aver verify FOLDER`);
-if (entry.kind === "file") files.push([prefix + entry.name, await entry.getFile()]);
-else await collect$1(entry, `${prefix}${entry.name}/`, files);
-}
-}
-function show(found) {
-location.hash = "#/";
-openThing(found);
-}
-function OpenView(_) {
-const [isOver, setOver] = d$2(false);
-const files = T(null);
-const folder = T(null);
-const take = (input) => {
-const found = input?.files ? fromFileList(input.files) : null;
-if (found !== null) show(found);
-if (input) input.value = "";
-};
-return a("section", {
-class: "open", children: [a("h1", { children: "See it, and prove it here" }), a("p", { children: "Choose a record, and this page judges it in your browser. Nothing leaves your machine, and no server is asked." }), a("div", {
-class: `drop${isOver ? " over" : ""}`, onDragOver: (event) => {
-event.preventDefault();
-setOver(true);
-}, onDragLeave: () => setOver(false), onDrop: (event) => {
-event.preventDefault();
-setOver(false);
-if (event.dataTransfer) fromDrop(event.dataTransfer).then((found) => found && show(found), (error) => {
-problem.value = error.message;
-});
-}, children: [a("p", {
-class: "large", children: "Drop a bundle's folder or a file here"
-}), a("p", { children: [a("button", {
-type: "button", onClick: () => folder.current?.click(), children: "Choose a folder"
-}), " ", a("button", {
-type: "button", onClick: () => files.current?.click(), children: "Choose a file"
-})] }), a("input", {
-ref: files, type: "file", multiple: true, hidden: true, "data-testid": "files", onChange: () => take(files.current)
-}), a("input", {
-ref: (element) => {
-element?.setAttribute("webkitdirectory", "");
-folder.current = element;
-}, type: "file", hidden: true, "data-testid": "folder", onChange: () => take(folder.current)
-})]
-}), opening.value ? a("p", {
-class: "strip", role: "status", children: [a(Text, { children: opening.value }), " …"]
-}) : null, problem.value ? a("div", {
-class: "finding failed", role: "alert", children: [a("p", { children: [a("strong", { children: "Not judged." }), " ", a(Text, { children: problem.value })] }), retryOpening.value ? a("p", { children: a("button", {
-type: "button", class: "small", onClick: retryOpening.value, children: "Try again"
-}) }) : null]
-}) : null, a("h2", { children: "What it judges" }), a("table", {
-class: "plain", children: a("tbody", { children: [a("tr", { children: [a("th", {
-scope: "row", children: "a bundle's folder"
-}), a("td", { children: ["what ", a("code", { children: "aver export --out DIR" }), " and agent-capsule write: ", a("code", { children: "index.json" }), " and one file per chain"] })] }), a("tr", { children: [a("th", {
-scope: "row", children: "one chain"
-}), a("td", { children: "a file of such a folder" })] }), a("tr", { children: [a("th", {
-scope: "row", children: "capsules"
-}), a("td", { children: "one, an array, or one on each line, as JSON" })] }), a("tr", { children: [a("th", {
-scope: "row", children: "a sealed run"
-}), a("td", { children: [a("code", { children: ".cap" }), " of Aver and of CapSeal, ", a("code", { children: "actions.jsonl" }), ", a proof that a run has an action"] })] }), a("tr", { children: [a("th", {
-scope: "row", children: "a report"
-}), a("td", { children: ["the page that ", a("code", { children: "aver report" }), " writes, with the records inside"] })] }), a("tr", { children: [a("th", {
-scope: "row", children: "anything else"
-}), a("td", { children: ["a ledger, a database, a checkpoint, an act: ", a("code", { children: "aver verify FILE" })] })] })] })
-})]
-});
-}
-var SUMMARY_MAX = 240;
-function text(value) {
-if (typeof value === "string") return value;
-return value instanceof JsonNumber ? value.text : "";
-}
-function safeContent(record) {
-try {
-return record.canonical.isWellFormed() ? readJson(record.canonical) : void 0;
-} catch (error) {
-if (error instanceof BadInput) return void 0;
-throw error;
-}
-}
-function describeRow(item, place) {
-const bare = {
-place, sequence: "", hash: "", at: "", type: "", kind: "", summary: "", status: "", tool: "", authority: "", tokens: ""
-};
-if (item instanceof BadInput) return {
-...bare, problem: item.message
-};
-const content = safeContent(item);
-if (!(content instanceof Map)) return {
-...bare, hash: item.hash, at: item.signed_at, problem: "this is no capsule"
-};
-const calls = at(content, "execution", "tool_calls");
-const usage = at(content, "execution", "resources_used");
-const request = text(at(content, "trigger", "request"));
-const summary = text(at(content, "outcome", "summary")) || text(at(content, "reasoning", "analysis")) || request;
-const [tokensIn, tokensOut] = ["tokens_in", "tokens_out"].map((name) => text(at(usage, name)));
-return {
-place, sequence: text(at(content, "sequence")), hash: item.hash, at: text(at(content, "trigger", "timestamp")) || item.signed_at, type: text(at(content, "type")), kind: readKind(content), summary: summary.slice(0, SUMMARY_MAX), status: text(at(content, "outcome", "status")), tool: Array.isArray(calls) ? text(at(calls[0], "tool")) : "", authority: text(at(content, "authority", "type")), tokens: tokensIn || tokensOut ? `${tokensIn || 0} → ${tokensOut || 0}` : "", problem: ""
-};
-}
-var COUNTED_MAX$1 = 2e5;
-var DENIALS_MAX = 8;
-var OWN = new Set(["meta", "keys"]);
-var ABORTED_KIND = "protocol.session_aborted";
-async function countActivity(library) {
-const days = new Map();
-let denials = [];
-const audits = [];
-let records = 0;
-for (const { id: chain } of library.chains) {
-if (OWN.has(chain)) continue;
-let place = -1;
-for await (const items of library.readBatches(chain)) for (const item of items) {
-place++;
-if (records++ >= COUNTED_MAX$1) return {
-days: sortDays(days), denials, audits, records: COUNTED_MAX$1, isCut: true
-};
-if (item instanceof BadInput) continue;
-const content = safeContent(item);
-const day = (text(at(content, "trigger", "timestamp")) || item.signed_at).slice(0, 10);
-if (!/^\d{4}-\d\d-\d\d$/.test(day)) continue;
-const sum = days.get(day) ?? {
-day, records: 0, success: 0, failure: 0, blocked: 0, tokens: 0, cost: 0
-};
-days.set(day, sum);
-sum.records++;
-const kind = content instanceof Map ? readKind(content) : "";
-const status = kind === "protocol.session_aborted" ? "" : text(at(content, "outcome", "status"));
-if (status === "success" || status === "failure" || status === "blocked") sum[status]++;
-const usage = at(content, "execution", "resources_used");
-for (const name of ["tokens_in", "tokens_out"]) sum.tokens += numberOf(at(usage, name));
-sum.cost += numberOf(at(usage, "cost_usd"));
-if (status === "blocked") {
-denials.push({
-chain, row: describeRow(item, place)
-});
-if (denials.length > 64) denials = latest(denials);
-}
-if (kind === "protocol.verification_run_completed" && status === "failure") audits.push({
-chain, row: describeRow(item, place)
-});
-}
-}
-return {
-days: sortDays(days), denials: latest(denials), audits, records, isCut: false
-};
-}
-function numberOf(value) {
-return value instanceof JsonNumber && Number.isFinite(value.value) ? Math.max(0, value.value) : 0;
-}
-function sortDays(days) {
-return [...days.values()].sort((one, other) => one.day < other.day ? -1 : 1).slice(-366);
-}
-function latest(denials) {
-return denials.sort((one, other) => one.row.at < other.row.at ? 1 : -1).slice(0, DENIALS_MAX);
-}
-var SESSIONS_MAX = 5e3;
-var DAYS$1 = 60;
-async function ask(api, path) {
-try {
-return await api.json(path);
-} catch (error) {
-if (error instanceof ApiError && [404, 503].includes(error.status)) return null;
-throw error;
-}
-}
-async function askSessions(api) {
-const sessions = [];
-for (let after = null;;) {
-const page = await ask(api, `sessions${query({
-limit: 500, after
-})}`);
-if (page === null) return null;
-sessions.push(...page.sessions);
-after = page.sessions.length ? page.next : null;
-if (after === null || sessions.length >= 5e3) return {
-sessions, indexed: page.indexed, isCut: after !== null
-};
-}
-}
-async function askHits(api, words, limit) {
-return ask(api, `search${query({
-query: words, limit: Math.min(limit, 500)
-})}`);
-}
-async function askActivity(api) {
-const page = await ask(api, `counts${query({
-by: "day", limit: DAYS$1
-})}`);
-if (page === null) return null;
-return {
-days: page.counts.map(({ start, records, tokens_in, tokens_out, cost_usd, outcomes }) => {
-const day = {
-day: start, records, success: 0, failure: 0, blocked: 0, tokens: tokens_in + tokens_out, cost: cost_usd
-};
-for (const [kind, kinds] of Object.entries(outcomes)) {
-if (kind === "protocol.session_aborted") continue;
-for (const name of ["success", "failure", "blocked"]) day[name] += kinds[name] ?? 0;
-}
-return day;
-}).reverse(), indexed: page.indexed
-};
-}
-async function findRecords(words, limit) {
-if (!words) return {
-hits: [], searched: 0, isCut: false, by: "records", behind: 0
-};
-const answer = server.value === null ? null : await askHits(server.value.api, words, limit);
-if (answer === null) {
-const found = await connection.ask({
-type: "search", words, limit
-});
-return {
-searched: found.searched, isCut: found.isCut, by: "records", behind: 0, hits: found.hits.map(({ chain, row, excerpt }) => ({
-chain, place: row.place, sequence: row.sequence || String(row.place), title: row.summary, excerpt, kind: row.kind, tool: row.tool, at: row.at
-}))
-};
-}
-const { hits, next, indexed } = answer;
-return {
-hits: hits.map(({ chain, sequence, at, call, kind, tool }) => ({
-chain, place: sequence, sequence: String(sequence), title: "", excerpt: null, kind, tool: call || tool, at
-})), searched: indexed.records, isCut: next !== null, by: "index", behind: Math.max(0, indexed.of_records - indexed.records)
-};
-}
-async function readRow(chain, place) {
-return (await connection.ask({
-type: "rows", chain, start: place, stop: place + 1
-}).catch(() => null))?.rows[0] ?? null;
-}
-async function readHit$1(chain, place, words) {
-return connection.ask({
-type: "hit", chain, place, words
-}).catch(() => null);
-}
-var sessionRows = y$1(null);
-var indexed = y$1(null);
-var areCut = y$1(false);
-var sessionsProblem = y$1("");
-var tried = y$1(0);
-function readSessionsAgain() {
-tried.value++;
-}
-var readFor = null;
-var groups = new Map();
-var counted = new Map();
-var lengths = new Map();
-var wanted = [];
-var isCounting = false;
-var DRAWN_EVERY = 200;
-function isUncounted(chain) {
-return indexed.value === null && counted.get(chain)?.length !== lengths.get(chain);
-}
-function useSessions(choose) {
-const listed = contents.value;
-A$1(() => {
-if (listed === null) return;
-if (readFor !== thing.value) {
-sessionRows.value = null;
-[groups, lengths] = [new Map(), new Map()];
-counted.clear();
-}
-readFor = thing.value;
-sessionsProblem.value = "";
-readSessions().then(() => {
-sessionsProblem.value = "";
-}, (error) => {
-sessionsProblem.value = error.message;
-});
-}, [listed, server.value === null ? 0 : news.value.index, tried.value]);
-A$1(() => {
-wanted = choose(sessionRows.value ?? []);
-countWanted();
-});
-A$1(() => () => {
-wanted = [];
-}, []);
-}
-async function countWanted() {
-if (isCounting) return;
-isCounting = true;
-let drawn = performance.now();
-for (let chain = wanted.find(isUncounted); chain !== void 0; chain = wanted.find(isUncounted)) {
-const [group, length, open] = [groups.get(chain), lengths.get(chain) ?? 0, readFor];
-if (group === void 0) break;
-const figures = await connection.ask({
-type: "figures", session: group
-}).then(fromRecords, () => null);
-if (open !== readFor) continue;
-counted.set(chain, {
-length, figures: figures ?? counted.get(chain)?.figures ?? null
-});
-if (performance.now() - drawn < DRAWN_EVERY && wanted.some(isUncounted)) continue;
-drawn = performance.now();
-sessionRows.value = listRows();
-}
-isCounting = false;
-}
-async function readSessions() {
-const answer = server.value === null ? null : await askSessions(server.value.api);
-if (answer !== null) {
-indexed.value = answer.indexed;
-areCut.value = answer.isCut;
-sessionRows.value = answer.sessions.map((session) => ({
-tool: session.tool, session: session.session, chain: session.name, chains: findByName(session.name, session.session), figures: fromIndex(session), claimed: ""
-}));
-return;
-}
-const found = await connection.ask({ type: "sessions" });
-const sizes = new Map((contents.value?.chains ?? []).map((chain) => [chain.id, chain.length ?? 0]));
-[indexed.value, areCut.value] = [null, false];
-groups = new Map(orderByTime(found).map((group) => [mainChain(group), group]));
-lengths = new Map([...groups].map(([chain, group]) => [chain, chainNames(group).reduce((sum, name) => sum + (sizes.get(name) ?? 0), 0)]));
-sessionRows.value = listRows();
-}
-function findByName(chain, session) {
-return (contents.value?.chains ?? []).map(({ id }) => id).filter((name) => name === chain || name.startsWith(`${chain}.`) || name === `gate.${session}`);
-}
-function listRows() {
-const starts = new Map((contents.value?.chains ?? []).map((chain) => [chain.id, chain.startedAt]));
-return [...groups].map(([chain, group]) => ({
-tool: group.tool, session: group.session, chain, chains: chainNames(group), figures: counted.get(chain)?.figures ?? null, claimed: starts.get(chain) ?? ""
-}));
-}
-function fromRecords({ title, started, ended, actions, edits, denials, tokensIn, tokensOut, costUsd, risk, workspace }) {
-return {
-title, started, ended, actions, edits, denials, tokens: addTokens(tokensIn, tokensOut), costUsd, risk, workspace
-};
-}
-function fromIndex({ title, started, ended, actions, edits, denials, tokens_in, tokens_out, cost_usd, highest_risk, workspace }) {
-return {
-title, started, ended, actions, edits, denials, tokens: addTokens(tokens_in, tokens_out), costUsd: cost_usd, risk: highest_risk, workspace
-};
-}
-function addTokens(one, other) {
-return one === null && other === null ? null : (one ?? 0) + (other ?? 0);
-}
-function mainChain(session) {
-return session.main ?? session.agents[0]?.[1] ?? session.decisions ?? "";
-}
-function orderByTime(found) {
-const ends = new Map((contents.value?.chains ?? []).map((chain) => [chain.id, chain.endedAt]));
-const end = (session) => ends.get(mainChain(session)) ?? "";
-return [...found].sort((one, other) => end(one) < end(other) ? 1 : -1);
-}
-var SHOWN_MAX = 50;
-var figure = (value) => value === void 0 || value === null ? "–" : count$1(value);
-var COLUMNS = [{
-name: "start", words: "Start", value: (row) => row.figures?.started ?? row.claimed, show: (row) => a(Time, {
-brief: true, children: row.figures?.started ?? ""
-})
-}, {
-name: "actions", words: "Actions", isNumber: true, value: (row) => row.figures?.actions ?? -1, show: (row) => figure(row.figures?.actions)
-}, {
-name: "edits", words: "Edits", isNumber: true, value: (row) => row.figures?.edits ?? -1, show: (row) => figure(row.figures?.edits)
-}, {
-name: "tokens", words: "Tokens", isNumber: true, value: (row) => row.figures?.tokens ?? -1, show: (row) => figure(row.figures?.tokens)
-}, {
-name: "cost", words: "Cost", isNumber: true, value: (row) => row.figures?.costUsd ?? -1, show: (row) => row.figures?.costUsd == null ? "–" : formatMoney(row.figures.costUsd)
-}, {
-name: "denials", words: "Denials", isNumber: true, value: (row) => row.figures?.denials ?? -1, show: (row) => row.figures?.denials ? a("strong", {
-class: "bad", children: count$1(row.figures.denials)
-}) : figure(row.figures?.denials)
-}, {
-name: "risk", words: "Risk", isNumber: true, value: (row) => row.figures?.risk ?? -1, show: (row) => row.figures?.risk == null ? "–" : row.figures.risk.toFixed(2)
-}];
-function PhoneFacts({ row: { tool, figures } }) {
-return a("p", {
-class: "beside tight on-phone", children: [a(Text, { children: tool }), figures?.started ? a($, { children: [" · ", a(Time, {
-brief: true, children: figures.started
-})] }) : null, figures ? a($, { children: [" · ", plural$1(figures.actions, "action")] }) : null, figures?.denials ? a($, { children: [" · ", a("strong", {
-class: "bad", children: plural$1(figures.denials, "denial")
-})] }) : null]
-});
-}
-function SessionTable({ rows, sorted, onSort }) {
-const box = T(null);
-useRowKeys(box);
-const head = (name, words, isNumber = false) => a("th", {
-scope: "col", class: `${isNumber ? "number " : ""}at-${name}`, "aria-sort": sorted?.replace("-", "") === name ? sorted.startsWith("-") ? "descending" : "ascending" : void 0, children: onSort ? a("button", {
-type: "button", class: "sort-by", onClick: () => onSort(name), children: [words, a("span", {
-"aria-hidden": "true", children: sorted === name ? " ↑" : sorted === `-${name}` ? " ↓" : ""
-})]
-}) : words
-});
-return a("div", {
-class: "scroll", ref: box, tabIndex: 0, role: "region", "aria-label": "Sessions", children: a("table", {
-class: "chains sessions", children: [a("thead", { children: a("tr", { children: [a("th", {
-scope: "col", children: "State"
-}), head("title", "Title"), a("th", {
-scope: "col", class: "at-tool", children: "Tool"
-}), COLUMNS.map(({ name, words, isNumber = false }) => head(name, words, isNumber))] }) }), a("tbody", { children: rows.map((row, at) => a("tr", { children: [a("td", {
-class: "state", children: a(SessionMark, { chains: row.chains })
-}), a("td", {
-class: "title", children: [a("a", {
-"data-row": true, tabIndex: at === 0 ? 0 : -1, href: link("s", row.chain), children: a(Text, { children: row.figures?.title || row.session })
-}), a(PhoneFacts, { row })]
-}), a("td", {
-class: "at-tool", children: a(Text, { children: row.tool })
-}), COLUMNS.map(({ name, show, isNumber }) => a("td", {
-class: `${isNumber ? "number " : ""}at-${name}`, children: row.figures !== null ? show(row) : isUncounted(row.chain) ? "…" : "–"
-}, name))] }, row.chain)) })]
-})
-});
-}
-function FiguresNote() {
-const { complete = true, records = 0, of_records = 0 } = indexed.value ?? {};
-return a("p", {
-class: "beside", children: [indexed.value ? `The figures are from the server's index, which proves nothing; a session's own page counts them anew from its records.${complete ? "" : ` The index has read ${count$1(records)} of ${count$1(of_records)} records.`}` : "The figures are counted from the records, as aver sessions counts them.", " A dash: the records do not say."]
-});
-}
-function order(rows, sorted) {
-const isDown = sorted.startsWith("-");
-const name = sorted.replace("-", "");
-const value = name === "title" ? (row) => (row.figures?.title ?? "").toLowerCase() : COLUMNS.find((column) => column.name === name)?.value;
-if (value === void 0) return rows;
-const isUnknown = (row) => row.figures === null && (name !== "start" || !row.claimed);
-return [...rows].sort((one, other) => {
-const [a, b] = [value(one), value(other)];
-return Number(isUnknown(one)) - Number(isUnknown(other)) || (a < b ? -1 : a > b ? 1 : 0) * (isDown ? -1 : 1);
-});
-}
-function SessionsView(_) {
-const [wanted, setWanted] = d$2("");
-const [tool, setTool] = d$2("");
-const [since, setSince] = d$2("");
-const [until, setUntil] = d$2("");
-const [sorted, setSorted] = d$2("-start");
-const [isByWorkspace, setByWorkspace] = d$2(false);
-const [shown, setShown] = d$2(SHOWN_MAX);
-const all = sessionRows.value ?? [];
-const tools = [...new Set(all.map(({ tool: name }) => name))].sort();
-const ofTool = all.filter(({ tool: name }) => !tool || name === tool);
-const found = ofTool.filter(({ session, figures }) => {
-const started = figures?.started?.slice(0, 10) ?? "";
-return (!since || started >= since) && (!until || started && started <= until) && `${session} ${figures?.title ?? ""} ${figures?.workspace ?? ""}`.toLowerCase().includes(wanted.toLowerCase());
-});
-const listed = order(found, sorted).slice(0, shown);
-const needsAll = Boolean(wanted || since || until || sorted.replace("-", "") !== "start" || ofTool.some(({ claimed }) => !claimed));
-const counting = [...listed, ...needsAll ? ofTool : []].map(({ chain }) => chain);
-useSessions(() => counting);
-const left = needsAll ? ofTool.filter(({ chain }) => isUncounted(chain)).length : 0;
-const groups = new Map();
-if (isByWorkspace) for (const row of listed) groups.set(row.figures?.workspace || "no workspace named", [...groups.get(row.figures?.workspace || "no workspace named") ?? [], row]);
-const onSort = (name) => setSorted(sorted === `-${name}` ? name : `-${name}`);
-return a($, { children: [a("h1", { children: "Sessions" }), a("form", {
-class: "filters", onSubmit: (event) => {
-event.preventDefault();
-if (wanted.trim()) location.hash = link("search", wanted.trim());
-}, children: [a("label", { children: ["Filter ", a("input", {
-type: "search", value: wanted, onInput: (event) => setWanted(event.currentTarget.value), placeholder: "title, id or workspace"
-})] }), a("label", { children: ["Tool ", a("select", {
-value: tool, onChange: (event) => setTool(event.currentTarget.value), children: [a("option", {
-value: "", children: "all"
-}), tools.map((name) => a("option", {
-value: name, children: visible(name)
-}, name))]
-})] }), a("label", { children: ["From ", a("input", {
-type: "date", value: since, onInput: (event) => setSince(event.currentTarget.value)
-})] }), a("label", { children: ["to ", a("input", {
-type: "date", value: until, onInput: (event) => setUntil(event.currentTarget.value)
-})] }), a("label", {
-class: "choice", children: [a("input", {
-type: "checkbox", checked: isByWorkspace, onChange: (event) => setByWorkspace(event.currentTarget.checked)
-}), " by workspace"]
-}), a("span", {
-class: "beside", role: "status", "aria-busy": left > 0, children: sessionRows.value === null ? "" : `${count$1(found.length)} of ${count$1(all.length)}${left ? ` so far: counting, ${plural$1(left, "session")} to go` : ""}`
-}), wanted.trim() ? a("button", {
-type: "submit", class: "small", children: "Search the records for it"
-}) : null]
-}), sessionsProblem.value ? a(Problem, {
-words: sessionsProblem.value, retry: readSessionsAgain
-}) : null, sessionRows.value === null && !sessionsProblem.value ? a(Loading, {
-rows: 10, words: "Reading the sessions"
-}) : null, sessionRows.value !== null && !all.length ? a(Empty, {
-command: "aver ingest --all", children: ["There is no session of a coding agent in it. This records those that are on your machine; ", a("code", { children: "aver install" }), " records the next ones as they happen."]
-}) : null, all.length && !found.length ? left ? a(Loading, {
-rows: 10, words: "Counting the sessions"
-}) : a(Empty, { children: "No session fits this filter." }) : null, areCut.value ? a("p", {
-class: "strip", children: ["Only the ", count$1(SESSIONS_MAX), " latest sessions are listed. ", a("code", { children: "aver sessions" }), " lists all."]
-}) : null, listed.length && !isByWorkspace ? a(SessionTable, {
-rows: listed, sorted, onSort
-}) : null, [...groups].map(([workspace, rows]) => a("section", { children: [a("h2", { children: a(Text, { children: workspace }) }), a(SessionTable, {
-rows, sorted, onSort
-})] }, workspace)), found.length > shown ? a("p", { children: a("button", {
-type: "button", onClick: () => setShown(shown + SHOWN_MAX), children: ["Show ", SHOWN_MAX, " more"]
-}) }) : null, all.length ? a(FiguresNote, {}) : null] });
-}
-var HEIGHT$1 = 72;
-var WIDTH$1 = 480;
-function DayChart({ title, days, series, show }) {
-const sums = days.map((_, at) => series.reduce((sum, one) => sum + (one.values[at] ?? 0), 0));
-const most = Math.max(...sums, 0);
-const step = WIDTH$1 / Math.max(days.length, 1);
-const total = sums.reduce((sum, value) => sum + value, 0);
-return a("figure", {
-class: "chart", children: [a("figcaption", { children: [a("strong", { children: title }), " ", a("span", {
-class: "figure", children: show(total)
-})] }), a("svg", {
-viewBox: `0 0 ${WIDTH$1} 74`, preserveAspectRatio: "none", "aria-hidden": "true", children: [a("line", {
-x1: "0", x2: WIDTH$1, y1: 73, y2: 73, class: "base"
-}), days.map((day, at) => {
-let bottom = HEIGHT$1;
-return series.map((one) => {
-const value = one.values[at] ?? 0;
-const height = most ? Math.max(value / most * HEIGHT$1, value ? 1.5 : 0) : 0;
-bottom -= height;
-return height ? a("rect", {
-x: at * step + step * .12, width: step * .76, y: bottom, height, class: one.colour
-}, `${day} ${one.name}`) : null;
-});
-})]
-}), a("div", {
-class: "axis beside", "aria-hidden": "true", children: [a("span", { children: days[0] ?? "" }), a("span", { children: days.length > 1 ? days.at(-1) : "" })]
-}), series.length > 1 ? a("p", {
-class: "legend", children: series.map((one) => a("span", { children: [a("span", {
-class: `swatch ${one.colour}`, "aria-hidden": "true"
-}), one.name, " ", show(one.values.reduce((sum, value) => sum + value, 0))] }, one.name))
-}) : null, a("details", { children: [a("summary", { children: "As a table" }), a("div", {
-class: "scroll", tabIndex: 0, role: "region", "aria-label": `${title} as a table`, children: a("table", {
-class: "plain", children: [a("thead", { children: a("tr", { children: [a("th", {
-scope: "col", children: "Day"
-}), series.map((one) => a("th", {
-scope: "col", class: "number", children: one.name
-}, one.name))] }) }), a("tbody", { children: days.map((day, at) => a("tr", { children: [a("th", {
-scope: "row", children: a(Text, { children: day })
-}), series.map((one) => a("td", {
-class: "number", children: show(one.values[at] ?? 0)
-}, one.name))] }, day)) })]
-})
-})] })]
-});
-}
-function refusalWords({ tool, summary, kind }) {
-const words = summary.replace(/^skip: /, "");
-return tool && !words.startsWith(tool) ? `${tool}: ${words}` : words || kind;
-}
-function Refused({ denials }) {
-return a("section", { children: [a("h2", { children: "Refused last" }), denials.length ? a("ul", {
-class: "hits", children: denials.map(({ chain, row }) => a("li", { children: a("a", {
-href: recordLink(chain, row), children: [a("span", { children: [a("span", {
-class: "word failure", children: "denied"
-}), " ", a(Text, { children: refusalWords(row) })] }), a("span", {
-class: "beside", children: [a(Time, { children: row.at }), " · ", a(Text, { children: chain })]
-})]
-}) }, `${chain}/${row.place}`))
-}) : a("p", {
-class: "soft", children: "Nothing was refused."
-})] });
-}
-var BY_INDEX = "by the index, not proved";
-function Tile({ title, state = "", children, beside, more }) {
-return a("div", {
-class: `tile ${state}`, children: [a("dt", { children: title }), a("dd", { children: [a("p", {
-class: "answer", children
-}), a("p", {
-class: "beside", children: beside
-}), more] })]
-});
-}
-function extentOf({ status, records, chains, first_bad, checks }) {
-if (status === "failed") return first_bad === null ? "a check failed" : `${first_bad.code} at ${describePlace(first_bad.place)}`;
-if (status === "empty") return "no record was read";
-const extent = `${thing.value?.areCopies ? "the copies of " : ""}${plural$1(records, "record")}${chains ? ` in ${plural$1(chains, "chain")}` : ""}`;
-const unmade = checks.filter((check) => check.status === "not_checked" && check.matters).length;
-return status === "verified" ? `${extent} hold` : `Nothing failed in ${extent}; ${unmade ? `${plural$1(unmade, "check")} not made` : "there is a warning"}`;
-}
-function FailedAudits({ audits }) {
-const [first] = audits;
-if (first === void 0) return null;
-return a("p", {
-class: "beside audits", children: [a("strong", {
-class: "bad", children: [plural$1(audits.length, "audit"), " failed"]
-}), ": ", a("a", {
-href: link("protocol", first.chain), children: a(Text, { children: first.chain })
-}), audits.length > 1 ? a($, { children: [", and ", count$1(audits.length - 1), " more"] }) : null, ". That is an auditor's word on the work, apart from whether the records are intact."]
-});
-}
-function Intact({ audits }) {
-const now = judgement.value;
-if (now.state === "working") return a(Tile, {
-title: "Is it intact?", beside: "Every hash and signature is computed here", children: [a(Mark, { name: "working" }), " Verifying"]
-});
-if (now.state !== "done") return a(Tile, {
-title: "Is it intact?", beside: "Nothing is called verified before it is", children: [a(Mark, { name: "not judged" }), " Not judged"]
-});
-const { status } = now.verdict;
-return a(Tile, {
-title: "Is it intact?", state: status, beside: a(Text, { children: extentOf(now.verdict) }), more: a(FailedAudits, { audits }), children: [a(Mark, { name: status }), " ", status[0]?.toUpperCase(), status.slice(1)]
-});
-}
-function RefusedTile({ refusals }) {
-const title = "What was refused?";
-if (refusals === "loading") return a(Tile, {
-title, beside: "…", children: "…"
-});
-if (refusals === "not counted") return a(Tile, {
-title, beside: a("a", {
-href: link("risk"), children: "see the decisions"
-}), children: "Not counted"
-});
-const { last } = refusals;
-return a(Tile, {
-title, beside: a($, { children: [last ? a($, { children: ["last: ", a("a", {
-href: recordLink(last.chain, last.row), children: a(Text, { children: refusalWords(last.row) })
-})] }) : "nobody and no rule held anything back", refusals.isByIndex ? ` · number ${BY_INDEX}` : null] }), children: refusals.count ? plural$1(refusals.count, "refusal") : "Nothing"
-});
-}
-function Glance({ latest, isCounted, refusals, audits }) {
-const wait = waiting.value;
-return a("dl", {
-class: "glance", children: [a(Intact, { audits }), a(Tile, {
-title: "Does something wait for me?", state: wait ? "qualified" : "", beside: wait ? "denied, if nobody answers in time" : "no request for an approval is open", children: wait ? a("a", {
-href: link("approvals"), children: plural$1(wait, "approval")
-}) : "Nothing"
-}), a(Tile, {
-title: "What happened last?", beside: latest?.figures ? a($, { children: [a(Text, { children: latest.tool }), " · ", a(Time, {
-brief: true, children: latest.figures.ended ?? latest.figures.started ?? ""
-}), indexed.value ? ` · ${BY_INDEX}` : null] }) : isCounted ? a("a", {
-href: link("chains"), children: "see the chains"
-}) : "…", children: latest ? a("a", {
-href: link("s", latest.chain), children: a(Text, { children: latest.figures?.title || latest.session })
-}) : isCounted ? "No session" : "…"
-}), a(RefusedTile, { refusals })]
-});
-}
-var LATEST = 6;
-var DENIALS = 8;
-var AUDITS$1 = 20;
-var COUNTED_SESSIONS = 200;
-var COUNTED_MAX = 5e4;
-function Waiting() {
-const open = (cases.value ?? []).filter((one) => stateOf(one) === "pending");
-if (!open.length) return null;
-return a("section", {
-class: "waiting", children: [a("h2", { children: [plural$1(open.length, "approval"), " ", open.length === 1 ? "waits" : "wait", " for an answer"] }), a("div", {
-class: "cases", children: open.slice(0, 3).map((one) => a(CaseLine, {
-one, isFirst: true
-}, one.id))
-}), open.length > 3 ? a("p", { children: a("a", {
-href: link("approvals"), children: "All of them"
-}) }) : null]
-});
-}
-var DAYS = 60;
-var DAY_MS = 864e5;
-function fillDays(all) {
-const last = all.at(-1);
-if (last === void 0) return [];
-const found = all.filter(({ day }) => Date.parse(last.day) - Date.parse(day) < DAYS * DAY_MS);
-const byDay = new Map(found.map((day) => [day.day, day]));
-const days = [];
-const end = Date.parse(`${last.day}T00:00:00Z`);
-for (let at = Math.min(Date.parse(`${found[0]?.day}T00:00:00Z`), end - 13 * DAY_MS); at <= end; at += DAY_MS) {
-const day = new Date(at).toISOString().slice(0, 10);
-days.push(byDay.get(day) ?? {
-day, records: 0, success: 0, failure: 0, blocked: 0, tokens: 0, cost: 0
-});
-}
-return days;
-}
-function Charts({ days, from }) {
-if (!days.length) return null;
-const names = days.map((day) => day.day);
-const of = (name) => days.map((day) => day[name]);
-return a("section", { children: [a("h2", { children: ["Activity ", a("span", {
-class: "soft", children: ["since ", names[0]]
-})] }), a("div", {
-class: "charts", children: [a(DayChart, {
-title: "Records", days: names, show: count$1, series: [{
-name: "records", colour: "ink", values: of("records")
-}]
-}), a(DayChart, {
-title: "Outcomes", days: names, show: count$1, series: [{
-name: "success", colour: "good", values: of("success")
-}, {
-name: "failure", colour: "warn", values: of("failure")
-}, {
-name: "denied", colour: "bad", values: of("blocked")
-}]
-}), a(DayChart, {
-title: "Denials", days: names, show: count$1, series: [{
-name: "denied", colour: "bad", values: of("blocked")
-}]
-}), a(DayChart, {
-title: "Tokens", days: names, show: count$1, series: [{
-name: "tokens", colour: "ink", values: of("tokens")
-}]
-}), a(DayChart, {
-title: "Cost", days: names, show: formatMoney, series: [{
-name: "cost", colour: "ink", values: of("cost")
-}]
-})]
-}), a("p", {
-class: "beside", children: from
-})] });
-}
-async function readRows(hits) {
-return (await Promise.all(hits.map(async ({ chain, sequence }) => ({
-chain, row: await readRow(chain, sequence)
-})))).flatMap(({ chain, row }) => row === null ? [] : [{
-chain, row
-}]);
-}
-async function readActivity() {
-const api = server.value?.api;
-const answer = api === void 0 ? null : await askActivity(api);
-if (api === void 0 || answer === null) {
-if (totalRecords.value > COUNTED_MAX) return null;
-await waitForTurn();
-const found = await connection.ask({ type: "activity" });
-return {
-...found, isByIndex: false, from: `Counted here from ${plural$1(found.records, "record")}${found.isCut ? "; there are more" : ""}. The verdict says whether they hold.`
-};
-}
-const refused = ((await askHits(api, "outcome:blocked", 16))?.hits ?? []).filter(({ kind }) => kind !== ABORTED_KIND).slice(0, DENIALS);
-const failed = (await askHits(api, `kind:protocol.verification_run_completed outcome:failure`, AUDITS$1))?.hits ?? [];
-const [denials, audits] = await Promise.all([readRows(refused), readRows(failed)]);
-const behind = answer.indexed.of_records - answer.indexed.records;
-return {
-days: answer.days, isByIndex: true, denials, audits: audits.filter(({ row }) => row.kind === "protocol.verification_run_completed" && row.status === "failure"), from: `From the server's index, which proves nothing${behind > 0 ? ` and lacks ${plural$1(behind, "record")} yet` : ""}. The refusals are read from their records.`
-};
-}
-function latestSessions() {
-const rows = sessionRows.value ?? [];
-const end = (row) => row.figures?.ended ?? "";
-return (rows.some((row) => row.figures) ? [...rows].sort((one, other) => end(one) < end(other) ? 1 : -1) : rows).slice(0, LATEST);
-}
-function OverviewView(_) {
-useSessions((all) => all.slice(0, contents.value?.format === "ledger" ? COUNTED_SESSIONS : LATEST).map(({ chain }) => chain));
-const whole = contents.value;
-const isSmall = totalRecords.value <= COUNTED_MAX;
-const activity = useAnswer(readActivity, [whole?.ledger, whole?.name, isSmall, changed.value, news.value.index]);
-useKeys({ b: () => {
-const target = verdict.value?.first_bad ? placeLink(verdict.value.first_bad.place) : null;
-if (target !== null) location.hash = target;
-} });
-if (whole === null) return a("p", {
-class: "strip", children: "Nothing is open."
-});
-if (cases.value === null && !casesProblem.value) return a("div", {
-"aria-busy": "true", children: [a("h1", { children: a(Text, { children: whole.name }) }), a("div", { class: "band placeholder tall" })]
-});
-const rows = latestSessions();
-const counted = activity.value;
-const refusals = counted ? {
-count: counted.days.reduce((sum, day) => sum + day.blocked, 0), last: counted.denials[0], isByIndex: counted.isByIndex
-} : activity.state === "loading" ? "loading" : "not counted";
-return a($, { children: [a("h1", { children: a(Text, { children: whole.name }) }), a(Glance, {
-latest: rows[0], isCounted: sessionRows.value !== null, refusals, audits: counted?.audits ?? []
-}), a(Waiting, {}), a(VerdictBand, {}), a("section", { children: [a("h2", { children: "Latest sessions" }), sessionsProblem.value ? a(Problem, {
-words: sessionsProblem.value, retry: readSessionsAgain
-}) : null, sessionRows.value === null && !sessionsProblem.value ? a(Loading, {
-rows: LATEST, words: "Reading the sessions"
-}) : null, rows.length ? a($, { children: [a(SessionTable, { rows }), a(FiguresNote, {})] }) : null, sessionRows.value !== null && !rows.length ? a(Empty, {
-command: "aver ingest --all", children: totalRecords.value ? a($, { children: ["No session of a coding agent is in it. ", a("a", {
-href: link("chains"), children: "Its chains"
-}), " have what was recorded otherwise."] }) : "Nothing is recorded here yet. This records the sessions of coding agents on your machine:"
-}) : null, (sessionRows.value?.length ?? 0) > LATEST ? a("p", {
-class: "all", children: a("a", {
-href: link("sessions"), children: ["All ", count$1(sessionRows.value?.length ?? 0), " sessions"]
-})
-}) : null] }), activity.state === "failed" ? a(Problem, {
-words: activity.words, retry: activity.retry
-}) : null, activity.state === "loading" ? a(Loading, {
-rows: 6, words: "Counting the activity"
-}) : null, activity.value ? a(Refused, { denials: activity.value.denials }) : null, activity.value ? a(Charts, {
-days: fillDays(activity.value.days), from: activity.value.from
-}) : null, activity.state === "done" && activity.value === null ? a("p", {
-class: "strip", children: ["There are more than ", count$1(COUNTED_MAX), " records: the page does not count their activity. ", a("code", { children: "aver sessions" }), " does."]
-}) : null] });
-}
-var ROLES = ["operator", "planner", "executor", "critic", "auditor"];
-function readTrace(records) {
-const trace = {
-task: new Map(), profile: "", state: "", events: [], participants: [], claims: [], audit: null
-};
-let place = -1;
-for (const record of records) {
-place++;
-const event = record instanceof BadInput ? null : readEvent(record, place);
-if (event === null) continue;
-trace.events.push(event);
-trace.state = event.after || trace.state;
-takeUp(trace, event);
-}
-return trace;
-}
-function readEvent(record, place) {
-let content;
-try {
-content = record.content;
-} catch (error) {
-if (error instanceof BadInput) return null;
-throw error;
-}
-if (!readKind(content).startsWith("protocol.")) return null;
-const told = asObject(at(content, "context", "environment", "protocol"));
-const refs = asObject(at(content, "context", "environment", "aver", "refs"));
-return {
-place, id: asText(content.get("id")), event: asText(told.get("event")), role: asText(told.get("role")), agent: asText(told.get("agent")), at: asText(at(content, "trigger", "timestamp")) || record.signed_at, before: asText(told.get("before")), after: asText(told.get("after")), summary: asText(at(content, "outcome", "summary")), refs: new Map([...refs].map(([name, value]) => [name, asText(value)])), payload: asObject(at(content, "outcome", "result")), statements: asList(at(content, "authority", "chain"))
-};
-}
-function takeUp(trace, event) {
-const { payload, refs } = event;
-switch (event.event) {
-case "session_initialized":
-trace.task = asObject(payload.get("task"));
-trace.profile = asText(payload.get("profile"));
-trace.participants.push(...asList(payload.get("participants")).map(readParticipant));
-break;
-case "participant_joined":
-trace.participants.push(readParticipant(payload.get("participant") ?? null));
-break;
-case "claim_issued":
-trace.claims.push({
-id: event.id, place: event.place, agent: event.agent, ...wording(payload), about: asText(payload.get("about")), standing: "issued", earlier: [], challenges: []
-});
-break;
-case "claim_challenged":
-challenge(trace.claims.find((claim) => claim.id === refs.get("claim")), event);
-break;
-case "claim_revised":
-revise(trace.claims.find((claim) => claim.id === refs.get("claim")), event);
-break;
-case "challenge_resolved":
-resolve(trace.claims.find((claim) => claim.challenges.some((one) => one.id === refs.get("challenge"))), event);
-break;
-case "verification_run_completed": trace.audit = event;
-}
-}
-function readParticipant(value) {
-const given = asObject(value);
-return {
-agent: asText(given.get("agent")), role: asText(given.get("role")), key: asText(given.get("public_key")), held: asText(given.get("held"))
-};
-}
-function wording(payload) {
-const confidence = payload.get("confidence");
-return {
-text: asText(payload.get("text")), confidence: confidence instanceof JsonNumber ? confidence.text : "", evidence: asList(payload.get("evidence"))
-};
-}
-function hasOpenChallenge(claim) {
-return claim.challenges.some((one) => one.standing === "open");
-}
-function challenge(claim, { id, place, agent, payload }) {
-if (claim === void 0) return;
-claim.challenges.push({
-id, place, agent, reason: asText(payload.get("reason")), evidence: asList(payload.get("evidence")), standing: "open", rationale: ""
-});
-claim.standing = "disputed";
-}
-function revise(claim, { place, payload }) {
-if (claim === void 0) return;
-claim.earlier.push({
-text: claim.text, place: claim.place
-});
-if (isTruthy(payload.get("retracted"))) {
-claim.standing = "retracted";
-for (const one of claim.challenges) if (one.standing === "open") one.standing = "moot";
-return;
-}
-Object.assign(claim, wording(payload), { place });
-claim.standing = hasOpenChallenge(claim) ? "disputed" : "issued";
-}
-function resolve(claim, { refs, payload }) {
-const found = claim?.challenges.find((one) => one.id === refs.get("challenge"));
-if (claim === void 0 || found === void 0) return;
-found.standing = asText(payload.get("outcome"));
-found.rationale = asText(payload.get("rationale"));
-if (found.standing === "upheld") claim.standing = "refuted";
-else if (claim.standing !== "refuted") claim.standing = hasOpenChallenge(claim) ? "disputed" : "settled";
-}
-function describeCheck(check) {
-const [entry] = [...asObject(check)];
-if (entry === void 0) return "the artifact is here";
-const [name, value] = entry;
-const scalar = (one) => one instanceof JsonNumber ? one.text : typeof one === "string" ? JSON.stringify(one) : String(one ?? "");
-const compare = (one) => asList(one).map((part) => typeof part === "string" && /^[=!<>]+$/.test(part) ? part : scalar(part)).join(" ");
-if (name === "exit_code") return `exit code ${compare(value)}`;
-if (name === "sha256") return `SHA-256 is ${asText(value).slice(0, 16)}…`;
-if (name === "json") return `JSON at ${asText(at(value, "pointer")) || "/"} ${compare(at(value, "is"))}`;
-if (name === "tests") return [...asObject(at(value, "counts"))].map(([count, is]) => `${count} ${compare(is)}`).join(", ") + ` (${asText(at(value, "format"))})`;
-if (name === "text") return [...asObject(value)].map(([word, is]) => `text ${word} ${Array.isArray(is) ? compare(is) : scalar(is)}`).join(", ");
-if (name === "git") return `git revision ${asText(at(value, "revision")).slice(0, 12)}, ${at(value, "clean") === true ? "clean" : "not clean"}`;
-return `${name} (a check that this page does not know)`;
-}
-var READ_MAX$1 = 1e4;
-var EVENTS_SHOWN = 200;
-function ProtocolView({ parts: [wanted = ""] }) {
-const chains = chainsOf("protocol");
-const chain = wanted ? chains.includes(wanted) ? wanted : "" : chains[0] ?? "";
-return a("section", {
-class: "protocol-view", children: [a("h1", { children: "Protocol" }), chains.length ? null : a(Empty, {
-command: "aver protocol run TASK.toml", children: "There is no trace of the agent protocol in these records. This makes one:"
-}), chains.length && !chain ? a(NotHere, {
-what: "trace", name: wanted
-}) : null, chains.length > 1 || chains.length && !chain ? a(ChainChoice, {
-chains, chosen: chain, route: "protocol"
-}) : null, chain ? a(TraceOfChain, { chain }, chain) : null]
-});
-}
-function TraceOfChain({ chain }) {
-const [now, setNow] = d$2({ state: "loading" });
-const [turn, setTurn] = d$2(0);
-A$1(() => {
-let isCurrent = true;
-const set = (next) => {
-if (isCurrent) setNow(next);
-};
-const total = countRecords([chain]);
-if (total > READ_MAX$1) set({
-state: "too large", total
-});
-else (async () => {
-const trace = readTrace(await readAll(chain));
-set({
-state: "done", trace, report: await readReport(trace)
-});
-})().catch((error) => set({
-state: "failed", words: error.message
-}));
-return () => {
-isCurrent = false;
-};
-}, [chain, contents.value, turn]);
-if (now.state === "loading") return a("div", {
-"aria-busy": "true", children: [a("div", { class: "band placeholder tall" }), a("div", { class: "band placeholder tall" })]
-});
-if (now.state === "too large") return a("p", {
-class: "strip", children: ["This trace has ", plural$1(now.total, "event"), ", more than this view lays out. ", a("a", {
-href: link("chain", chain), children: "Read the chain"
-}), ", or: ", a(Command, { children: `aver show ${chain} --html trace.html` })]
-});
-if (now.state === "failed") return a(Problem, {
-words: now.words, retry: () => setTurn(turn + 1)
-});
-const { trace, report } = now;
-return a($, { children: [a("p", {
-class: "sentence", children: a(Text, { children: asText(trace.task.get("objective")) || chain })
-}), a("p", {
-class: "beside", children: [a("a", {
-href: link("chain", chain), children: a(Text, { children: chain })
-}), " · ", plural$1(trace.events.length, "event"), " · state ", a("strong", { children: a(Text, { children: trace.state }) }), " · profile ", a(Text, { children: trace.profile })]
-}), a(Audit, {
-trace, report, chain
-}), a("h2", { children: "Claims" }), trace.claims.length ? trace.claims.map((claim) => a(Claim, {
-claim, chain, report, trace
-}, claim.id)) : a("p", {
-class: "strip", children: "Nothing is claimed yet."
-}), a("h2", { children: "Events by role" }), a(Lanes, {
-trace, chain
-}), a("h2", { children: "Participants" }), a("div", {
-class: "scroll", children: a("table", {
-class: "plain", children: [a("thead", { children: a("tr", { children: [a("th", {
-scope: "col", children: "Agent"
-}), a("th", {
-scope: "col", children: "Role"
-}), a("th", {
-scope: "col", children: "Key"
-}), a("th", {
-scope: "col", children: "Held"
-})] }) }), a("tbody", { children: trace.participants.map((one, place) => a("tr", { children: [a("th", {
-scope: "row", children: a(Text, { children: one.agent })
-}), a("td", { children: a(Text, { children: one.role }) }), a("td", { children: a(Hex, { children: one.key }) }), a("td", { children: a(Text, { children: one.held }) })] }, place)) })]
-})
-})] });
-}
-async function readReport(trace) {
-const digest = asText(at(trace.audit?.payload, "report", "blob", "digest"));
-const data = digest ? await readBlob(digest) : null;
-try {
-const report = data === null ? null : readJson(data);
-return isObject(report ?? void 0) ? report : null;
-} catch (error) {
-if (error instanceof BadInput) return null;
-throw error;
-}
-}
-var AUDITS = {
-pass: ["verified", "The auditor found that everything holds."], "pass-with-warnings": ["qualified", "The auditor found no failure, and has warnings."], fail: ["failed", "The auditor found that it does not hold."]
-};
-function Audit({ trace, report, chain }) {
-const { audit } = trace;
-if (audit === null) return a("p", {
-class: "strip", children: ["No audit is sealed in this trace. The auditor makes one: ", a(Command, { children: `aver protocol audit ${chain.replace(/^protocol\./, "")}` })]
-});
-const status = asText(audit.payload.get("status"));
-const [mark, words] = AUDITS[status] ?? ["failed", "The audit has a status that is not known."];
-const findings = asList(report?.get("findings") ?? null).filter(isObject);
-return a("section", {
-class: `band ${mark}`, children: [a("h2", { children: [a(Mark, { name: mark }), " Audit: ", a(Text, { children: status })] }), a("p", { children: [words, " By ", a(Text, { children: audit.agent }), ", ", a(Time, { children: audit.at }), ", in ", a("a", {
-href: link("c", chain, audit.place), children: ["record ", audit.place]
-}), "."] }), a("p", {
-class: "beside", children: ["These are the auditor's words. The page checks the seals; whether the evidence holds is judged anew by ", a(Command, { children: verifyCommand() })]
-}), report === null ? a("p", {
-class: "beside", children: "The report itself is not here: its blob is missing, damaged or too large."
-}) : a("div", {
-class: "columns", children: [a("div", { children: [a("h3", { children: "Checks" }), a("table", {
-class: "checks", children: a("tbody", { children: asList(report.get("checks")).filter(isObject).map((check, place) => a("tr", { children: [a("th", {
-scope: "row", children: a(Text, { children: asText(check.get("name")) })
-}), a("td", { children: a(Text, { children: asText(check.get("status")) }) })] }, place)) })
-})] }), a("div", { children: [a("h3", { children: "Findings" }), findings.length ? a("table", {
-class: "checks", children: a("tbody", { children: findings.map((finding, place) => a(AuditFinding, {
-finding, trace, chain
-}, place)) })
-}) : a("p", { children: "None." })] })]
-}), audit.statements.length ? a("details", { children: [a("summary", { children: "The auditor's signed statement" }), a(Statements, { values: audit.statements })] }) : null]
-});
-}
-var FINDING_WORDS = {
-CLAIM_UNPROVEN: "The evidence does not bear it out, or there is none.", CLAIM_DISPUTED: "A challenge to it is open, or a person upheld one.", NOT_REPRODUCED: "Repeating the execution gave another result.", NOT_INDEPENDENT: "Its key lies where the executor's key lies, so that whoever has one may have the other.", OUTCOME_UNKNOWN: "Nobody knows how the execution ended."
-};
-function AuditFinding({ finding, trace, chain }) {
-const [code, subject, status] = ["code", "subject", "status"].map((name) => asText(finding.get(name)));
-const claim = trace.claims.find((one) => one.id === subject);
-const event = trace.events.find((one) => one.id === subject);
-const explained = adviceOn(code);
-const sign = status === "failed" ? "✕" : status === "warning" ? "!" : "i";
-return a("tr", { children: [a("th", {
-scope: "row", children: [a("span", {
-class: `check ${status}`, "aria-hidden": "true", children: sign
-}), " ", a(Text, { children: code })]
-}), a("td", { children: [a("p", {
-class: "tight", children: [a(Text, { children: status }), ", about ", claim ? a($, { children: ["the claim “", a(Text, { children: claim.text }), "”"] }) : event ? a(Text, { children: event.summary }) : subject ? a("strong", { children: a(Text, { children: subject }) }) : a(Text, { children: asText(finding.get("check")) }), " · event ", a(SequenceLink, {
-chain, value: finding.get("sequence") ?? null
-})]
-}), a("p", {
-class: "soft tight", children: code === "CLAIM_UNPROVEN" && !claim ? "What it expects is not met." : a($, { children: [FINDING_WORDS[code] ?? explained?.meaning ?? "", " ", status === "note" ? "" : explained?.advice ?? ""] })
-})] })] });
-}
-function SequenceLink({ chain, value }) {
-const text = value?.text ?? "";
-return text ? a("a", {
-href: link("c", chain, text), children: text
-}) : a($, { children: "–" });
-}
-var STANDINGS = {
-issued: "nobody challenged it", disputed: "a challenge is open", settled: "every challenge was settled", refuted: "a person upheld a challenge", retracted: "it was taken back"
-};
-function Claim({ claim, chain, report, trace }) {
-const judged = asList(report?.get("claims") ?? null).filter(isObject).find((one) => one.get("id") === claim.id);
-const failing = asList(judged?.get("evidence") ?? null).filter((item) => at(item, "holds") !== true).length;
-const isStanding = claim.standing === "settled" || claim.standing === "issued";
-const tone = failing || claim.standing === "refuted" || claim.standing === "retracted" ? "bad" : !isStanding || judged === void 0 ? "warn" : "good";
-return a("article", {
-class: `claim is-${tone}`, children: [a("h3", { children: a(Text, { children: claim.text }) }), a("p", {
-class: "beside", children: [failing ? a($, { children: [a("strong", {
-class: "bad", children: "does not hold"
-}), ": by the audit, ", failing === 1 ? "a piece" : `${failing} pieces`, " of its evidence ", failing === 1 ? "does" : "do", " not hold · "] }) : null, a("strong", {
-class: failing ? "" : tone, children: a(Text, { children: claim.standing })
-}), ": ", STANDINGS[claim.standing] ?? "", judged === void 0 ? ", and no audit has judged it" : "", " · about ", claim.about || "an outcome", " · confidence ", a("span", {
-class: "figure", children: claim.confidence || "–"
-}), " · ", a(Text, { children: claim.agent }), " · ", a("a", {
-href: link("c", chain, claim.place), children: ["record ", claim.place]
-})]
-}), claim.earlier.map((earlier, place) => a("p", {
-class: "beside earlier", children: ["before: ", a("del", { children: a(Text, { children: earlier.text }) })]
-}, place)), a(Evidence, {
-items: claim.evidence, judged: asList(judged?.get("evidence") ?? null), chain, trace
-}), claim.challenges.map((challenge) => a("div", {
-class: "challenge", children: [a("p", { children: [a("strong", { children: "Challenge" }), " by ", a(Text, { children: challenge.agent }), ", ", a("strong", {
-class: challenge.standing === "open" ? "warn" : "", children: a(Text, { children: challenge.standing })
-}), " · ", a("a", {
-href: link("c", chain, challenge.place), children: ["record ", challenge.place]
-})] }), a("p", { children: a(Text, { children: challenge.reason }) }), challenge.rationale ? a("p", {
-class: "beside", children: a(Text, { children: challenge.rationale })
-}) : null, a(Evidence, {
-items: challenge.evidence, judged: [], chain, trace
-})]
-}, challenge.id))]
-});
-}
-function Evidence({ items, judged, chain, trace }) {
-if (!items.length) return null;
-return a("table", {
-class: "plain evidence", children: [a("thead", { children: a("tr", { children: [a("th", {
-scope: "col", children: "Evidence"
-}), a("th", {
-scope: "col", children: "From"
-}), a("th", {
-scope: "col", children: "By the audit"
-})] }) }), a("tbody", { children: items.map((item, place) => {
-const start = trace.events.find((event) => event.id === at(item, "execution"));
-const word = judged[place];
-const holds = at(word, "holds");
-return a("tr", { children: [a("td", { children: a(Text, { children: describeCheck(at(item, "check")) }) }), a("td", { children: [start ? a("a", {
-href: link("c", chain, start.place), children: ["execution ", start.place]
-}) : null, " ", asText(at(item, "artifact")) ? a(Hex, { children: asText(at(item, "artifact")) }) : null] }), a("td", { children: [word === void 0 ? "–" : holds === true ? a("span", {
-class: "good", children: "✓ holds"
-}) : a($, { children: [a("span", {
-class: "bad", children: "✕ does not hold"
-}), " ", a(Text, { children: asText(at(word, "reason")) })] }), word !== void 0 && at(word, "found") !== void 0 ? a("span", {
-class: "beside", children: [" found ", a(Text, { children: foundText(at(word, "found")) })]
-}) : null] })] }, place);
-}) })]
-});
-}
-function foundText(value) {
-return isObject(value) ? [...value].map(([name, item]) => `${name} ${valueText(item)}`).join(", ") : valueText(value);
-}
-function Lanes({ trace, chain }) {
-const [shown, setShown] = d$2(EVENTS_SHOWN);
-const roles = ROLES.filter((role) => trace.events.some((event) => event.role === role));
-return a($, { children: [a("div", {
-class: "scroll", children: a("table", {
-class: "lanes", children: [a("thead", { children: a("tr", { children: [a("th", {
-scope: "col", children: "Event"
-}), roles.map((role) => a("th", {
-scope: "col", children: role
-}, role))] }) }), a("tbody", { children: trace.events.slice(0, shown).map((event) => a("tr", {
-class: event.before !== event.after ? "turn" : "", children: [a("th", {
-scope: "row", children: [a("a", {
-href: link("c", chain, event.place), children: event.place
-}), " ", a("span", {
-class: "beside", children: a(Time, {
-short: true, children: event.at
-})
-})]
-}), roles.map((role) => a("td", {
-"data-role": role, class: role === event.role ? "said" : "", children: role === event.role ? a(EventCell, { event }) : null
-}, role))]
-}, event.place)) })]
-})
-}), trace.events.length > shown ? a("p", { children: a("button", {
-type: "button", onClick: () => setShown(shown + 2e3), children: ["Show more of ", plural$1(trace.events.length, "event")]
-}) }) : null] });
-}
-function EventCell({ event }) {
-const { payload } = event;
-const words = ["objective", "text", "reason", "rationale", "justification", "name", "words"].map((name) => asText(payload.get(name))).find(Boolean) ?? "";
-const verdict = asText(payload.get("verdict")) || asText(payload.get("outcome")) || asText(payload.get("status")) || asText(payload.get("code"));
-const code = payload.get("exit_code");
-return a($, { children: [a("strong", { children: a(Text, { children: event.event.replaceAll("_", " ") }) }), verdict ? a("span", {
-class: "verdict-word", children: [" ", a(Text, { children: verdict })]
-}) : null, code?.text ? a("span", {
-class: "verdict-word", children: [" exit code ", code.text]
-}) : null, asText(payload.get("tool")) ? a($, { children: [" ", a("code", { children: a(Text, { children: asText(payload.get("tool")) }) })] }) : null, words ? a("p", { children: a(Text, { children: words.slice(0, 300) }) }) : null, asObject(payload.get("arguments")).size ? a("p", { children: a("code", { children: a(Text, { children: shortenArguments(payload.get("arguments")) }) }) }) : null, event.before !== event.after ? a("p", {
-class: "beside", children: a(Text, { children: `${event.before} → ${event.after}` })
-}) : null] });
-}
-var WIDTH = typeof window !== "undefined" && window.innerWidth < 720 ? 360 : 720;
-var HEIGHT = 220;
-var LEFT = 44;
-var TOP = 12;
-var toX = (x) => LEFT + x * (WIDTH - LEFT - 12);
-var toY = (y) => TOP + (1 - y) * 184;
-var TICKS = [0, .25, .5, .75, 1];
-function PointChart({ points, limits, ends, label }) {
-return a("div", {
-class: "plot-scroll", tabIndex: 0, role: "region", "aria-label": "Chart", children: a("svg", {
-class: "plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": label, children: [a(Axes, { ends }), points.map(({ x, y, low, high, sort, words, href }, at) => a("a", {
-href, tabIndex: -1, "aria-label": words, children: a("g", {
-class: `point ${sort}`, children: [a("title", { children: words }), low === null || high === null ? null : a("line", {
-x1: toX(x), x2: toX(x), y1: toY(low), y2: toY(high)
-}), sort === "denied" ? a("path", { d: `M${toX(x) - 4} ${toY(y) - 4}l8 8m0 -8l-8 8` }) : sort === "asked" ? a("rect", {
-x: toX(x) - 3.5, y: toY(y) - 3.5, width: "7", height: "7"
-}) : a("circle", {
-cx: toX(x), cy: toY(y), r: "4"
-})]
-})
-}, at)), limits.map((y) => a("line", {
-class: "limit", x1: LEFT, x2: WIDTH - 12, y1: toY(y), y2: toY(y)
-}, y))]
-})
-});
-}
-function Axes({ ends }) {
-return a("g", {
-class: "axes", children: [TICKS.map((tick) => a("g", { children: [a("line", {
-x1: LEFT, x2: WIDTH - 12, y1: toY(tick), y2: toY(tick)
-}), a("text", {
-x: 36, y: toY(tick) + 4, "text-anchor": "end", children: tick
-})] }, tick)), a("text", {
-x: LEFT, y: 214, children: ends[0]
-}), a("text", {
-x: WIDTH - 12, y: 214, "text-anchor": "end", children: ends[1]
-})]
-});
-}
-function ReliabilityChart({ bars, label }) {
-return a("div", {
-class: "plot-scroll", tabIndex: 0, role: "region", "aria-label": "Chart", children: a("svg", {
-class: "plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label, children: [a(Axes, { ends: ["predicted 0", "predicted 1"] }), a("line", {
-class: "diagonal", x1: toX(0), y1: toY(0), x2: toX(1), y2: toY(1)
-}), bars.map((bar) => a("g", {
-class: "point allowed", children: [a("title", { children: `${bar.count} actions, predicted ${bar.predicted.toFixed(2)}, failed ${bar.happened.toFixed(2)}` }), a("line", {
-x1: toX(bar.predicted), x2: toX(bar.predicted), y1: toY(bar.interval[0]), y2: toY(bar.interval[1])
-}), a("circle", {
-cx: toX(bar.predicted), cy: toY(bar.happened), r: Math.min(9, 3 + Math.sqrt(bar.count) / 2)
-})]
-}, bar.low))]
-})
-});
-}
-function ChartWithTable({ chart, table }) {
-const [isShown, setShown] = d$2(false);
-return a("div", {
-class: "plot-box", children: [chart, a("p", { children: a("button", {
-type: "button", class: "small", "aria-expanded": isShown, onClick: () => setShown(!isShown), children: isShown ? "Hide the table" : "Show as a table"
-}) }), isShown ? a("div", {
-class: "scroll", children: table
-}) : null]
-});
-}
-var BINS = 10;
-var NORMAL_95 = 1.96;
-function riskClass({ interval, thresholds }) {
-const [low, high] = Array.isArray(interval) ? interval : [];
-const [pass, skip] = [at(thresholds, "pass_below"), at(thresholds, "skip_above")];
-if (!(low instanceof JsonNumber) || !(high instanceof JsonNumber) || !(pass instanceof JsonNumber)) return "";
-if (high.value <= pass.value) return "low";
-return skip instanceof JsonNumber && low.value > skip.value ? "high" : "unsure";
-}
-var RiskReader = class {
-decisions = [];
-byRecord = new Map();
-byGate = new Map();
-add(record) {
-let content;
-try {
-content = record.content;
-} catch (error) {
-if (error instanceof BadInput) return;
-throw error;
-}
-const kind = readKind(content);
-if (kind === "gate.decision") {
-const decision = readDecision(record);
-if (decision !== null) this.decisions.push(describe(decision, content));
-return;
-}
-const result = at(content, "outcome", "result");
-if (kind === "gate.outcome") {
-if (at(result, "features") !== void 0) this.byGate.set(asText(at(result, "gate_id")), "failed");
-return;
-}
-const decided = asText(readBlock(content)?.get("refs") ? at(readBlock(content) ?? void 0, "refs", "decision") : void 0);
-const status = asText(at(content, "outcome", "status"));
-if (decided && (status === "success" || status === "failure")) this.byRecord.set(decided, status === "success" ? "well" : "failed");
-}
-outcomeOf(decision) {
-if (refuses(decision)) return null;
-return this.byGate.get(decision.gateId) ?? this.byRecord.get(decision.id) ?? null;
-}
-};
-function describe(decision, content) {
-const result = at(content, "outcome", "result");
-const observations = at(result, "observations");
-return {
-...decision, gateId: asText(at(result, "gate_id")), model: asText(at(result, "model")), state: asText(at(result, "basis", "state", "blob", "digest")), workspace: asText(at(result, "action", "workspace")), line: actionLine(asObject(at(result, "action"))), observations: observations instanceof JsonNumber ? observations.text : ""
-};
-}
-function reliability(cases) {
-if (cases.length < 30) return null;
-return Array.from({ length: BINS }, (_, index) => {
-const [low, high] = [index / BINS, (index + 1) / BINS];
-const inside = cases.filter(({ score }) => score >= low && (score < high || index === 9 && score <= 1));
-const failed = inside.filter(({ outcome }) => outcome === "failed").length;
-const predicted = inside.reduce((sum, { score }) => sum + score, 0) / (inside.length || 1);
-return {
-low, high, count: inside.length, predicted, happened: inside.length ? failed / inside.length : 0, interval: wilson(failed, inside.length)
-};
-}).filter((bin) => bin.count > 0);
-}
-function wilson(failed, count) {
-if (!count) return [0, 1];
-const rate = failed / count;
-const square = NORMAL_95 ** 2;
-const middle = rate + square / (2 * count);
-const spread = NORMAL_95 * Math.sqrt(rate * (1 - rate) / count + square / (4 * count ** 2));
-const whole = 1 + square / count;
-return [Math.max(0, (middle - spread) / whole), Math.min(1, (middle + spread) / whole)];
-}
-var READ_MAX = 2e4;
-var DRAWN_MAX = 1e3;
-var ACTION_SHOWN = 200;
-var LISTED$1 = 20;
-async function readRisk(report) {
-const all = (contents.value?.chains ?? []).map((chain) => chain.id).filter((id) => id !== "meta" && id !== "keys");
-const isGate = (id) => id.replace(/^import\.[0-9a-f]{16}\./, "").startsWith("gate.");
-const gates = all.filter(isGate);
-const others = all.filter((id) => !isGate(id));
-const isWhole = countRecords(all) <= READ_MAX;
-const reader = new RiskReader();
-let records = 0;
-for (const chain of isWhole && gates.length ? all : gates) for await (const batch of readRecords(chain)) {
-for (const record of batch) if (record instanceof Sealed) reader.add(record);
-report(records += batch.length);
-}
-const decisions = reader.decisions.sort((one, other) => one.at < other.at ? -1 : 1);
-const outcomes = new Map();
-for (const decision of decisions) {
-const outcome = reader.outcomeOf(decision);
-if (outcome !== null) outcomes.set(decision, outcome);
-}
-return {
-decisions, outcomes, unread: isWhole ? 0 : countRecords(others)
-};
-}
-function RiskView(_) {
-const [now, setNow] = d$2({
-state: "loading", records: 0
-});
-const [turn, setTurn] = d$2(0);
-A$1(() => {
-let isCurrent = true;
-const set = (next) => {
-if (isCurrent) setNow((before) => next.state === "loading" && before.state === "done" ? before : next);
-};
-const report = (records) => {
-if (!isCurrent) throw new Left();
-set({
-state: "loading", records
-});
-};
-readRisk(report).then((reading) => set({
-state: "done", reading
-}), (error) => set({
-state: "failed", words: error.message
-}));
-return () => {
-isCurrent = false;
-};
-}, [contents.value, turn]);
-return a("section", {
-class: "risk-view", children: [a("h1", { children: "Risk" }), now.state === "loading" ? a("div", {
-"aria-busy": "true", children: [a("p", {
-class: "beside", role: "status", children: ["Reading decisions: ", plural$1(now.records, "record"), " so far …"]
-}), a("div", { class: "band placeholder tall" }), a("div", { class: "band placeholder tall" })]
-}) : null, now.state === "failed" ? a(Problem, {
-words: now.words, retry: () => setTurn(turn + 1)
-}) : null, now.state === "done" ? a(Decisions, { reading: now.reading }) : null]
-});
-}
-function Decisions({ reading }) {
-const { decisions, unread } = reading;
-if (!decisions.length) return a(Empty, {
-command: "aver install claude-code", children: "The gate has decided about nothing in these records. This makes it decide about the calls of coding agents:"
-});
-const refused = decisions.filter((one) => refuses(one) && !isObserved(one)).length;
-const asked = decisions.filter((one) => one.decision === "human_review").length;
-const observed = decisions.filter(isObserved).length;
-return a($, { children: [a("p", {
-class: "sentence", children: [plural$1(decisions.length, "decision"), ": ", count$1(decisions.length - refused - asked), " allowed, ", count$1(asked), " left to a person, ", count$1(refused), " denied.", observed ? ` ${plural$1(observed, "of them", "of them")} only observed, and held nothing back.` : ""]
-}), unread ? a("p", {
-class: "strip", children: ["Only the gate's own chains were read: ", plural$1(unread, "other record"), " would have to be searched for outcomes. A git history says more: ", a(Command, { children: "aver gate report --git ." })]
-}) : null, a("h2", { children: "Over time" }), a(OverTime, { decisions }), a("h2", { children: "How reliable" }), a(Reliability, { reading }), a("h2", { children: "What was learned" }), a(Learned, { decisions })] });
-}
-var sortOf = (decision) => refuses(decision) ? "denied" : decision.decision === "human_review" ? "asked" : "allowed";
-function addressOf({ chain, sequence }) {
-return link("c", chain ?? "", sequence ?? 0);
-}
-function OverTime({ decisions }) {
-const [listed, setListed] = d$2(LISTED$1);
-const scored = w$2(() => decisions.filter((one) => one.score instanceof JsonNumber).slice(-1e3), [decisions]);
-const times = scored.map((one) => Date.parse(one.at)).filter(Number.isFinite);
-const [first, last] = [Math.min(...times), Math.max(...times)];
-const points = scored.map((decision, index) => {
-const time = Date.parse(decision.at);
-const [low, high] = Array.isArray(decision.interval) ? decision.interval.map(onScale) : [];
-return {
-x: last > first && Number.isFinite(time) ? (time - first) / (last - first) : scored.length > 1 ? index / (scored.length - 1) : .5, y: onScale(decision.score) ?? 0, low: low ?? null, high: high ?? null, sort: sortOf(decision), words: `${decision.at}: ${decisionLabel(decision.decision)}, ${decision.tool}, risk ${decision.score.text}`, href: addressOf(decision)
-};
-});
-const newest = scored.at(-1);
-const [pass, skip] = ["pass_below", "skip_above"].map((name) => at(newest?.thresholds, name));
-const limits = [pass, skip].map((value) => onScale(value ?? null)).filter((y) => y !== null);
-const day = (time) => Number.isFinite(time) ? formatTime(new Date(time)).slice(0, 16).replace("T", " ") : "";
-const rows = [...decisions].reverse();
-return a($, { children: [points.length ? a("p", { children: ["The rules decide, and a score is only one of the things that they see. So a rule can allow an action with a high score, such as a known test, and another can ask a person about one with a low score, such as a deletion: ", a("em", { children: "Why" }), " names the rule.", pass instanceof JsonNumber ? a($, { children: [" To a rule that asks about risk, it is low only if the whole interval is at most ", a(Score, { value: pass }), "; else it is unsure."] }) : null, skip instanceof JsonNumber ? a($, { children: [" An action is denied by its risk if the whole interval is above ", a(Score, { value: skip }), "."] }) : points.length ? " No score denies anything by itself." : null] }) : null, points.length ? a(PointChart, {
-points, limits, ends: [day(first), day(last)], label: `${points.length} decisions over time, by risk from 0 to 1. The table below has all of them.`
-}) : a("p", {
-class: "strip", children: "No decision has a score: the rules alone decided."
-}), a("p", {
-class: "beside legend", children: [a("span", {
-class: "good", children: "● allowed"
-}), " ", a("span", {
-class: "warn", children: "■ left to a person"
-}), " ", a("span", {
-class: "bad", children: "✕ denied"
-}), " A line is the 90 % interval of the score. ", limits.length ? "Dashes are at the limits named above. " : "", scored.length === DRAWN_MAX ? `The chart has the latest ${count$1(DRAWN_MAX)}.` : ""]
-}), a("div", {
-class: "scroll", children: a("table", {
-class: "chains decisions", children: [a("thead", { children: a("tr", { children: [a("th", {
-scope: "col", children: "When"
-}), a("th", {
-scope: "col", children: "Decision"
-}), a("th", {
-scope: "col", children: "Action"
-}), a("th", {
-scope: "col", class: "at-why", children: "Why"
-}), a("th", {
-scope: "col", class: "number", children: "Risk"
-}), a("th", {
-scope: "col", class: "number at-interval", children: "90 % interval"
-}), a("th", {
-scope: "col", class: "at-class", children: "To the rules"
-})] }) }), a("tbody", { children: rows.slice(0, listed).map((decision) => a("tr", { children: [a("td", { children: a("a", {
-href: addressOf(decision), children: a(Time, { children: decision.at })
-}) }), a("td", { children: a("span", {
-class: sortOf(decision), children: [isObserved(decision) ? "observed: " : "", decisionLabel(decision.decision)]
-}) }), a("td", {
-class: "action", children: a("code", { children: a(Text, { children: decision.line.slice(0, ACTION_SHOWN) }) })
-}), a("td", {
-class: "at-why", children: [decision.rules.length ? a($, { children: ["by ", decision.rules.map((rule) => a("span", { children: [a("code", { children: a(Text, { children: rule }) }), " "] }, rule))] }) : null, a(Text, { children: shownReasons(decision).join("; ") })]
-}), a("td", {
-class: "number", children: a(Score, { value: decision.score })
-}), a("td", {
-class: "number at-interval", children: Array.isArray(decision.interval) ? a($, { children: [a(Score, { value: decision.interval[0] }), " to ", a(Score, { value: decision.interval[1] })] }) : ""
-}), a("td", {
-class: "at-class", children: riskClass(decision)
-})] }, decision.hash)) })]
-})
-}), rows.length > listed ? a("p", { children: a("button", {
-type: "button", onClick: () => setListed(listed + 100), children: ["Show ", count$1(Math.min(100, rows.length - listed)), " more"]
-}) }) : null] });
-}
-function Reliability({ reading: { decisions, outcomes } }) {
-const cases = decisions.flatMap((decision) => {
-const outcome = outcomes.get(decision);
-return outcome !== void 0 && decision.score instanceof JsonNumber ? [{
-score: decision.score.value, outcome
-}] : [];
-});
-const bars = reliability(cases);
-if (bars === null) return a("p", {
-class: "strip", children: ["Too few to say: ", plural$1(cases.length, "outcome"), " of scored actions ", cases.length === 1 ? "is" : "are", " sealed here, and ", 30, " are needed. An outcome is sealed with the record of a call, and by ", a(Command, { children: "aver gate outcome GATE_ID failed" })]
-});
-return a($, { children: [a("p", { children: [plural$1(cases.length, "scored action"), " with an outcome that is sealed here. On the dashed line, as many failed as the scores said."] }), a(ChartWithTable, {
-chart: a(ReliabilityChart, {
-bars, label: "Failed actions against predicted risk"
-}), table: a("table", {
-class: "plain", children: [a("thead", { children: a("tr", { children: [a("th", {
-scope: "col", children: "Scores"
-}), a("th", {
-scope: "col", children: "Actions"
-}), a("th", {
-scope: "col", children: "Predicted"
-}), a("th", {
-scope: "col", children: "Failed"
-}), a("th", {
-scope: "col", children: "95 % interval"
-})] }) }), a("tbody", { children: bars.map((bar) => a("tr", { children: [a("th", {
-scope: "row", children: [bar.low, " to ", bar.high]
-}), a("td", { children: bar.count }), a("td", { children: bar.predicted.toFixed(3) }), a("td", { children: bar.happened.toFixed(3) }), a("td", { children: [bar.interval[0].toFixed(2), " to ", bar.interval[1].toFixed(2)] })] }, bar.low)) })]
-})
-})] });
-}
-function Learned({ decisions }) {
-const [states, setStates] = d$2(null);
-A$1(() => {
-let isCurrent = true;
-(async () => {
-const found = new Map();
-for (const { state, workspace, at: since } of decisions) {
-if (!state) continue;
-const known = found.get(state) ?? {
-digest: state, workspace, since, uses: 0, levels: [], isHere: false
-};
-found.set(state, {
-...known, uses: known.uses + 1
-});
-}
-const latest = [...found.values()].slice(-20).reverse();
-const read = await Promise.all(latest.map(async (one) => ({
-...one, ...await readLevels(one.digest)
-})));
-if (isCurrent) setStates(read);
-})();
-return () => {
-isCurrent = false;
-};
-}, [decisions]);
-if (states === null) return a("div", {
-class: "band placeholder", "aria-busy": "true"
-});
-if (!states.length) return a("p", {
-class: "strip", children: "No decision names a learned state."
-});
-return a($, { children: states.map((one) => a("section", {
-class: "learned", children: [a("h3", { children: ["State ", a(Hex, { children: one.digest }), " ", a("span", {
-class: "soft", children: ["used by ", plural$1(one.uses, "decision"), " since ", a(Time, { children: one.since })]
-})] }), !one.isHere ? a("p", {
-class: "beside", children: "Its content is not here: the blob is missing, damaged or too large."
-}) : null, one.isHere && !one.levels.length ? a("p", { children: ["Nothing was learned yet in ", a(Text, { children: one.workspace || "this workspace" }), ": the gate used the prior that Aver ships."] }) : null, one.levels.length ? a("table", {
-class: "plain", children: [a("thead", { children: a("tr", { children: [a("th", {
-scope: "col", children: "Kind of action"
-}), a("th", {
-scope: "col", children: "Level"
-}), a("th", {
-scope: "col", children: "Variance"
-}), a("th", {
-scope: "col", children: "Outcomes learned from"
-})] }) }), a("tbody", { children: one.levels.map(([kind, level]) => a("tr", { children: [a("th", {
-scope: "row", children: a(Text, { children: kind })
-}), ["b", "v", "observations"].map((name) => a("td", {
-class: "figure", children: a(Score, { value: at(level, name) })
-}, name))] }, kind)) })]
-}) : null]
-}, one.digest)) });
-}
-async function readLevels(digest) {
-const data = await readBlob(digest);
-try {
-return data === null ? {
-levels: [], isHere: false
-} : {
-levels: [...asObject(at(readJson(data), "levels"))], isHere: true
-};
-} catch (error) {
-if (error instanceof BadInput) return {
-levels: [], isHere: false
-};
-throw error;
-}
-}
-function HitRow({ hit, words, isFirst }) {
-const read = useAnswer(() => hit.title ? Promise.resolve(null) : readHit$1(hit.chain, hit.place, words), [hit.chain, hit.place, words]);
-const row = read.value?.row;
-const title = hit.title || (read.state === "loading" ? "…" : row === void 0 ? "this record cannot be read" : row.problem || row.summary);
-const excerpt = hit.excerpt ?? read.value?.excerpt;
-return a("li", { children: a("a", {
-href: recordLink(hit.chain, hit), "data-row": true, tabIndex: isFirst ? 0 : -1, children: [a("strong", { children: a(Text, { children: title || hit.kind }) }), excerpt ? a("span", {
-class: "excerpt", children: a("bdi", { children: [visible(excerpt[0]), a("mark", { children: visible(excerpt[1]) }), visible(excerpt[2])] })
-}) : null, read.value?.hasHash === false ? a("span", {
-class: "bad", children: "This text does not have the hash that it was sealed with."
-}) : null, a("span", {
-class: "beside", children: [a("code", { children: a(Text, { children: hit.chain }) }), " ", a(Text, { children: `${hit.sequence} · ${hit.kind}${hit.tool ? ` · ${hit.tool}` : ""}` }), hit.at ? a($, { children: [" · ", a(Time, { children: hit.at })] }) : null]
-})]
-}) });
-}
-function SearchView({ parts: [words = ""] }) {
-const [limit, setLimit] = d$2(100);
-const box = T(null);
-const field = T(null);
-const answer = useAnswer(() => findRecords(words, limit), [words, limit, contents.value?.ledger, news.value.index]);
-useRowKeys(box);
-A$1(() => setLimit(100), [words]);
-const move = (step) => {
-const rows = [...box.current?.querySelectorAll("[data-row]") ?? []];
-rows[(rows.indexOf(document.activeElement) + step + rows.length) % Math.max(rows.length, 1)]?.focus();
-};
-useKeys({
-n: () => move(1), N: () => move(-1)
-});
-const found = answer.value;
-return a($, { children: [a("h1", { children: "Search" }), a("form", {
-class: "filters", onSubmit: (event) => {
-event.preventDefault();
-const given = field.current?.value.trim();
-if (given) location.hash = link("search", given);
-}, children: [a("label", { children: ["Words ", a("input", {
-ref: field, type: "search", defaultValue: words, class: "wide"
-}, words)] }), a("button", {
-type: "submit", children: "Search"
-})]
-}), a("p", {
-class: "beside", children: ["Words, ", a("code", { children: "\"whole phrases\"" }), ", ", a("code", { children: "begin*" }), ", and ", a("code", { children: "tool:" }), " ", a("code", { children: "kind:" }), " ", a("code", { children: "outcome:" }), " ", a("code", { children: "path:" }), " ", a("code", { children: "since:" }), ". All must fit."]
-}), answer.state === "failed" ? a(Problem, {
-words: answer.words, retry: answer.retry
-}) : null, words && answer.state === "loading" ? a(Loading, {
-rows: 8, words: "Searching"
-}) : null, words ? null : a(Empty, { children: "Nothing was searched for yet. Write a word above." }), found && words ? a("p", {
-role: "status", children: [plural$1(found.hits.length, "hit"), found.isCut ? " so far" : "", " in ", plural$1(found.searched, "record"), ".", " ", a("span", {
-class: "beside", children: found.by === "index" ? `Places from the server's index, texts from its records. Neither is proved until you open a hit.${found.behind ? ` ${count$1(found.behind)} records are not in it yet.` : ""}` : "This page read every record."
-})]
-}) : null, found && words && !found.hits.length ? a(Empty, { children: ["Nothing has these words. Fewer words, or ", a("code", { children: "begin*" }), " for a beginning, find more."] }) : null, a("ul", {
-class: "hits", ref: box, children: found?.hits.map((hit, at) => a(HitRow, {
-hit, words, isFirst: at === 0
-}, `${hit.chain}/${hit.place}`))
-}), found?.isCut ? a("p", { children: a("button", {
-type: "button", onClick: () => setLimit(limit + 100), children: "Show more"
-}) }) : null] });
-}
-var CHOICES = 200;
-function suggestChain(chains) {
-const long = chains.filter((one) => (one.length ?? 0) > 2);
-return (long.filter((one) => isOfSession(one.id)).sort((one, other) => one.endedAt < other.endedAt ? 1 : -1)[0] ?? long[0] ?? chains[0])?.id ?? "";
-}
-function TamperView({ parts: [given = "", at = ""] }) {
-const chains = (contents.value?.chains ?? []).filter((chain) => (chain.length ?? 1) > 0);
-const [chain, setChain] = d$2(given || suggestChain(chains));
-const [place, setPlace] = d$2(at === "" ? 1 : Number(at));
-const rows = useAnswer(() => chain ? connection.ask({
-type: "rows", chain, start: 0, stop: CHOICES
-}) : Promise.reject(new Error("There is no chain in it.")), [chain, contents.value]);
-const listed = rows.value?.rows ?? [];
-const row = listed.find((one) => one.place === place) ?? listed[0];
-return a($, { children: [a("h1", { children: "Try to change it" }), a("p", { children: "Believe nobody: change a record yourself, and see what the verification says. The page changes a copy in its memory and marks it. The records themselves stay untouched." }), thing.value?.live ? a(Empty, {
-command: "aver export --html --out DIR", children: ["A live ledger is not copied into the page. Export it, and open the folder under ", a("a", {
-href: link("open"), children: "Verify a file"
-}), "."]
-}) : null, !thing.value?.live && !["bundle", "chain"].includes(contents.value?.format ?? "") ? a(Empty, {
-command: "aver export --out DIR", children: "Only the records of a bundle or of one chain can be changed here."
-}) : null, changed.value ? a("p", {
-class: "strip", children: "This is a changed copy already. A further change comes on top of it."
-}) : null, !thing.value?.live && ["bundle", "chain"].includes(contents.value?.format ?? "") ? a($, { children: [a("div", {
-class: "filters", children: [a("label", { children: ["Chain ", a("select", {
-value: chain, onChange: (event) => {
-setChain(event.currentTarget.value);
-setPlace(1);
-}, children: chains.map((one) => a("option", {
-value: one.id, children: visible(one.id)
-}, one.id))
-})] }), a("label", { children: ["Record ", a("select", {
-value: String(row?.place ?? 0), onChange: (event) => setPlace(Number(event.currentTarget.value)), children: listed.map((one) => a("option", {
-value: String(one.place), children: visible(`${one.sequence || one.place}: ${one.summary.slice(0, 60)}`)
-}, one.place))
-})] })]
-}), rows.state === "failed" ? a(Problem, {
-words: rows.words, retry: rows.retry
-}) : null, rows.state === "loading" ? a(Loading, {
-rows: 3, words: "Reading the chain"
-}) : null, row ? a("p", {
-class: "beside", children: [a(Text, { children: `${row.kind} · ${row.summary}` }), " · ", a("a", {
-href: link("c", chain, `p${row.place}`), children: "open it"
-})]
-}) : null, row ? a(TryToChange, {
-chain, place: row.place, sequence: row.sequence || String(row.place), title: "What to do with it"
-}) : null] }) : null] });
-}
-var VIEWS = [{
-route: "", title: "Overview", letter: "o", rail: "main", needs: "records", Module: OverviewView, isOnPhone: true
-}, {
-route: "sessions", title: "Sessions", letter: "s", rail: "main", needs: "records", Module: SessionsView, isOnPhone: true
-}, {
-route: "approvals", title: "Approvals", letter: "a", rail: "main", needs: "records", Module: ApprovalsView, isOnPhone: true
-}, {
-route: "chains", title: "Chains", letter: "c", rail: "main", needs: "records", Module: ChainsView, isOnPhone: true
-}, {
-route: "risk", title: "Risk", letter: "r", rail: "main", needs: "records", Module: RiskView
-}, {
-route: "open", title: "Verify a file", letter: "f", rail: "main", needs: "nothing", Module: OpenView
-}, {
-route: "keys", title: "Keys", letter: "k", rail: "more", needs: "door", Module: KeysView
-}, {
-route: "acts", title: "Acts", letter: "i", rail: "more", needs: "records", Module: ActsView
-}, {
-route: "protocol", title: "Protocol", letter: "p", rail: "more", needs: "records", Module: ProtocolView
-}, {
-route: "meta", title: "Meta", letter: "m", rail: "more", needs: "records", Module: MetaView
-}, {
-route: "try", title: "Try to change it", letter: "t", rail: "more", needs: "records", Module: TamperView
-}, {
-route: "search", title: "Search", letter: "", rail: "none", needs: "records", Module: SearchView
-}, {
-route: "more", title: "More", letter: "", rail: "none", needs: "nothing", Module: MoreView
-}, {
-route: "chain", title: "Chain", letter: "", rail: "none", needs: "records", Module: ChainView, within: "chains"
-}, {
-route: "s", title: "Session", letter: "", rail: "none", needs: "records", Module: SessionView, within: "sessions"
-}, {
-route: "files", title: "Files", letter: "", rail: "none", needs: "records", Module: FilesView, within: "sessions"
-}, {
-route: "c", title: "Record", letter: "", rail: "none", needs: "records", Module: CapsuleView, within: "chains"
-}];
-function findView(route) {
-return VIEWS.find((view) => view.route === route) ?? VIEWS[0];
-}
-var isHelpOpen = y$1(false);
-var KEYS = [["/", "search"], ["j k", "next and previous row or record"], ["J K", "next and previous turn of a session"], ["e", "next edit of a session"], ["x", "next failure or denial"], ["b", "next break of a chain"], ["n N", "next and previous hit"], ["Enter", "open"], ["Esc", "back"], ["v", "verify again"], ["?", "this help"]];
-function Rows({ rows }) {
-return a("table", {
-class: "plain keys-table", children: a("tbody", { children: rows.map(([keys, words]) => a("tr", { children: [a("th", {
-scope: "row", children: keys.split(" ").map((key) => a("kbd", { children: key }, key))
-}), a("td", { children: words })] }, keys)) })
-});
-}
-function Help() {
-const dialog = T(null);
-A$1(() => {
-if (isHelpOpen.value) dialog.current?.showModal();
-else dialog.current?.close();
-}, [isHelpOpen.value]);
-const views = VIEWS.filter((view) => view.letter).map((view) => [`g ${view.letter}`, view.title]);
-return a("dialog", {
-ref: dialog, "aria-label": "Keys of the keyboard", onClose: () => {
-isHelpOpen.value = false;
-}, onKeyDown: (event) => {
-event.stopPropagation();
-}, children: [a("div", {
-class: "head", children: [a("h2", { children: "Keys of the keyboard" }), a("button", {
-type: "button", class: "small", onClick: () => {
-isHelpOpen.value = false;
-}, children: "Close"
-})]
-}), a("div", {
-class: "columns", children: [a(Rows, { rows: KEYS }), a(Rows, { rows: views })]
-})]
-});
-}
-var NEXT = {
-auto: "dark", dark: "light", light: "auto"
-};
-function LiveDot() {
-if (!thing.value?.live) return null;
-const state = liveState.value;
-const words = state.isLive ? "live" : "not live";
-return a("span", {
-class: `live ${state.isLive ? "on" : "off"}`, title: words, children: [a("span", {
-class: "dot", "aria-hidden": "true"
-}), a("span", {
-class: "live-word", children: words
-})]
-});
-}
-function Bar() {
-const [view = "", query = ""] = route.value;
-return a("header", {
-class: "bar", children: [a("a", {
-class: "name", href: link(), children: "Aver"
-}), a("span", {
-class: "open-name", children: a(Text, { children: contents.value?.name ?? "" })
-}), a(LiveDot, {}), a("form", {
-role: "search", class: "search", onSubmit: (event) => {
-event.preventDefault();
-const words = new FormData(event.currentTarget).get("words");
-if (typeof words === "string" && words.trim()) location.hash = link("search", words.trim());
-}, children: contents.value === null ? null : a($, { children: [a("input", {
-id: "search", name: "words", type: "search", placeholder: "Search", "aria-label": "Search the records", autocomplete: "off", spellcheck: false, defaultValue: view === "search" ? query : ""
-}, view === "search" ? query : ""), a("kbd", {
-"aria-hidden": "true", children: "/"
-})] })
-}), a(VerdictChip, {}), a("button", {
-type: "button", class: "small", "aria-label": `Times are in ${usesUtc.value ? "UTC" : "local time"}; change`, onClick: () => {
-usesUtc.value = !usesUtc.value;
-}, children: usesUtc.value ? "UTC" : "local"
-}), a("button", {
-type: "button", class: "small", "aria-label": `Theme: ${theme.value}; change`, onClick: () => {
-theme.value = NEXT[theme.value];
-}, children: theme.value
-}), a("button", {
-type: "button", class: "small help", onClick: () => {
-isHelpOpen.value = true;
-}, "aria-label": "Keys of the keyboard", children: "?"
-})]
-});
-}
-function currentEntry() {
-const view = contents.value === null && findView(route.value[0] ?? "").needs === "records" ? findView("open") : findView(route.value[0] ?? "");
-return view.within ?? view.route;
-}
-function Entry({ view }) {
-const number = view.route === "approvals" ? waiting.value : 0;
-return a("a", {
-href: link(...view.route ? [view.route] : []), "aria-current": currentEntry() === view.route ? "page" : void 0, children: [view.title, number ? a("span", {
-class: "number-of", "aria-label": `${number} waiting`, children: number
-}) : null]
-});
-}
-function Rail() {
-const shown = VIEWS.filter((view) => view.needs !== "records" || contents.value !== null);
-return a("nav", {
-class: "rail", "aria-label": "Views", children: [shown.filter((view) => view.rail === "main").map((view) => a(Entry, { view }, view.route)), a("hr", {}), shown.filter((view) => view.rail === "more").map((view) => a(Entry, { view }, view.route))]
-});
-}
-function BottomBar() {
-return a("nav", {
-class: "bottom", "aria-label": "Views, short", children: (contents.value !== null ? [...VIEWS.filter((view) => view.isOnPhone), findView("more")] : VIEWS.filter((view) => view.needs !== "records" && view.rail !== "none")).map((view) => a(Entry, { view }, view.route))
-});
-}
-function Strips() {
-const state = liveState.value;
-return a($, { children: [a(CopyStrip, {}), problem.value && contents.value !== null ? a("div", {
-class: "finding failed", role: "alert", children: a("p", { children: a(Text, { children: problem.value }) })
-}) : null, opening.value && contents.value !== null ? a("p", {
-class: "strip", role: "status", children: [a(Text, { children: opening.value }), " …"]
-}) : null, home$1.value !== null && !changed.value && thing.value !== home$1.value ? a("p", {
-class: "strip", role: "status", children: ["You look at ", a(Text, { children: thing.value?.name ?? "nothing" }), ", which you opened here.", " ", a("button", {
-type: "button", class: "small", onClick: () => void openThing(home$1.value), children: ["Back to ", a(Text, { children: home$1.value.name })]
-})]
-}) : null, thing.value?.live && !state.isLive ? a("p", {
-class: "strip stale", role: "status", children: ["Not live since ", a(Time, {
-short: true, children: state.since
-}), ": ", a(Text, { children: state.words || "the server does not answer" }), ". What you see is of that time.", " ", a("button", {
-type: "button", class: "small", onClick: () => reconnect(), children: "Try again"
-})]
-}) : null] });
-}
-var WAIT_FIRST = 500;
-var WAIT_MAX = 15e3;
-var SILENCE_MAX = 4e4;
-var EVENT_MAX = 1024 ** 2;
-var LiveStream = class {
-api;
-listener;
-following = null;
-lastEvent = "";
-constructor(api, listener) {
-this.api = api;
-this.listener = listener;
-}
-async follow() {
-this.following?.abort();
-const mine = new AbortController();
-this.following = mine;
-for (let wait = WAIT_FIRST; !mine.signal.aborted; wait = Math.min(wait * 2, WAIT_MAX)) {
-try {
-await this.read(mine.signal, () => {
-wait = WAIT_FIRST;
-});
-this.listener.onState(false, "the server ended the stream");
-} catch (error) {
-if (mine.signal.aborted) return;
-this.listener.onState(false, error.message);
-if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return;
-}
-await new Promise((resolve) => setTimeout(resolve, wait));
-}
-}
-async read(signal, onWord) {
-const silence = new AbortController();
-let timer = setTimeout(() => silence.abort(), SILENCE_MAX);
-const headers = {
-Accept: "text/event-stream", ...this.lastEvent ? { "Last-Event-ID": this.lastEvent } : {}
-};
-try {
-const answer = await this.api.ask("live", {
-headers, signal: AbortSignal.any([signal, silence.signal])
-});
-this.listener.onState(true, "");
-const decoder = new TextDecoder();
-let rest = "";
-for (const reader = answer.body.getReader();;) {
-const { done, value } = await reader.read();
-if (done) return;
-onWord();
-clearTimeout(timer);
-timer = setTimeout(() => silence.abort(), SILENCE_MAX);
-rest = (rest + decoder.decode(value, { stream: true })).replaceAll("\r\n", "\n");
-const events = rest.split("\n\n");
-rest = events.pop() ?? "";
-if (rest.length > EVENT_MAX) throw new Error("the server's stream has no events");
-for (const event of events) this.take(event);
-}
-} catch (error) {
-if (silence.signal.aborted) throw new Error("the server fell silent");
-throw error;
-} finally {
-clearTimeout(timer);
-}
-}
-take(event) {
-let sort = "";
-for (const line of event.split("\n")) if (line.startsWith("event:")) sort = line.slice(6).trim();
-else if (line.startsWith("id:")) this.lastEvent = line.slice(3).trim();
-if (sort === "heads" || sort === "approvals" || sort === "index") this.listener.onNews(sort);
-}
-};
-var SITE_MAX = 512 * 1024 ** 2;
-function loadScript(path, receive) {
-return new Promise((resolve, reject) => {
-let isDone = false;
-receive((result) => {
-isDone = true;
-resolve(result);
-});
-const element = document.createElement("script");
-element.src = scriptUrl(path);
-element.addEventListener("load", () => {
-element.remove();
-if (!isDone) reject(new NotJudgedHere(`${path} holds no data`));
-});
-element.addEventListener("error", () => reject(new NotJudgedHere(`${path} is missing: this site is not whole`)));
-document.head.append(element);
-});
-}
-async function openSite(progress) {
-const hands = globalThis;
-const names = await loadScript("explorer/data/names.js", (done) => {
-hands.averNames = done;
-});
-const files = [];
-let size = 0;
-const areCopies = location.protocol === "file:";
-for (const [at, name] of names.entries()) {
-const blob = areCopies ? await loadTwin(at, name, hands) : await fetchFile(name);
-size += blob.size;
-if (size > SITE_MAX) throw new NotJudgedHere("this site is larger than a page can hold; run: aver verify DIRECTORY");
-files.push([name, blob]);
-progress(at + 1, names.length);
-}
-return {
-name: decodeURIComponent(location.pathname.split("/").at(-2) ?? "") || "this site", files, isFolder: true, areCopies
-};
-}
-async function loadTwin(at, name, hands) {
-const path = `explorer/data/${at}.js`;
-const found = await loadScript(path, (done) => {
-hands.averFile = (given, data) => done({
-name: given, data
-});
-});
-if (found.name !== name) throw new NotJudgedHere(`${path} holds ${found.name}, not ${name}`);
-const packed = decodeBase64(found.data);
-if (packed === null) throw new NotJudgedHere(`${path} is damaged`);
-const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-return new Response(unpacked).blob();
-}
-async function fetchFile(name) {
-const answer = await fetch(name.split("/").map(encodeURIComponent).join("/"), { cache: "no-store" });
-if (!answer.ok) throw new NotJudgedHere(`${name} cannot be read: the server says ${answer.status}`);
-return answer.blob();
-}
-var NEWS_PAUSE = 400;
-var REST = 5;
-async function openDoor() {
-const door = document.documentElement.dataset["door"];
-const isLive = door === "live" || secrets.token !== "";
-problem.value = "";
-retryOpening.value = null;
-if (door === "site") opening.value = "Reading this site";
-else if (isLive) opening.value = "Asking the server";
-await enterScope(FILES_SCOPE);
-try {
-if (door === "site") {
-home$1.value = await openSite((done, total) => {
-opening.value = `Reading this site: ${done} of ${total} files`;
-});
-await openThing(home$1.value);
-} else if (isLive) await openLive();
-} catch (error) {
-opening.value = "";
-problem.value = error.message;
-retryOpening.value = () => void openDoor();
-}
-}
-async function openLive() {
-if (!secrets.token) throw new Error("This page has no token. Open the link that aver serve prints when it starts.");
-const access = {
-origin: location.origin, token: secrets.token
-};
-const api = new Api(access);
-const about = await api.json("about");
-doorServer.value = {
-api, about
-};
-liveState.value = {
-isLive: true, since: new Date().toISOString(), words: ""
-};
-home$1.value = {
-name: `ledger ${about.ledger.slice(0, 8)}${about.tenant === "default" ? "" : ` · ${about.tenant}`}`, files: [], isFolder: true, live: access
-};
-const opened = openThing(home$1.value, "", () => pinByLink(api));
-const stream = new LiveStream(api, {
-onNews: (sort) => catchUp(sort), onState: (isLive, words) => {
-isStreaming = isLive;
-noteState(isLive, words);
-}
-});
-setReconnect(() => void stream.follow());
-stream.follow();
-await opened;
-}
-async function pinByLink(api) {
-if (!secrets.keys) return;
-const raw = await api.bytes("keys");
-if (sha256Hex(raw) !== secrets.keys.toLowerCase()) {
-problem.value = "The server's list of keys is not the one that its link vouches for. None was pinned: compare them on Keys.";
-return;
-}
-const known = new Set(pins.value.map((pin) => pin.publicKey));
-for (const key of readKeyList(new TextDecoder().decode(raw))) if (!known.has(key.ed25519)) pinKey(key, "by the link that aver serve printed");
-}
-function noteState(isLive, words) {
-const before = liveState.value;
-if (isLive && before.isLive) return;
-if (isLive) for (const sort of ["heads", "approvals", "index"]) catchUp(sort);
-liveState.value = {
-isLive, words, since: before.isLive === isLive ? before.since : new Date().toISOString()
-};
-}
-var LOOK_AGAIN = 5e3;
-var isStreaming = false;
-var fresh = new Set();
-var pause;
-function catchUp(sort) {
-fresh.add(sort);
-pause ??= setTimeout(() => {
-pause = void 0;
-const seen = [...fresh];
-fresh.clear();
-takeNews(seen).then(() => {
-if (isStreaming) noteState(true, "");
-}, (error) => {
-noteState(false, error.message);
-setTimeout(() => {
-for (const sort of seen) catchUp(sort);
-}, LOOK_AGAIN);
-});
-}, NEWS_PAUSE);
-}
-async function takeNews(sorts) {
-const isOpen = contents.value !== null && thing.value?.live !== void 0;
-const hasGrown = sorts.includes("heads") && isOpen && await refreshContents();
-const next = { ...news.value };
-for (const sort of sorts) next[sort]++;
-news.value = next;
-if (hasGrown) planVerification();
-}
-var planned;
-var lastTook = 0;
-function planVerification() {
-if (totalRecords.value > 2e4 || planned !== void 0) return;
-planned = setTimeout(() => {
-planned = void 0;
-if (judgement.value.state === "working") return planVerification();
-const start = performance.now();
-verifyThing().then(() => {
-lastTook = performance.now() - start;
-});
-}, Math.max(1e3, lastTook * REST));
-}
-function CurrentView() {
-const [name = "", ...parts] = route.value;
-const view = findView(name);
-if (contents.value === null && opening.value && view.needs !== "nothing") return a(Opening, {});
-if (contents.value === null && view.needs === "records") return a(OpenView, { parts: [] });
-const { Module } = view;
-return a(Module, { parts }, [name, parts[0]].join("/"));
-}
-function Opening() {
-return a("div", {
-"aria-busy": "true", children: [a("h1", { children: opening.value }), a("div", { class: "band placeholder tall" }), a("div", { class: "band placeholder" })]
-});
-}
-function App() {
-const main = T(null);
-const address = route.value.slice(0, 2).join("/");
-const isFirst = T(true);
-F$2(() => {
-if (!isFirst.current && main.current) returnFocus(main.current);
-isFirst.current = false;
-}, [address]);
-useKeys({
-"?": () => {
-isHelpOpen.value = true;
-}, v: () => void verifyThing(), "/": () => document.getElementById("search")?.focus(), Escape: () => {
-if (document.activeElement instanceof HTMLElement && document.activeElement.id === "search") main.current?.focus();
-else if (route.value[0]) history.back();
-}
-});
-return a($, { children: [a("a", {
-class: "skip", href: "#main", onClick: (event) => {
-event.preventDefault();
-main.current?.focus();
-}, children: "Skip to the content"
-}), a(Bar, {}), a(Rail, {}), a("main", {
-id: "main", ref: main, tabIndex: -1, class: changed.value ? "is-copy" : "", children: [a(Strips, {}), a(CurrentView, {})]
-}), a(BottomBar, {}), a(Help, {}), a("p", {
-class: "hidden", role: "status", "aria-live": "polite", children: spoken.value
-})] });
-}
-function startPage() {
-applyPreferences();
-watchApprovals();
-x(() => {
-const view = findView(route.value[0] ?? "");
-document.title = contents.value === null ? "Aver Explorer" : `${view.title} · ${contents.value.name} · Aver Explorer`;
-});
-for (const name of ["dragover", "drop"]) addEventListener(name, (event) => event.preventDefault());
-addEventListener("scroll", yieldToScrolling, {
-capture: true, passive: true
-});
-listenToKeys((letter) => {
-const view = VIEWS.find((one) => one.letter === letter);
-if (view !== void 0) location.hash = link(...view.route ? [view.route] : []);
-return view !== void 0;
-});
-Q$1(a(App, {}), document.getElementById("app"));
-openDoor();
-}
-var ed25519_default = JSON.parse("{\"cases\":[{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":true},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a324d44cdc754624a221a274000a45390f7ee35d30b457a92b4a5b451635a8412\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a46794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32affffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7DB0DC9222F3C183457DDDE4C708DE8E5EA6BF3D5C4404CCA14B32729A05C32A45794E70ADF14FF24B7D2F9D21AA747BF7EE35D30B457A92B4A5B451635A8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a840\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"\",\"valid\":false},{\"public\":\"17FFAD8068DC0DE9935D36636F3AD1B5DE6DE3413B12388E453B05F2A4C1D3DB\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c3aa45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d35b\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32addb10045b6baf45dae10d700b83882148514174774e44e45482e82f0cedbda08\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f001714052d4d123999d3481ef433eae6141387b7f29e22534cb5438fd0a9bca01\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f039664a9d22f918f83b50feda34a733e78df948f23a997ef3c08031ca6d82e202\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df3d7f9f4e98c44a359c41af028fa056a78d0c659c27e88c57d8a3e4c37e9d000b\",\"valid\":true},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"08e8461bace82b50af65402ff1cad3d2399afe459544096a7f106c54fc875d42cafc071b07e4f68ea27d9dee2143ca5ecd8ef64970d7cf23dd88478147e27f04\",\"valid\":true},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000000a85d7876be7fe939a1c833ac034f6fa2658f5f1e4b686db01ee28b678dbfcf02\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"2f1132ca61ab38dff00f2fea3228f24c6c71d58085b80e47e19515cb27e8d0470400000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a90ce4683dbcb3f0d5c92ba2ba8ae21b4a394325e0ddc3e31eb3d154e1ae59806\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0000000000000000000000000000000000000000000000000000000000000080553abc646aec113a58b1157a1f9b89fd3b9ba2a566bfb2e1eec7bc76fb68d602\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"b862409fb5c4c4123df2abf7462b88f041ad36dd6864ce872fd5472be363c5b10700000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc057a1856d4a24d0154f236577aa2158ff4e4a8e7299915e418b16a7e58c940b105\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f513336340b726b4fe08df064d58a91f981ef0071d5b5b08d170b2f08e65fe408\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85e48f9e1f1530a4310ece319a386a936b88b75ec9d8896b983ada57e362e37f0d\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"d4b4f5784868c3020403246717ec169ff79e26608ea126a1ab69ee77d1b167120300000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"00000000000000000000000000000000000000000000000000000000000000008da25ecabaa35a1ee255270ceaa653b1f8b7dfdff1d27442e7ee790e9f7f5f00\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa2fa9559780a2fa41dc07bda1901ea15016ed0c4c289fae5387e11e8bafb1f708\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f08268f3bab2e4e24d078d5892615ffbd5ab3b8a3a64fd09d2c47633811993307\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7fc270846424df53abce63cefdf786a1bbda991e7d494bee9c09623a9bb023c205\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"801f40eaaee1ef8723279a28b2cf4037b889dad222604678748b53ed0db0db920d00000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7670f8ab9423355e5b2cfae628a87eda264419cc7c518e438c3375c423b0dd0d\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7a4a92e5705dc69de78ac3dbbd537534e599069c67dae84733f459619620e504\",\"valid\":false},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000080b2e62271a523df3fb1c991955954e7c8b05b3d75f538d564e1a838a6995b3e03\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff001b6dd9d8d745c5f6b6a4b72676822a295fd21bc5f57ed461be302fb1d3c805\",\"valid\":false},{\"public\":\"efffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"0200000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"02000000000000000000000000000000000000000000000000000000000000000500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false}]}");
-// src/verify/examiner.ts
-var EXAMINED_DOMAINS = new Map([["gate", ["decisions"]], ["approvals", ["approvals"]], ["approvers", ["approvals"]], ["actions", RUN_CHECKS], ["gateway", ACT_CHECKS], ["delegations", ["delegation"]], ["protocol", ["protocol"]]]);
-var PYTHON_ALONE = new Map([["gate", ["decisions", "changes"]], ["gateway", ACT_CHECKS], ["delegations", ["delegation"]], ["protocol", ["protocol"]]]);
-var PYTHON_WORDS = "a page cannot make this check; run: aver verify";
-function selectChains(examination, ...domains) {
-return examination.chains.filter((chain) => domains.includes(domainOf(chain.origin)));
-}
-async function examine$1(examiners, examination, tally) {
-for (const domain of new Set(examination.chains.map((chain) => domainOf(chain.origin)))) skipPythonChecks(domain, tally);
-for (const examiner of examiners) {
-const chains = selectChains(examination, ...examiner.domains);
-if (!chains.length) continue;
-const { reader } = examination;
-reader.leftOut = null;
-try {
-await guard(tally, examiner.checks[0], place(chains[0].name), async () => {
-tally.merge(await examiner.examine(examination));
-});
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-for (const check of examiner.checks) tally.skip(check, `the records cannot be read: ${error.message}`, { matters: true });
-}
-if (reader.leftOut !== null) for (const check of examiner.checks) tally.skip(check, "records that do not hold were left out", { matters: true });
-}
-}
-function skipPythonChecks(domain, tally) {
-for (const check of PYTHON_ALONE.get(domain) ?? []) tally.skip(check, PYTHON_WORDS, { matters: true });
-}
-function skipExaminers(domain, reason, tally) {
-for (const check of EXAMINED_DOMAINS.get(domain) ?? []) tally.skip(check, reason, { matters: true });
-}
-async function guard(tally, check, where, work) {
-try {
-await work();
-} catch (error) {
-if (error instanceof NotFound) throw error;
-const words = error instanceof BadInput ? error.message : `it lacks keys of a record of its kind (${error.name})`;
-tally.fail(check, "SCHEMA_INVALID", words, where);
-}
-}
-var ValidRecords = class {
-leftOut = null;
-reader;
-rules;
-names;
-doubtful;
-constructor(reader, rules, names, doubtful) {
-this.reader = reader;
-this.rules = {
-...rules, retired: new Map()
-};
-this.names = names;
-this.doubtful = doubtful;
-}
-async *read(chain) {
-const name = this.names.get(chain);
-if (name === void 0) throw new NotFound(`the chain ${chain} is not here`);
-for await (const record of this.reader.read(name)) if (!this.doubtful.has(name) || this.holds(record, name)) yield record;
-}
-async get(hash) {
-const record = await this.reader.get(hash);
-return record !== null && this.holds(record, record.chain) ? record : null;
-}
-blob(digest) {
-return this.reader.blob(digest);
-}
-has(chain) {
-const name = this.names.get(chain);
-return name !== void 0 && (this.reader.head(name)?.count ?? 0) > 0;
-}
-holds(record, chain) {
-const judge = new ChainJudge(this.rules, {
-chain, start: null
-});
-judge.judge(record);
-const failed = judge.tally.findings.find((finding) => finding.status === "failed");
-if (failed !== void 0) this.leftOut ??= failed.place;
-return failed === void 0;
-}
-};
-function readChainIdentity(record) {
-let named;
-try {
-named = record === null ? void 0 : readBlock(record.content)?.get("chain");
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-}
-return isObject(named) && named.size ? named : null;
-}
-// src/verify/approvals/descriptive.json
-var descriptive_default = {
-"Agent": ["description"], "Bash": ["description"], "Task": ["description"], "codebase_search": ["explanation"], "delete_file": ["explanation"], "exec_command": ["justification"], "execute_command": ["task_progress"], "file_search": ["explanation"], "grep_search": ["explanation"], "list_dir": ["explanation"], "local_shell": ["justification"], "read_file": ["explanation", "task_progress"], "run_terminal_cmd": ["explanation"], "shell": ["justification"], "shell_command": ["justification"], "web_search": ["explanation"], "write_to_file": ["task_progress"]
-};
 // src/verify/approvals/examiner.ts
 var CHECK$4 = "approvals";
 var CODES = {
@@ -15205,457 +17179,6 @@ check: CHECK$4, status, code, words: makePrintable(words), place: placeOf(record
 };
 function statementFields(statement) {
 return new Map([["v", new JsonNumber("1")], ["purpose", statement.purpose], ["content", statement.content], ["signatures", statement.signatures.map(signatureFields)]]);
-}
-// src/verify/bytes.ts
-var CHUNK = 262144;
-async function* readChunks(source) {
-for (let at = 0; at < source.size; at += CHUNK) {
-const chunk = await source.read(at, Math.min(at + CHUNK, source.size));
-if (chunk.length === 0) return;
-yield chunk;
-}
-}
-async function readStart(source, limit) {
-return source.read(0, Math.min(limit, source.size));
-}
-var MemorySource = class {
-bytes;
-constructor(bytes) {
-this.bytes = bytes;
-}
-get size() {
-return this.bytes.length;
-}
-async read(start, end) {
-return this.bytes.subarray(start, end);
-}
-};
-var BlobSource = class {
-blob;
-constructor(blob) {
-this.blob = blob;
-}
-get size() {
-return this.blob.size;
-}
-async read(start, end) {
-return new Uint8Array(await this.blob.slice(start, end).arrayBuffer());
-}
-};
-var FileMap = class {
-name;
-files;
-constructor(name, files) {
-this.name = name;
-this.files = files;
-}
-async list(inside) {
-if (inside !== void 0 && this.files.has(inside)) return null;
-const prefix = inside === void 0 ? "" : `${inside}/`;
-const names = new Set();
-for (const path of this.files.keys()) if (path.startsWith(prefix)) names.add(path.slice(prefix.length).split("/", 1)[0]);
-return [...names];
-}
-async open(...names) {
-const found = this.files.get(names.join("/"));
-if (found === void 0) throw new NotFound(`there is no ${names.join("/")}`);
-return found;
-}
-};
-var LINE_FEED = 10;
-var LineReader = class {
-place = 0;
-source;
-window = new Uint8Array();
-start = 0;
-constructor(source, place = 0) {
-this.source = source;
-this.place = place;
-}
-async readLine(limit) {
-let searched = 0;
-for (;;) {
-const left = this.window.length - this.start;
-const feed = this.window.indexOf(LINE_FEED, this.start + searched);
-if (feed >= 0 && feed - this.start < limit) return this.take(feed + 1 - this.start);
-if (left >= limit) return this.take(limit);
-searched = left;
-if (!await this.fill()) return left ? this.take(left) : null;
-}
-}
-async skipBlanks() {
-let feeds = 0;
-for (;;) {
-while (this.start < this.window.length) {
-const byte = this.window[this.start];
-if (byte !== 32 && byte !== 9 && byte !== 10 && byte !== 13) return feeds;
-if (byte === LINE_FEED) feeds++;
-this.start++;
-this.place++;
-}
-if (!await this.fill()) return feeds;
-}
-}
-async readRest(limit) {
-while (this.window.length - this.start < limit && await this.fill());
-return this.take(Math.min(limit, this.window.length - this.start));
-}
-take(size) {
-const taken = this.window.subarray(this.start, this.start + size);
-this.start += size;
-this.place += size;
-return taken;
-}
-async fill() {
-const from = this.place + this.window.length - this.start;
-if (from >= this.source.size) return false;
-const more = await this.source.read(from, Math.min(from + Math.max(CHUNK, this.window.length - this.start), this.source.size));
-if (more.length === 0) return false;
-const kept = this.window.subarray(this.start);
-const window = new Uint8Array(kept.length + more.length);
-window.set(kept);
-window.set(more, kept.length);
-this.window = window;
-this.start = 0;
-return true;
-}
-};
-function areSameBytes(one, other) {
-let at = 0;
-while (at < one.length && one[at] === other[at]) at++;
-return at === one.length && at === other.length;
-}
-// src/verify/elements.ts
-var WINDOW_CHARS = 65536;
-var TextWindow = class {
-text = "";
-at = 0;
-isDone = false;
-decoder = new TextDecoder("utf-8", {
-fatal: true, ignoreBOM: true
-});
-get wanted() {
-return Math.min(Math.max(2 * (this.text.length - this.at), WINDOW_CHARS), ELEMENT_MAX + WINDOW_CHARS);
-}
-add(chunk) {
-let more;
-try {
-more = chunk === null ? this.decoder.decode() : this.decoder.decode(chunk, { stream: true });
-} catch {
-throw new Unreadable("not UTF-8");
-}
-this.text = this.text.slice(this.at) + more;
-this.at = 0;
-if (chunk === null) this.isDone = true;
-}
-};
-function* readArrayTexts(window) {
-yield* expect(window, "[");
-if ((yield* peek(window)) === "]") {
-window.at++;
-return;
-}
-for (;;) {
-yield yield* readValue(window);
-if ((yield* peek(window)) === ",") window.at++;
-else {
-yield* expect(window, "]");
-return;
-}
-}
-}
-function* readTopArrayTexts(window) {
-yield* readArrayTexts(window);
-yield* end(window);
-}
-function* readTopArray(window) {
-for (const steps = readTopArrayTexts(window);;) {
-const step = steps.next();
-if (step.done) return;
-yield step.value === void 0 ? void 0 : {
-text: step.value, value: parseBounded(step.value)
-};
-}
-}
-function* readObjectWithArray(window, key) {
-const others = new Map();
-const seen = new Set();
-let size = 0;
-let tokens = 0;
-yield* expect(window, "{");
-if ((yield* peek(window)) === "}") window.at++;
-else for (;;) {
-const name = parseBounded(yield* readValue(window));
-if (typeof name !== "string") throw new Unreadable("an object key is not a string");
-if (seen.has(name)) throw new DuplicateKey(`the key ${JSON.stringify(name.slice(0, 80))} occurs twice in one object`);
-seen.add(name);
-yield* expect(window, ":");
-if (name === key) for (const steps = readArrayTexts(window);;) {
-const step = steps.next();
-if (step.done) break;
-yield step.value === void 0 ? void 0 : {
-text: step.value, value: parseBounded(step.value)
-};
-}
-else {
-const text = yield* readValue(window);
-size += name.length + text.length;
-tokens += 1 + countTokens(text);
-if (size > 16777216 || tokens > 1e6) throw new Unreadable(`the members beside '${key}' have more than ${ELEMENT_MAX} bytes or ${TOKENS_MAX} values`);
-others.set(name, parseBounded(text));
-}
-if ((yield* peek(window)) === ",") window.at++;
-else {
-yield* expect(window, "}");
-break;
-}
-}
-if (!seen.has(key)) throw new Unreadable(`has no '${key}'`);
-yield { others };
-yield* end(window);
-}
-function* peek(window) {
-for (;;) {
-window.at = skipSpace(window.text, window.at);
-if (window.at < window.text.length) return window.text[window.at];
-if (window.isDone) return "";
-yield void 0;
-}
-}
-function* expect(window, character) {
-const found = yield* peek(window);
-if (found !== character) throw new Unreadable(`expected '${character}', found '${found || "the end"}'`);
-window.at++;
-}
-function* end(window) {
-if (yield* peek(window)) throw new Unreadable("something follows the end of the document");
-}
-function* readValue(window) {
-if (!(yield* peek(window))) throw new Unreadable("the document ends early");
-let found = findValueEnd(window.text, window.at);
-while (found === null) {
-if (byteLength(window.text.slice(window.at)) > 16777216) throw new Unreadable(`an element is larger than ${ELEMENT_MAX} bytes`);
-if (window.isDone) throw new Unreadable("the document ends early");
-yield void 0;
-found = findValueEnd(window.text, window.at);
-}
-const text = window.text.slice(window.at, found);
-if (isTooLarge(text)) throw new Unreadable(`an element is larger than ${ELEMENT_MAX} bytes`);
-checkTokenCount(text);
-window.at = found;
-return text;
-}
-async function* readBatches(source, read) {
-const window = new TextWindow();
-const steps = read(window);
-const chunks = readChunks(source);
-let items = [];
-try {
-for (;;) {
-const step = steps.next();
-if (step.done) break;
-if (step.value !== void 0) {
-items.push(step.value);
-continue;
-}
-if (items.length) {
-yield {
-items, error: null
-};
-items = [];
-}
-for (const wanted = window.wanted; !window.isDone && window.text.length - window.at < wanted;) {
-const chunk = await chunks.next();
-window.add(chunk.done ? null : chunk.value);
-}
-}
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-yield {
-items, error
-};
-return;
-}
-if (items.length) yield {
-items, error: null
-};
-}
-function readElements(source) {
-return readBatches(source, readTopArray);
-}
-function readElementTexts(source) {
-return readBatches(source, readTopArrayTexts);
-}
-function readMemberElements(source, key) {
-return readBatches(source, (window) => readObjectWithArray(window, key));
-}
-// src/verify/bundle/layout.ts
-var INDEX = "index.json";
-var META = "meta.json";
-var HEAD$1 = "head.json";
-var BLOBS = "blobs";
-var RESERVED_IDS = new Set(["head", "index", "meta"]);
-var SHORTEST_CHAIN = 1200;
-var ABSENT_MAX = 1e3;
-var UNKNOWN_KEPT = 10;
-var CLAIM_TEXT_MAX = 256;
-var INDEX_KEYS = new Set([...["generated_at", "public_key", "fingerprint", "keys", "pq_keys", "chain_count", "capsule_count"], ...["meta", "chains", "ledger", "tenant", "part", "blobs", "unfinished", "files"]]);
-var SUMMARY_KEYS = new Set([...["id", "tool", "title", "length", "head_hash", "genesis_hash", "origin"], ...["all_hashes_ok", "signed_by", "started_at", "ended_at", "db_path"]]);
-var RECORD_KEYS = new Set([...SEAL_KEYS, "canonical"]);
-function claimedName({ id, tool }) {
-return tool && id.startsWith(`${tool}-`) ? `${tool}.${id.slice(tool.length + 1)}` : id;
-}
-function fileOf(claim) {
-return `${claim.id}.json`;
-}
-function checkFileName(name) {
-if (!isFileName(name)) throw new Unreadable(`${show$1(name)} is not a name that a file may have here`);
-return name;
-}
-async function readIndex(directory) {
-const data = readJson(await readStart(await directory.open(INDEX), ELEMENT_MAX + 1));
-const listed = isObject(data) ? data.get("chains") : null;
-if (!isObject(data) || !Array.isArray(listed)) throw new Unreadable("an index is an object that lists chains");
-const here = Math.min((await directory.list()).length, listed.length);
-if (listed.length - here > ABSENT_MAX) throw new Unreadable(`it lists ${listed.length} chains, and ${here} files are here: the rest was not read`);
-const chains = new Map();
-const names = new Set();
-listed.forEach((summary, at) => {
-const claim = readClaim(summary, `chains[${at}]`);
-if (RESERVED_IDS.has(claim.id.toLowerCase())) throw new Unreadable(`a chain cannot have the id '${claim.id}'`);
-if (chains.has(claim.id)) throw new Unreadable("two chains have the same id");
-if (names.has(claimedName(claim))) throw new Unreadable("two chains have the same name");
-chains.set(claim.id, claim);
-names.add(claimedName(claim));
-});
-const shared = await directory.findSharedFiles?.(new Set([INDEX, META, HEAD$1, ...[...chains.values()].map(fileOf)]));
-if (shared) throw new Unreadable(`${shared[0]} and ${shared[1]} are two names of one file; each part of a bundle has a file of its own`);
-const meta = data.get("meta") ?? null;
-const files = data.has("files") ? data.get("files") : [];
-if (meta !== null && !isObject(meta)) throw new Unreadable("meta must be an object");
-if (!Array.isArray(files)) throw new Unreadable("files must be a list");
-const claimOfMeta = meta === null ? null : readClaim(new Map([...meta, ["id", "meta"], ["origin", null]]), "meta");
-files.forEach(checkFileName);
-return {
-chains: [...chains.values()], meta: claimOfMeta, chainCount: requireCount(data, "chain_count"), capsuleCount: requireCount(data, "capsule_count"), ledger: requireText(data, "ledger"), tenant: requireText(data, "tenant"), isPart: requireFlag(data, "part"), areBlobsLeftOut: data.get("blobs") === null, blobs: requireCount(data, "blobs"), publicKey: requireText(data, "public_key"), fingerprint: requireText(data, "fingerprint"), keys: requireTexts(data, "keys"), pqKeys: requireTexts(data, "pq_keys"), isUnfinished: requireFlag(data, "unfinished"), unknown: unknownKeys(data, INDEX_KEYS)
-};
-}
-function unknownKeys(data, known) {
-return sortTexts([...data.keys()].filter((key) => !known.has(key))).slice(0, UNKNOWN_KEPT);
-}
-function readClaim(summary, where, { own = false } = {}) {
-if (!isObject(summary)) throw new Unreadable(`${where} must be an object`);
-const id = summary.get("id");
-if (!(own && id === "")) {
-checkFileName(id);
-checkFileName(`${id}.json`);
-}
-const text = (key) => requireText(summary, key, `${where}.`);
-const plain = (key) => {
-const value = summary.get(key) ?? null;
-if (value !== null && typeof value !== "string") throw new Unreadable(`${where}.${key} must be a text`);
-return value;
-};
-const claim = {
-id, tool: text("tool") ?? "", length: requireCount(summary, "length", `${where}.`), headHash: text("head_hash"), genesisHash: text("genesis_hash"), origin: text("origin"), title: plain("title"), startedAt: plain("started_at"), endedAt: plain("ended_at"), dbPath: plain("db_path"), signedBy: null, allHashesOk: null, unknown: unknownKeys(summary, SUMMARY_KEYS)
-};
-const signers = summary.get("signed_by") ?? null;
-if (signers !== null && !(Array.isArray(signers) && signers.every((name) => typeof name === "string"))) throw new Unreadable(`${where}.signed_by must be a list of texts`);
-const ok = summary.get("all_hashes_ok") ?? null;
-if (ok !== null && typeof ok !== "boolean") throw new Unreadable(`${where}.all_hashes_ok must be true or false`);
-return {
-...claim, signedBy: signers, allHashesOk: ok
-};
-}
-function requireFlag(data, key) {
-const value = data.has(key) ? data.get(key) : false;
-if (typeof value !== "boolean") throw new Unreadable(`${key} must be true or false`);
-return value;
-}
-function requireCount(data, key, where = "") {
-const value = data.get(key) ?? null;
-if (value === null) return null;
-if (!isInteger(value) || value.value < 0) throw new Unreadable(`${where}${key} must be a count`);
-return value.value + 0;
-}
-function requireText(data, key, where = "") {
-const value = data.get(key) ?? null;
-if (value === null) return null;
-if (typeof value !== "string" || !isPrintable(value) || codePoints(value) > CLAIM_TEXT_MAX) throw new Unreadable(`${where}${key} must be a short text`);
-return value;
-}
-function requireTexts(data, key) {
-const value = data.get(key) ?? null;
-if (value === null) return null;
-if (!isObject(value) || ![...value.values()].every((item) => typeof item === "string")) throw new Unreadable(`${key} must be an object of texts`);
-return value;
-}
-function isRecordSource(source) {
-return "entries" in source;
-}
-async function* readEntries(source, unknown) {
-let number = -1;
-for await (const entries of source.entries()) yield entries.map((entry) => {
-number++;
-try {
-if (entry instanceof BadInput) return entry;
-const record = readBundleRecord(entry);
-if (unknown !== null) noteUnknownMembers(entry, number, unknown);
-return record;
-} catch (problem) {
-if (!(problem instanceof BadInput)) throw problem;
-return problem;
-}
-});
-}
-async function* readChainFile(source, unknown = null) {
-if (isRecordSource(source)) {
-yield* readEntries(source, unknown);
-return;
-}
-let number = -1;
-for await (const { items, error } of readMemberElements(source, "capsules")) {
-const found = [];
-let failure = error;
-for (const item of items) {
-if ("others" in item) {
-try {
-found.push({ claim: readClaim(new Map([["id", ""], ...item.others]), "the chain's summary", { own: true }) });
-} catch (problem) {
-if (!(problem instanceof BadInput)) throw problem;
-failure = problem;
-break;
-}
-continue;
-}
-number++;
-try {
-found.push(readBundleRecord(item.value));
-} catch (problem) {
-if (!(problem instanceof BadInput)) throw problem;
-found.push(problem);
-continue;
-}
-if (unknown !== null) noteUnknownMembers(item.value, number, unknown);
-}
-if (failure !== null) found.push(failure);
-yield found;
-if (failure !== null) return;
-}
-}
-function noteUnknownMembers(entry, number, unknown) {
-for (const key of entry.keys()) if (!RECORD_KEYS.has(key)) {
-const others = sortTexts([...entry.keys()].filter((name) => !RECORD_KEYS.has(name)));
-for (const name of others.slice(0, Math.max(0, UNKNOWN_KEPT - unknown.size))) if (!unknown.has(name)) unknown.set(name, number);
-return;
-}
-}
-function readBundleRecord(entry) {
-const canonical = isObject(entry) ? entry.get("canonical") : null;
-if (!isObject(entry) || typeof canonical !== "string") throw new Unreadable("a capsule in a bundle is an object with its seal and `canonical`");
-const seal = readSeal(entry, () => new Unreadable("the parts of a seal are strings"));
-if (!canonical.isWellFormed()) throw new Unreadable("`canonical` contains a lone surrogate, which has no bytes");
-return checkSealFields(new Sealed(canonical, seal));
 }
 var TITLE_SCAN_MAX = 4096;
 var SIGNERS_MAX = 1e3;
@@ -15893,7 +17416,7 @@ var PURPOSE = "protocol-join";
 var OPENING = "protocol.session_initialized";
 var JOINING = "protocol.participant_joined";
 var OPERATOR = "operator";
-var FIELDS = {
+var FIELDS$1 = {
 ledger: /^[!-~]{1,200}$/, tenant: /^[!-~]{1,200}$/, chain: /^[!-~]{1,200}$/, task_sha256: /^[0-9a-f]{64}$/, profile: /^(?:strict|default|lenient)$/, role: /^(?:planner|executor|critic|auditor|operator)$/, agent: /^(?:operator|agent:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})$/
 };
 async function noteJoins(examination, tally) {
@@ -15941,9 +17464,9 @@ return from.equals(to);
 }
 readJoin(statement) {
 if (statement.purpose !== PURPOSE) throw new BadInput("it is no join");
-const content = checkObject(statement.content, PURPOSE, [...Object.keys(FIELDS), "v", "public_key", "public_key_pq", "at"]);
+const content = checkObject(statement.content, PURPOSE, [...Object.keys(FIELDS$1), "v", "public_key", "public_key_pq", "at"]);
 checkVersion(content.get("v"), PURPOSE);
-for (const [name, pattern] of Object.entries(FIELDS)) textField(content.get(name), name, pattern);
+for (const [name, pattern] of Object.entries(FIELDS$1)) textField(content.get(name), name, pattern);
 timeField(content.get("at"), "at");
 const key = new PublicKey(content.get("public_key"), content.get("public_key_pq"));
 const results = checkStatement(statement, new Ring([key]), this.examination.rules.ed25519);
@@ -16243,207 +17766,6 @@ head(chain) {
 return this.heads.get(chain) ?? null;
 }
 };
-// src/verify/run/inflate.ts
-var RATIO_CHECKED_FROM = 64 * 1024 ** 2;
-var RATIO_MAX = 250;
-var PACKED_CHUNK = 262144;
-var LOOK_EVERY = 262144;
-var UNPACKED_MAX = 512 * 1024 ** 2;
-var LENGTH_BASE = [3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258];
-var LENGTH_EXTRA = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0];
-var DISTANCE_BASE = [...[1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769], ...[1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577]];
-var DISTANCE_EXTRA = [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13];
-var CODE_ORDER = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
-function damaged$1(words) {
-return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
-}
-function buildHuffman(lengths, start, end, mayBeIncomplete) {
-const counts = new Uint16Array(16);
-for (let at = start; at < end; at++) counts[lengths[at]]++;
-let left = 1;
-let longest = 0;
-for (let length = 1; length <= 15; length++) {
-left = 2 * left - counts[length];
-if (left < 0) throw damaged$1("a code is over-subscribed");
-if (counts[length]) longest = length;
-}
-if (longest > 0 && left > 0 && !(mayBeIncomplete && longest === 1)) throw damaged$1("a code is incomplete");
-const offsets = new Uint16Array(16);
-for (let length = 1; length < 15; length++) offsets[length + 1] = offsets[length] + counts[length];
-const symbols = new Uint16Array(end - start);
-for (let at = start; at < end; at++) {
-const length = lengths[at];
-if (length) symbols[offsets[length]++] = at - start;
-}
-counts[0] = 0;
-return {
-counts, symbols
-};
-}
-var FIXED_LITERALS = buildHuffman(Uint8Array.from({ length: 288 }, (_, at) => at < 144 ? 8 : at < 256 ? 9 : at < 280 ? 7 : 8), 0, 288, false);
-var FIXED_DISTANCES = buildHuffman(new Uint8Array(32).fill(5), 0, 32, false);
-var Inflater = class {
-out = new Uint8Array(262144);
-size = 0;
-room = this.out.length;
-data;
-at;
-bits = 0;
-bitCount = 0;
-constructor(data, at) {
-this.data = data;
-this.at = at;
-}
-run() {
-for (let isLast = 0; !isLast;) {
-isLast = this.take(1);
-const type = this.take(2);
-if (type === 0) this.copyStored();
-else if (type === 1) this.decode(FIXED_LITERALS, FIXED_DISTANCES);
-else if (type === 2) this.decode(...this.readCodes());
-else throw damaged$1("a block of an unknown type");
-}
-return this.at;
-}
-take(count) {
-while (this.bitCount < count) {
-const byte = this.data[this.at++];
-if (byte === void 0) throw damaged$1("it ends early");
-this.bits |= byte << this.bitCount;
-this.bitCount += 8;
-}
-const value = this.bits & (1 << count) - 1;
-this.bits >>>= count;
-this.bitCount -= count;
-return value;
-}
-symbol({ counts, symbols }) {
-let code = 0;
-let first = 0;
-let index = 0;
-for (let length = 1; length <= 15; length++) {
-code |= this.take(1);
-const count = counts[length];
-if (code - count < first) return symbols[index + (code - first)];
-index += count;
-first = first + count << 1;
-code <<= 1;
-}
-throw damaged$1("a code that means nothing");
-}
-readCodes() {
-const literals = this.take(5) + 257;
-const distances = this.take(5) + 1;
-const codes = this.take(4) + 4;
-if (literals > 286 || distances > 30) throw damaged$1("too many codes");
-const codeLengths = new Uint8Array(19);
-for (let at = 0; at < codes; at++) codeLengths[CODE_ORDER[at]] = this.take(3);
-const lengthCode = buildHuffman(codeLengths, 0, 19, false);
-const lengths = new Uint8Array(literals + distances);
-for (let at = 0; at < lengths.length;) {
-const symbol = this.symbol(lengthCode);
-if (symbol < 16) {
-lengths[at++] = symbol;
-continue;
-}
-if (symbol === 16 && at === 0) throw damaged$1("a repetition of nothing");
-const value = symbol === 16 ? lengths[at - 1] : 0;
-const times = symbol === 16 ? 3 + this.take(2) : symbol === 17 ? 3 + this.take(3) : 11 + this.take(7);
-if (at + times > lengths.length) throw damaged$1("a repetition beyond the end");
-lengths.fill(value, at, at + times);
-at += times;
-}
-if (lengths[256] === 0) throw damaged$1("a block without an end");
-return [buildHuffman(lengths, 0, literals, true), buildHuffman(lengths, literals, lengths.length, true)];
-}
-decode(literals, distances) {
-for (;;) {
-const symbol = this.symbol(literals);
-if (symbol === 256) return;
-if (symbol < 256) {
-if (this.size === this.room) this.grow(1);
-this.out[this.size++] = symbol;
-continue;
-}
-if (symbol > 285) throw damaged$1("a length that means nothing");
-const length = LENGTH_BASE[symbol - 257] + this.take(LENGTH_EXTRA[symbol - 257]);
-const far = this.symbol(distances);
-if (far > 29) throw damaged$1("a distance that means nothing");
-const distance = DISTANCE_BASE[far] + this.take(DISTANCE_EXTRA[far]);
-if (distance > this.size) throw damaged$1("a distance beyond the beginning");
-if (this.size + length > this.room) this.grow(length);
-for (let end = this.size + length; this.size < end; this.size++) this.out[this.size] = this.out[this.size - distance];
-}
-}
-copyStored() {
-this.at -= Math.floor(this.bitCount / 8);
-this.bits = this.bitCount = 0;
-const header = this.data.subarray(this.at, this.at + 4);
-if (header.length < 4) throw damaged$1("it ends early");
-const [low = 0, high = 0, notLow = 0, notHigh = 0] = header;
-const length = low | high << 8;
-if (length !== (~(notLow | notHigh << 8) & 65535)) throw damaged$1("a stored block of two lengths");
-this.at += 4;
-if (this.at + length > this.data.length) throw damaged$1("it ends early");
-if (this.size + length > this.room) this.grow(length);
-this.out.set(this.data.subarray(this.at, this.at + length), this.size);
-this.size += length;
-this.at += length;
-}
-grow(by) {
-const wanted = this.size + by;
-const packed = Math.min(Math.ceil(this.at / PACKED_CHUNK) * PACKED_CHUNK, this.data.length);
-if (this.size > RATIO_CHECKED_FROM && this.size > packed * RATIO_MAX) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`);
-if (wanted > UNPACKED_MAX) throw new NotJudged("it unpacks to more than a page can hold; run: aver verify FILE");
-if (wanted > this.out.length) {
-const larger = new Uint8Array(Math.min(Math.max(2 * this.out.length, wanted), UNPACKED_MAX));
-larger.set(this.out.subarray(0, this.size));
-this.out = larger;
-}
-this.room = Math.min(Math.max(wanted, this.size + LOOK_EVERY), this.out.length);
-}
-};
-function gunzip(data) {
-if (data.length < 10 || data[0] !== 31 || data[1] !== 139 || data[2] !== 8) throw damaged$1("no gzip header");
-const flags = data[3];
-if (flags & 224) throw damaged$1("unknown header flags");
-let at = 10;
-const skipText = () => {
-const end = data.indexOf(0, at);
-if (end < 0) throw damaged$1("it ends early");
-at = end + 1;
-};
-if (flags & 4) {
-if (at + 2 > data.length) throw damaged$1("it ends early");
-at += 2 + (data[at] | data[at + 1] << 8);
-}
-if (flags & 8) skipText();
-if (flags & 16) skipText();
-if (flags & 2) {
-if (at + 2 > data.length) throw damaged$1("it ends early");
-if ((data[at] | data[at + 1] << 8) !== (crc32(data.subarray(0, at)) & 65535)) throw damaged$1("the header has another checksum");
-at += 2;
-}
-const inflater = new Inflater(data, at);
-at = inflater.run();
-if (at + 8 > data.length) throw damaged$1("it ends early");
-const view = new DataView(data.buffer, data.byteOffset + at, 8);
-const out = inflater.out.subarray(0, inflater.size);
-if (view.getUint32(0, true) !== crc32(out)) throw damaged$1("incorrect data check");
-if (view.getUint32(4, true) !== out.length % 2 ** 32) throw damaged$1("incorrect length check");
-if (at + 8 !== data.length) throw new Unreadable("there are extra bytes after the end of the gzip");
-return out;
-}
-var CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
-let value = byte;
-for (let bit = 0; bit < 8; bit++) value = value & 1 ? 3988292384 ^ value >>> 1 : value >>> 1;
-return value >>> 0;
-});
-function crc32(data) {
-let crc = 4294967295;
-for (let at = 0; at < data.length; at++) crc = CRC_TABLE[(crc ^ data[at]) & 255] ^ crc >>> 8;
-return (crc ^ 4294967295) >>> 0;
-}
 // src/verify/bundle/site.ts
 var CHECK$1 = "page";
 var DATA = "explorer/data";
@@ -16486,7 +17808,7 @@ if (error instanceof BadInput) return false;
 throw error;
 }
 }
-function readText$1(data) {
+function readText(data) {
 return new TextDecoder("latin1").decode(data);
 }
 function parse(text) {
@@ -16495,7 +17817,7 @@ return readJson(Uint8Array.from(text, (unit) => unit.charCodeAt(0)));
 async function readNames(directory) {
 const file = await directory.open("explorer", "data", "names.js");
 if (file.size > NAMES_MAX) throw new BadInput("names.js is too large");
-const match = /^averNames\((\[[^]*\])\);\n$/.exec(readText$1(await readStart(file, NAMES_MAX)));
+const match = /^averNames\((\[[^]*\])\);\n$/.exec(readText(await readStart(file, NAMES_MAX)));
 const names = match === null ? null : parse(match[1]);
 if (!Array.isArray(names) || !names.every((name) => typeof name === "string")) throw new BadInput("names.js does not list files");
 if (new Set(names).size !== names.length) throw new BadInput("names.js lists a file twice");
@@ -16505,7 +17827,7 @@ async function isTwin(directory, number, name) {
 const file = await directory.open(...name.split("/"));
 const twin = await directory.open("explorer", "data", `${number}.js`);
 if (twin.size > 2 * file.size + 4096 + 6 * encoder.encode(name).length) throw new BadInput(`${number}.js is too large`);
-const text = readText$1(await twin.read(0, twin.size));
+const text = readText(await twin.read(0, twin.size));
 const head = /^averFile\(("(?:[^"\\]|\\[^])*"),"/.exec(text.slice(0, TWIN_HEAD_MAX));
 if (head === null || !text.endsWith("\");\n")) throw new BadInput(`${number}.js is no twin of a file`);
 if (parse(head[1]) !== name) return false;
@@ -16551,7 +17873,7 @@ this.keyHistory = {
 };
 const { requirePq = false } = options;
 this.rules = plainRules(options.ring, options.ed25519, {
-retired: this.keyHistory.retired, requirePq, crew: options.crew ?? null
+retired: this.keyHistory.retired, requirePq, crew: options.crew ?? null, along: options.along ?? new Map()
 });
 this.meta = new MetaMemory(new ImportHistory(options.ring, new Map()));
 this.blobs = new BundleBlobs(directory, index.areBlobsLeftOut, meter);
@@ -16719,7 +18041,7 @@ let bytes = 0;
 for (const item of items) {
 if (judge.stopsReading()) return;
 const content = seen.take(item, judge);
-if (item instanceof Sealed) this.options.witness?.(chain, seen.facts.count - 1, item.hash);
+if (item instanceof Sealed) this.options.witness?.(chain, seen.facts.count - 1, item);
 if (content !== null && item instanceof Sealed) {
 bytes += item.canonical.length;
 this.noteRecord(item, content, chain);
@@ -17143,1090 +18465,6 @@ const count = countOf(value, "count");
 const hash = value.get("hash");
 return count !== null && (count === 0n ? hash === null : typeof hash === "string" && HEX64.test(hash));
 }
-// src/verify/run/archive.ts
-var GZIP_HEADER = [31, 139, 8, 0, 0, 0, 0, 0, 2, 255];
-var BLOCK = 512;
-var TAR_RECORD = 10240;
-var MEMBERS_MAX = 64;
-var TIME_HEADER_MAX = 4096;
-var TIME_HEADER = /^(?:[0-9]{1,4} [amc]time=[0-9]{1,20}(?:\.[0-9]{1,20})?\n)*$/;
-function readSmall(archive, name, limit) {
-const data = archive.members.get(name) ?? null;
-if (data !== null && data.length > limit) throw new Unreadable(`${name} is larger than ${limit} bytes`);
-return data;
-}
-function readArchive(packed, ...formats) {
-const archive = {
-members: new Map(), isPlain: GZIP_HEADER.every((byte, at) => packed[at] === byte)
-};
-const tar = gunzip(packed);
-let fitting = formats;
-let isDescribed = false;
-let at = 0;
-const take = (size) => {
-if (at + size > tar.length) throw damaged("it ends early");
-at += size;
-return tar.subarray(at - size, at);
-};
-for (;;) {
-const block = take(BLOCK);
-if (isZero(block)) break;
-const header = readHeader(block);
-if (header.type === "x" && !isDescribed) {
-checkTimeHeader(header.size, take);
-archive.isPlain = false;
-isDescribed = true;
-continue;
-}
-isDescribed = false;
-checkMember(header, archive);
-fitting = fitting.filter((names) => names.has(header.name));
-if (!fitting.length) throw new Unreadable(`${header.name} is no part of a run`);
-archive.isPlain &&= areSameBytes(block, writeHeader(header.name, header.size));
-archive.members.set(header.name, take(header.size));
-if (!isZero(take((BLOCK - header.size % BLOCK) % BLOCK))) throw new Unreadable(`there are extra bytes after the end of ${header.name}`);
-}
-if (!isZero(tar.subarray(at))) throw new Unreadable("there are extra bytes after the end of the tar");
-archive.isPlain &&= tar.length % TAR_RECORD === 0;
-return archive;
-}
-function damaged(words) {
-return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
-}
-function isZero(data) {
-return data.every((byte) => byte === 0);
-}
-function readHeader(block) {
-let sum = 0;
-let signed = 0;
-block.forEach((byte, at) => {
-const value = at >= 148 && at < 156 ? 32 : byte;
-sum += value;
-signed += value > 127 ? value - 256 : value;
-});
-const stored = readNumber(block.subarray(148, 156));
-if (stored !== sum && stored !== signed) throw damaged("bad checksum");
-for (const [start, end] of [[100, 108], [108, 116], [116, 124], [136, 148], [329, 337], [337, 345]]) readNumber(block.subarray(start, end));
-for (const [start, end] of [[157, 257], [265, 297], [297, 329]]) readText(block.subarray(start, end));
-let name = readText(block.subarray(0, 100));
-const type = String.fromCharCode(block[156]);
-const prefix = readText(block.subarray(345, 500));
-if (prefix && !["L", "K", "S"].includes(type)) name = `${prefix}/${name}`;
-return {
-name, size: readNumber(block.subarray(124, 136)), type
-};
-}
-function readText(field) {
-const end = field.indexOf(0);
-try {
-return new TextDecoder("utf-8", {
-fatal: true, ignoreBOM: true
-}).decode(end < 0 ? field : field.subarray(0, end));
-} catch {
-throw damaged("a name is not UTF-8");
-}
-}
-function readNumber(field) {
-if (field[0] === 128 || field[0] === 255) {
-let value = 0n;
-for (const byte of field.subarray(1)) value = (value << 8n) + BigInt(byte);
-return Number(field[0] === 255 ? value - (1n << BigInt(8 * (field.length - 1))) : value);
-}
-const text = readText(field);
-if (/[^\x00-\x7f]/.test(text)) throw damaged("invalid header");
-const digits = text.replace(/^[\t-\r\x1c-\x20]+|[\t-\r\x1c-\x20]+$/g, "") || "0";
-const match = /^([-+]?)(?:0[oO]_?)?([0-7]+(?:_[0-7]+)*)$/.exec(digits);
-if (match === null) throw damaged("invalid header");
-const value = Number.parseInt(match[2].replaceAll("_", ""), 8);
-return match[1] === "-" ? -value : value;
-}
-function checkTimeHeader(size, take) {
-if (!(size >= 0 && size <= TIME_HEADER_MAX)) throw new Unreadable("an extended header is too large");
-const text = new TextDecoder("latin1").decode(take(size + (BLOCK - size % BLOCK) % BLOCK).subarray(0, size));
-if (!TIME_HEADER.test(text)) throw new Unreadable("an extended header says more than times");
-}
-function checkMember(header, archive) {
-if (header.type !== "0") throw new Unreadable(`${header.name} is not a plain file`);
-header.name.split("/").forEach(checkFileName);
-if (archive.members.has(header.name)) throw new Unreadable(`${header.name} is in it twice`);
-if (archive.members.size >= MEMBERS_MAX) throw new Unreadable(`it has more than ${MEMBERS_MAX} members`);
-if (header.size < 0) throw new Unreadable(`${header.name} has no size`);
-}
-function writeHeader(name, size) {
-const block = new Uint8Array(BLOCK);
-const put = (text, at) => block.set(encoder.encode(text).subarray(0, BLOCK - at), at);
-put(name.slice(0, 100), 0);
-put("0000644\x000000000\x000000000\0", 100);
-put(`${size.toString(8).padStart(11, "0")}\0${"0".repeat(11)}\0`, 124);
-put("        0", 148);
-put("ustar\x0000", 257);
-put(`${block.reduce((total, byte) => total + byte, 0).toString(8).padStart(6, "0")}\0`, 148);
-return block;
-}
-// src/verify/run/documents.ts
-function dumpDocument(value) {
-return encoder.encode(`${indent(value, "\n")}\n`);
-}
-function scalar(value) {
-if (value === null || typeof value === "boolean") return String(value);
-if (typeof value === "string") return asciiString(value);
-return value instanceof JsonNumber ? canonicalNumber(value) : null;
-}
-function indent(value, line) {
-const inner = `${line}  `;
-if (isObject(value)) {
-if (!value.size) return "{}";
-return `{${inner}${sortedKeys(value).map((key) => `${asciiString(key)}: ${indent(value.get(key), inner)}`).join(`,${inner}`)}${line}}`;
-}
-if (Array.isArray(value)) return value.length ? `[${inner}${value.map((item) => indent(item, inner)).join(`,${inner}`)}${line}]` : "[]";
-return scalar(value);
-}
-function dumpSpaced(value) {
-if (isObject(value)) return `{${sortedKeys(value).map((key) => `${asciiString(key)}: ${dumpSpaced(value.get(key))}`).join(", ")}}`;
-if (Array.isArray(value)) return `[${value.map(dumpSpaced).join(", ")}]`;
-return scalar(value);
-}
-// src/verify/run/evidence.ts
-var EVIDENCE_FILE = "evidence.jsonl";
-var CAPSULE_LINE_MAX = 1048576;
-var BLOB_LINE_MAX = 8388608;
-var SEAL_MAX = 16384;
-var NEEDS_MAX = 1e5;
-var DIGEST_SHOWN = 200;
-var LINE_KEYS = ["chain", "canonical", "hash", "signature", "signature_pq", "signed_at", "signed_by"];
-function readCapsuleLine(content) {
-if (!isObject(content) || content.size !== LINE_KEYS.length || !LINE_KEYS.every((key) => content.has(key))) throw new Unreadable("a line of capsules has a chain, a seal and its canonical text");
-const canonical = content.get("canonical");
-const parts = typeof canonical === "string" ? [canonical] : canonical;
-if (!Array.isArray(parts) || parts.length > 2 || !parts.every((part) => typeof part === "string")) throw new Unreadable("a capsule's canonical text is one text, or two");
-const [chain, , ...seal] = LINE_KEYS.map((key) => content.get(key));
-if (typeof chain !== "string" || !seal.every((value) => typeof value === "string")) throw new Unreadable("the parts of a seal are strings");
-const written = chain + seal.join("");
-if (codePoints(written) > SEAL_MAX || !isPrintable(written)) throw new Unreadable("its seal holds what no seal holds");
-const [hash = "", signature = "", signature_pq = "", signed_at = "", signed_by = ""] = seal;
-return {
-chain, parts, hasAction: parts.length === 2, rebuild: (action) => new Sealed(parts.join(action ?? ""), {
-hash, signature, signature_pq, signed_at, signed_by
-}, chain)
-};
-}
-var EvidenceNeeds = class {
-asked = new Set();
-blobs = new Set();
-add(record) {
-if (record.kind !== "gate.decision") return;
-const result = at(record.content, "outcome", "result");
-if (!isObject(result)) return;
-if (["human_review", "human_approved"].includes(result.get("decision")) && this.asked.size < NEEDS_MAX) this.asked.add(cutText(String(result.get("digest")), DIGEST_SHOWN));
-for (const part of ["basis", "action"]) {
-if (this.blobs.size >= NEEDS_MAX) break;
-for (const { digest } of blobReferences(result.get(part))) this.blobs.add(digest);
-}
-}
-};
-var RunFilesReader = class {
-home;
-chains = new Map();
-blobs = new Map();
-constructor(home) {
-this.home = home;
-}
-addRecord(record, { hasAction }) {
-const name = record.chain ?? "";
-const stored = this.chains.get(name) ?? {
-count: 0, hash: null, records: []
-};
-this.chains.set(name, stored);
-stored.count++;
-stored.hash = record.hash;
-if (!hasAction) stored.records.push(record);
-}
-select(...domains) {
-return [...this.chains.keys()].filter((name) => domains.includes(name.split(".", 1)[0]));
-}
-async *read(chain) {
-const stored = this.chains.get(chain);
-if (stored === void 0) throw new NotFound(`the chain ${chain} is not in the run's files`);
-yield* stored.records;
-}
-async get(hash) {
-for (const { records } of this.chains.values()) {
-const found = records.find((record) => record.hash === hash);
-if (found !== void 0) return found;
-}
-return null;
-}
-async blob(digest) {
-const found = this.blobs.get(digest);
-if (found === void 0) throw new NotFound(`the blob ${digest} is not in the run's files`);
-return found;
-}
-head(chain) {
-const stored = this.chains.get(chain);
-const { ledger, tenant } = this.home;
-return stored === void 0 ? null : {
-ledger, tenant, chain, count: stored.count, hash: stored.hash
-};
-}
-};
-function readBlobLine(content) {
-const digest = isObject(content) ? content.get("sha256") : null;
-if (!isObject(content) || content.size !== 2 || typeof digest !== "string") throw notEvidence();
-const text = content.get("text");
-const coded = content.get("base64");
-let data;
-if (typeof text === "string") {
-if (!text.isWellFormed()) throw new Unreadable("a blob is UTF-8 text, or base64");
-data = encoder.encode(text);
-} else if (typeof coded === "string") {
-const decoded = decodeBase64(coded);
-if (decoded === null) throw new Unreadable("a blob is UTF-8 text, or base64");
-data = decoded;
-} else throw notEvidence();
-if (sha256Hex(data) !== digest) throw new Unreadable("a blob has other bytes than its digest says");
-return [digest, data];
-}
-function notEvidence() {
-return new Unreadable("a line of evidence is a capsule or a blob");
-}
-function judgeEvidence(files, needs, reader, rules) {
-const tally = new Tally();
-const file = files.members.get(EVIDENCE_FILE);
-if (file === void 0) return tally;
-const { ledger, tenant } = reader.home;
-const roster = chainName("approvers", tenant);
-const approvals = chainName("approvals", tenant);
-const rosterJudge = new ChainJudge(rules, {
-chain: roster, identity: {
-name: roster, ledger, tenant
-}, needsBlock: true
-});
-const fail = (code, words) => tally.fail("archive", code, words, place(null, null, EVIDENCE_FILE));
-let number = 0;
-let last = -1n;
-let unreadable = 0;
-for (const raw of readOwnLines(file, BLOB_LINE_MAX)) {
-number++;
-try {
-if (raw instanceof BadInput) throw raw;
-const content = readJson(raw);
-if (!isObject(content) || !content.has("canonical")) {
-const [digest, data] = readBlobLine(content);
-if (!needs.blobs.has(digest)) throw new BadInput(`no decision refers to the blob ${digest}`);
-if (reader.blobs.has(digest)) throw new BadInput(`the blob ${digest} is in it twice`);
-reader.blobs.set(digest, data);
-continue;
-}
-const line = readCapsuleLine(content);
-if (line.hasAction || ![roster, approvals].includes(line.chain)) throw new BadInput("the capsule is neither of the approvers nor of the approvals");
-const record = line.rebuild(null);
-reader.addRecord(record, { hasAction: false });
-if (record.chain === roster) rosterJudge.judge(record);
-else last = judgeApproval(record, last, rules, tally);
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-fail("SCHEMA_INVALID", `line ${number}: ${error.message}`);
-if (++unreadable > 1e3) {
-fail("NOT_READ", REST_UNREAD);
-break;
-}
-}
-}
-tally.merge(rosterJudge.finish());
-tally.chains += reader.select("approvals", "approvers").length;
-return tally;
-}
-function judgeApproval(record, last, rules, tally) {
-const judge = new ChainJudge(rules, {
-chain: record.chain, start: null, needsBlock: true
-});
-const content = judge.judge(record);
-tally.merge(judge.finish());
-if (content === null) return last;
-const sequence = BigInt(content.get("sequence").text);
-if (sequence <= last) tally.fail("links", "SEQUENCE_GAP", "it comes twice, or after a later record", place(record.chain, sequence));
-return sequence > last ? sequence : last;
-}
-// src/verify/run/judge.ts
-var ACTIONS_MAX = 1e6;
-var DECISIONS_MAX = 2e5;
-var FILES_BYTES_MAX = 33554432;
-var VERDICT_RANK = new Map([[null, 0], ["PROOF_ONLY", 1], ["POLICY_ENFORCED", 2], ["FULLY_VERIFIED", 3]]);
-var ReceiptJudge = class {
-tally;
-trace = new Trace();
-keys = new Set();
-count = 0;
-lastReceipt = null;
-chain;
-source;
-ids = new Set();
-last = null;
-unreadable = 0;
-constructor(tally, { chain = null, source = null }) {
-this.tally = tally;
-this.chain = chain;
-this.source = source;
-}
-take(raw) {
-const { last } = this;
-let line = null;
-try {
-if (raw instanceof BadInput) throw raw;
-line = readActionLine(raw);
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-this.unreadable++;
-this.fail("receipts", error.code, error.message);
-}
-if (line !== null) {
-const { action } = line;
-this.keys.add(line.keys);
-if (line.problem !== null) this.fail("receipts", "RECEIPT_MISMATCH", line.problem, action);
-if (this.ids.has(action.action_id)) this.fail("parents", "DUPLICATE_RECORD", "an action before it has the same id", action);
-this.ids.add(action.action_id);
-if (this.count === 0) {
-if (action.parent_receipt_hash !== null || action.parent_action_id !== null) this.fail("parents", "GENESIS_INVALID", "the first action names a parent", action);
-} else if (last === null) {} else if (action.parent_receipt_hash !== last.receiptHash) this.fail("parents", "CHAIN_BREAK", "its parent's receipt is not that of the action before", action);
-else if (action.parent_action_id !== last.action.action_id) this.fail("parents", "CHAIN_BREAK", "its parent's id is not that of the action before", action);
-this.lastReceipt = line.receiptHash;
-if (line.keys === RECEIPT_KEY_COUNT && line.problem === null) this.trace.take(action, line.texts);
-}
-this.last = line;
-this.count++;
-return line;
-}
-*takeAll(lines) {
-for (const raw of lines) {
-yield this.take(raw);
-if (this.unreadable > 1e3) {
-this.fail("receipts", "NOT_READ", REST_UNREAD);
-return;
-}
-if (this.count >= ACTIONS_MAX) {
-this.fail("receipts", "NOT_READ", `it has ${ACTIONS_MAX} actions or more; the rest was not read`);
-return;
-}
-}
-}
-finish() {
-if (!this.count) return;
-this.tally.countDone("receipts", this.count);
-this.tally.countDone("parents", this.count);
-const covered = [...this.keys].sort((one, other) => one - other).map((count) => `over ${count} keys`).join(" and ");
-const isOwn = this.keys.size === 1 && this.keys.has(RECEIPT_KEY_COUNT);
-this.tally.notes.set("receipts", `${this.count} checked, ${isOwn ? "over the protocol's 12 keys" : covered || "none"}`);
-}
-fail(check, code, words, action = null) {
-const named = action === null ? "" : ` (${action.action_id})`;
-const where = this.source ? `${this.source}, ` : "";
-this.tally.fail(check, code, words, place(this.chain, null, `${where}action ${this.count}${named}`));
-}
-};
-var RunJudge = class RunJudge {
-tally = new Tally();
-receipts;
-capsules = new Tally();
-wanted = new Set();
-count = 0;
-actions = 0;
-head = null;
-seal = null;
-name;
-rules;
-runId;
-identity;
-isValid;
-judge;
-gateJudge = null;
-hasGateChain = false;
-gated = [];
-unmarked = 0;
-enforced = [];
-decided = new Map();
-gateCount = 0;
-gateHead = null;
-filesLeft = FILES_BYTES_MAX;
-isOverfull = false;
-constructor(rules, runId, identity, { storedAs = "", isValid = false } = {}) {
-this.rules = rules;
-this.runId = runId;
-this.identity = identity;
-this.isValid = isValid;
-this.name = storedAs || identity.chain;
-this.receipts = new ReceiptJudge(this.tally, { chain: this.name });
-this.judge = isValid ? null : this.newChainJudge(identity.chain);
-}
-newChainJudge(chain) {
-const identity = {
-name: chain, ledger: this.identity.ledger, tenant: this.identity.tenant
-};
-return new ChainJudge(this.rules, {
-chain, identity, needsBlock: true
-});
-}
-stopsReading() {
-return (this.judge?.stopsReading() ?? false) || (this.gateJudge?.stopsReading() ?? false);
-}
-static takeRecord(judge, record) {
-if (judge === null) return record.content;
-const before = countFailures(judge.tally);
-const content = judge.judge(record);
-return countFailures(judge.tally) > before ? null : content;
-}
-take(record, line, text) {
-const content = RunJudge.takeRecord(this.judge, record);
-const at = this.count;
-const before = this.head;
-this.count = at + 1;
-this.head = record.hash;
-if (content === null) return;
-const kind = readKind(content);
-try {
-if (this.seal !== null) this.fail("sealed", "STATE_VIOLATION", "a record follows the run's seal", at);
-else if (kind === "action" && at > 0) this.takeAction(content, line, text, at);
-else if (kind === "run.seal" && at > 0) this.takeSeal(content, at, before);
-else if (kind === "run.open" && at === 0) {
-const result = content.get("outcome").get("result");
-const runId = result instanceof Map ? result.get("run_id") : void 0;
-if (runId === void 0) throw new BadInput("it lacks keys of a record of its kind");
-if (runId !== this.runId) this.fail("sealed", "CHAIN_IDENTITY", "the chain was opened for another run", at);
-} else this.fail("sealed", "STATE_VIOLATION", `a record of kind ${kind.slice(0, 40)} does not belong here`, at);
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-this.fail("sealed", "SCHEMA_INVALID", error.message, at);
-}
-}
-takeSeal(content, at, before) {
-const { ledger, tenant, chain } = this.identity;
-const seal = readRunSeal(content, {
-ledger, tenant, chain
-});
-this.seal = seal;
-this.tally.countDone("sealed");
-if (seal.runId !== this.runId) this.fail("sealed", "CHAIN_IDENTITY", "the seal is of another run", at);
-if (!equalHeads(seal.head, {
-ledger, tenant, chain, count: at, hash: before
-})) this.fail("sealed", "TRUNCATED", "the seal says another head of the chain than it has", at);
-}
-takeAction(content, line, text, at) {
-this.actions++;
-if (this.receipts.count < this.actions) this.fail("sealed", "TRUNCATED", "there is no line for it", at);
-if (line === null || text === null) return;
-let { action } = line;
-const { fields, receiptHash, gate: mark } = readSealedAction(content);
-if (canonicalJson(fields) !== text) {
-this.fail("sealed", "RECEIPT_MISMATCH", "the line is not the action that was sealed", at);
-return;
-}
-if (receiptHash !== line.receiptHash) this.fail("sealed", "RECEIPT_MISMATCH", "the capsule has another receipt than the line", at);
-this.enforced.push(action.policy_verdict === "POLICY_ENFORCED");
-const files = action.metadata?.get("files_affected");
-if (mark !== null) {
-if (this.canKeep(files, this.gated.length)) {
-const metadata = files === void 0 || files === null ? null : new Map([["files_affected", files]]);
-action = {
-...action, metadata
-};
-const isFirstUse = readBlock(content)?.get("key") === `gate-use:${mark.gateId}`;
-this.gated.push({
-number: at - 1, action, mark, isFirstUse
-});
-this.wanted.add(mark.record);
-}
-return;
-}
-if (action.gate_decision !== null || action.gate_score !== null) this.unmarked++;
-if (action.policy_verdict === "POLICY_ENFORCED" || action.policy_verdict === "FULLY_VERIFIED") this.fail("gates", "CLAIM_UNPROVEN", `it says ${action.policy_verdict}, but names no decision of the gate`, at);
-}
-canKeep(files, count) {
-if (isTrue(files)) this.filesLeft -= encoder.encode(canonicalJson(files ?? null)).length;
-if (this.filesLeft >= 0 && count < DECISIONS_MAX) return true;
-if (!this.isOverfull) {
-this.isOverfull = true;
-const words = `it has more than ${DECISIONS_MAX} decisions, or ${FILES_BYTES_MAX} bytes of files in them`;
-this.tally.fail("gates", "NOT_READ", `${words}: the rest was not compared`, place(this.name));
-}
-return false;
-}
-takeGateRecord(record, { isOwn }) {
-let content;
-if (isOwn && this.seal !== null && this.seal.gates !== null) {
-if (!this.hasGateChain) {
-this.hasGateChain = true;
-this.gateJudge = this.isValid ? null : this.newChainJudge(this.seal.gates.chain);
-}
-this.gateCount++;
-this.gateHead = record.hash;
-content = RunJudge.takeRecord(this.gateJudge, record);
-} else if (this.isValid) content = record.content;
-else {
-const judge = new ChainJudge(this.rules, {
-chain: record.chain, start: null, needsBlock: true
-});
-content = judge.judge(record);
-if (judge.tally.hasFailed()) content = null;
-this.capsules.merge(judge.finish());
-if (!this.wanted.has(record.hash)) this.tally.fail("gates", "STATE_VIOLATION", "the run refers to no such record", place(record.chain));
-}
-if (content !== null) {
-const decision = readDecision$1(content);
-if (decision === null) return;
-if (this.canKeep(decision.files, this.decided.size)) this.decided.set(record.hash, decision);
-}
-this.wanted.delete(record.hash);
-}
-checkDecisions(isComplete) {
-const unproven = new Set();
-const used = new Set();
-let observed = 0;
-for (const { number, action, mark, isFirstUse } of this.gated) {
-const decided = this.decided.get(mark.record) ?? null;
-const problem = gateProblem(action, mark, decided, isFirstUse && !used.has(mark.record));
-used.add(mark.record);
-if (problem !== null || decided === null || !allows(decided) || decided.isObserved) unproven.add(number);
-if (decided?.isObserved) observed++;
-if (problem !== null) this.fail("gates", problem[0], `${action.action_id}: ${problem[1]}`, number + 1);
-}
-const count = this.gated.length;
-if (count) this.tally.countDone("gates", count);
-const approved = this.gated.filter(({ mark }) => mark.decision === "human_approved").length;
-const notes = [...approved ? [`${approved} approved by a human`] : [], ...observed ? [`${observed} in the mode observe: nothing was held back`] : []];
-if (notes.length) this.tally.notes.set("gates", `${count} checked, ${notes.join(", ")}`);
-const words = `${this.wanted.size} decisions that actions name are not here`;
-if (this.wanted.size && isComplete) this.tally.fail("gates", "ARTIFACT_MISSING", words, place(this.name));
-else if (this.wanted.size) this.tally.skip("gates", words, { matters: true });
-if (this.unmarked) {
-const claim = `${this.unmarked} actions claim a decision of the gate without naming its record`;
-this.tally.warn("gates", "CLAIM_UNPROVEN", claim, place(this.name));
-}
-return unproven;
-}
-finish({ isComplete }) {
-const taken = this.tally;
-this.receipts.finish();
-this.tally = new Tally();
-if (this.actions) taken.countDone("sealed", this.actions);
-const unproven = this.checkDecisions(isComplete);
-if (this.judge !== null) this.capsules.merge(this.judge.finish());
-this.capsules.chains++;
-if (this.hasGateChain) {
-if (this.gateJudge !== null) this.capsules.merge(this.gateJudge.finish());
-this.capsules.chains++;
-}
-if (this.seal === null) {
-const words = "the run is not sealed: actions may be missing at its end";
-if (isComplete) this.fail("sealed", "TRUNCATED", words, this.count);
-else this.tally.skip("sealed", words, { matters: true });
-this.tally.skip("proof", "the run is not sealed, so nothing is stated about it", { matters: false });
-} else this.checkSeal(this.seal, unproven);
-return {
-records: taken, capsules: this.capsules, ending: this.tally
-};
-}
-checkSeal(seal, unproven) {
-const { receipts } = this;
-const at = seal.head.count;
-const actions = at - 1;
-if (!(seal.numActions === actions && actions === receipts.count)) {
-const words = `the seal counts ${seal.numActions} actions; ${actions} capsules and ${receipts.count} lines are here`;
-this.fail("sealed", "TRUNCATED", words, at);
-} else if (seal.finalReceiptHash !== receipts.lastReceipt) this.fail("sealed", "RECEIPT_MISMATCH", "the seal names another last receipt", at);
-const areAllEnforced = this.enforced.every((isSaid, index) => isSaid && !unproven.has(index));
-const isProved = seal.statement !== null;
-const earned = areAllEnforced ? isProved ? "FULLY_VERIFIED" : "POLICY_ENFORCED" : isProved ? "PROOF_ONLY" : null;
-const rank = (verdict) => VERDICT_RANK.get(verdict) ?? 0;
-if (seal.policyVerdict !== earned && rank(seal.policyVerdict) > rank(earned)) this.fail("gates", "CLAIM_UNPROVEN", `the seal says ${seal.policyVerdict}; the records support only ${earned}`, at);
-if (seal.gates !== null && (this.gateCount !== seal.gates.count || this.gateHead !== seal.gates.hash)) {
-const words = `the seal counts ${seal.gates.count} records of the gate; ${this.gateCount} are here, or others`;
-this.fail("gates", "TRUNCATED", words, at);
-}
-if (seal.statement === null) {
-this.tally.skip("proof", "the run was sealed without one", { matters: false });
-return;
-}
-this.tally.countDone("proof", receipts.count);
-if (seal.statement.runId !== this.runId) this.fail("proof", "PROOF_INVALID", "the statement is about another run", at);
-const problem = traceProblem(seal.statement, receipts.trace);
-if (problem !== null) this.fail("proof", "PROOF_INVALID", problem, at);
-}
-fail(check, code, words, at) {
-this.tally.fail(check, code, words, place(this.name, at));
-}
-};
-function countFailures(tally) {
-let count = 0;
-for (const counted of tally.counts.values()) if (counted.status === "failed") count += counted.count;
-return count;
-}
-function allows(decided) {
-return decided.decision === "pass" || decided.decision === "human_approved";
-}
-function gateProblem(action, mark, decided, isFirstUse) {
-if (decided === null) return null;
-const { mismatch, isConclusive } = compareWithDecision(action, mark, decided);
-const saysEnforced = action.policy_verdict === "POLICY_ENFORCED";
-if (mismatch !== null) return ["EVIDENCE_INVALID", `it differs from the gated action: ${mismatch}`];
-if (!isFirstUse) return ["REPLAY", "the decision that it names was used by an action before"];
-if (decided.isObserved) return saysEnforced ? ["CLAIM_UNPROVEN", "it says that policy was enforced; the gate only observed"] : null;
-if (allows(decided)) {
-if (isConclusive || !saysEnforced) return null;
-return ["CLAIM_UNPROVEN", "it says that policy was enforced; only its type matches the gated action"];
-}
-if (action.success) return ["ROLE_POLICY_VIOLATION", `it was done, though the gate said ${decided.decision}`];
-return saysEnforced ? ["CLAIM_UNPROVEN", `it says that policy was enforced; the gate said ${decided.decision}`] : null;
-}
-// src/verify/run/files.ts
-var ARCHIVE_CHECK = "archive";
-var MANIFEST$1 = "manifest.json";
-var HEAD = "head.json";
-var PROOF$1 = "proof.json";
-var COMMITMENTS = "commitments.json";
-var ACTIONS$1 = "actions.jsonl";
-var CAPSULES = "capsules.jsonl";
-var LISTED = [PROOF$1, COMMITMENTS, ACTIONS$1, CAPSULES];
-var MEMBER_ORDER = [MANIFEST$1, HEAD, ...LISTED, EVIDENCE_FILE];
-var SMALL_FILE_MAX = 1048576;
-var PROOF_TYPE = "recomputation";
-var EXAMINED_MAX = 64;
-var CHAINS_MAX$1 = 1e4;
-function readManifest(data) {
-const keys = [...["schema", "protocol_version", "run_id", "head", "created_at", "num_actions", "final_receipt_hash"], ...["policy_verdict", "proof_type", "files"]];
-if (!isObject(data) || data.size !== keys.length || !keys.every((key) => data.has(key))) throw new BadInput("the manifest is not whole");
-const get = (key) => data.get(key);
-if (get("schema") !== "aver_cap_v1" || get("protocol_version") !== "0.4.0") throw new BadInput("the manifest is of another schema or protocol");
-const listed = get("files");
-if (!isObject(listed)) throw new BadInput("the manifest is not whole");
-const files = new Map();
-for (const [name, digest] of listed) {
-if (!isObject(digest) || digest.size !== 2 || !digest.has("sha256") || !digest.has("size")) throw new BadInput("the manifest is not whole");
-files.set(name, {
-sha256: digest.get("sha256"), size: digest.get("size")
-});
-}
-const head = readHead(get("head"));
-const type = get("proof_type");
-const names = [...files.keys()].filter((name) => name !== EVIDENCE_FILE);
-if (type !== null && type !== PROOF_TYPE || names.length !== LISTED.length || !LISTED.every((name) => files.has(name))) throw new BadInput("the manifest says more or less than a manifest does");
-const [runId, createdAt, final, count] = ["run_id", "created_at", "final_receipt_hash", "num_actions"].map(get);
-if (typeof runId !== "string" || typeof createdAt !== "string" || typeof final !== "string") throw new BadInput("the manifest does not name the run, its time and its last receipt");
-if (!isInteger(count)) throw new BadInput("the manifest does not count the run's actions");
-return {
-runId, head, createdAt, numActions: count, finalReceiptHash: final, policyVerdict: get("policy_verdict"), isProved: type === PROOF_TYPE, files
-};
-}
-function sealDocuments(seal, head) {
-const number = (value) => new JsonNumber(String(value));
-const { statement, gates } = seal;
-const one = (named) => new Map([["chain", named.chain], ["count", number(named.count)], ["hash", named.hash]]);
-const proof = new Map([["v", number(1)], ["proof_type", null], ["statement", null], ["constraints", null]]);
-const commitments = new Map([["v", number(1)], ["rows", null], ["capsules", one(head)], ["gates", gates === null ? null : one(gates)]]);
-if (statement !== null) {
-proof.set("proof_type", PROOF_TYPE);
-proof.set("statement", statementFields$2(statement));
-proof.set("constraints", new Map(Object.entries(CONSTRAINTS)));
-commitments.set("rows", new Map([["air_id", AIR_ID], ["tree", "rfc6962"], ["hash", "sha256"], ["row_width", number(55)], ["count", number(statement.numActions)], ["root", statement.rowRoot]]));
-}
-return new Map([[PROOF$1, dumpDocument(proof)], [COMMITMENTS, dumpDocument(commitments)]]);
-}
-async function judgeFiles(name, files, options, examiners) {
-const archive = new Tally();
-archive.countDone(ARCHIVE_CHECK);
-let tally = new Tally();
-const fail = (code, words) => archive.fail(ARCHIVE_CHECK, code, words, place(null, null, MANIFEST$1));
-let found = null;
-try {
-const raw = readSmall(files, MANIFEST$1, SMALL_FILE_MAX);
-if (raw === null) fail("ARTIFACT_MISSING", "there is no manifest");
-else {
-const data = readJson(raw);
-const manifest = readManifest(data);
-if (!areSameBytes(raw, dumpDocument(data))) fail("NOT_CANONICAL", "the manifest is not written as Aver writes it");
-if (manifest.head.chain !== runChain(manifest.runId)) fail("CHAIN_IDENTITY", "the manifest names a chain that is not the run's");
-found = {
-manifest, raw
-};
-}
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-fail("SCHEMA_INVALID", error.message);
-}
-if (found !== null) tally = await new RunFilesJudge(files, found.manifest, found.raw, options, archive).judge(examiners);
-tally.merge(archive);
-tally.skip("meta", "only this run was verified, not the ledger it is from", { matters: false });
-return conclude(name, tally, "signature", [...CHECKS, ...RUN_CHECKS, ARCHIVE_CHECK]);
-}
-var RunFilesJudge = class {
-files;
-manifest;
-raw;
-options;
-archive;
-rules;
-needs = new EvidenceNeeds();
-reader;
-constructor(files, manifest, raw, options, archive) {
-this.files = files;
-this.manifest = manifest;
-this.raw = raw;
-this.options = options;
-this.archive = archive;
-const retired = retirementsByTime(options.ring, options.ed25519);
-this.rules = plainRules(options.ring, options.ed25519, {
-retired, requirePq: options.requirePq ?? false
-});
-this.reader = new RunFilesReader(manifest.head);
-}
-async judge(examiners) {
-const here = [...this.files.members.keys()];
-const expected = MEMBER_ORDER.filter((name) => [MANIFEST$1, HEAD].includes(name) || this.manifest.files.has(name));
-for (const name of expected) if (!here.includes(name)) this.fail("ARTIFACT_MISSING", `${name} is not here`, name);
-for (const name of here) if (!expected.includes(name)) this.fail("SCHEMA_INVALID", `${name} is no part of this run`, name);
-const inOrder = expected.filter((name) => here.includes(name)).join();
-if (!this.files.isPlain || here.filter((name) => expected.includes(name)).join() !== inOrder) this.fail("NOT_CANONICAL", "the archive is not packed as Aver packs it", MANIFEST$1);
-const tally = await this.judgeRun();
-await this.prefetch(EVIDENCE_FILE);
-tally.merge(judgeEvidence(this.files, this.needs, this.reader, this.rules));
-await this.examine(examiners, tally);
-for (const [name, { sha256, size }] of this.manifest.files) {
-const file = this.files.members.get(name);
-if (file === void 0) continue;
-if (sha256Hex(file) !== sha256 || !equalJson(size, new JsonNumber(String(file.length)))) this.fail("ARTIFACT_HASH_MISMATCH", "the file has other bytes than the manifest says", name);
-}
-this.checkHead();
-return tally;
-}
-fail(code, words, name) {
-this.archive.fail(ARCHIVE_CHECK, code, words, place(null, null, name));
-}
-async prefetch(name) {
-const records = [];
-for (const raw of readOwnLines(this.files.members.get(name) ?? new Uint8Array(), CAPSULE_LINE_MAX)) try {
-if (!(raw instanceof BadInput)) records.push(readCapsuleLine(readJson(raw)).rebuild(null));
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-}
-await this.options.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(this.rules, record)]));
-}
-async judgeRun() {
-const { manifest } = this;
-const tally = new Tally();
-const judge = new RunJudge(this.rules, manifest.runId, manifest.head);
-await this.prefetch(CAPSULES);
-const last = this.takeLines(judge);
-const { records, capsules, ending } = judge.finish({ isComplete: true });
-for (const part of [records, capsules, ending]) tally.merge(part);
-if (manifest.head.count !== judge.count || manifest.head.hash !== judge.head) {
-const words = `the manifest says ${manifest.head.count} capsules, or another head; ${judge.count} are here`;
-this.fail("TRUNCATED", words, MANIFEST$1);
-}
-const { seal } = judge;
-if (seal === null) return tally;
-const isSame = manifest.numActions.value === seal.numActions && manifest.finalReceiptHash === seal.finalReceiptHash && manifest.policyVerdict === seal.policyVerdict && manifest.isProved === (seal.statement !== null);
-if (last !== null && (!isSame || manifest.createdAt !== last.signed_at)) this.fail("ROLLBACK", "the manifest says something else than the run's seal", MANIFEST$1);
-for (const [name, document] of sealDocuments(seal, manifest.head)) {
-const raw = readSmall(this.files, name, SMALL_FILE_MAX);
-if (raw !== null && !areSameBytes(raw, document)) this.fail("PROOF_INVALID", "it says something else than the run's seal", name);
-}
-return tally;
-}
-takeLines(judge) {
-const { chain } = this.manifest.head;
-const nothing = new Uint8Array();
-const actions = judge.receipts.takeAll(readOwnLines(this.files.members.get(ACTIONS$1) ?? nothing, ACTION_LINE_MAX));
-let last = null;
-let unreadable = 0;
-let number = 0;
-for (const raw of readOwnLines(this.files.members.get(CAPSULES) ?? nothing, CAPSULE_LINE_MAX)) {
-number++;
-if (judge.stopsReading()) break;
-let capsule;
-let line;
-try {
-if (raw instanceof BadInput) throw raw;
-capsule = readCapsuleLine(readJson(raw));
-line = capsule.hasAction && capsule.chain === chain ? actions.next().value ?? null : null;
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-this.fail("SCHEMA_INVALID", `line ${number}: ${error.message}`, CAPSULES);
-if (++unreadable > 1e3) {
-this.fail("NOT_READ", REST_UNREAD, CAPSULES);
-break;
-}
-continue;
-}
-const text = line === null ? null : sealForm(line.action, line.texts);
-const record = capsule.rebuild(text);
-if (capsule.chain === chain) {
-judge.take(record, line, text);
-last = record;
-continue;
-}
-judge.takeGateRecord(record, { isOwn: judge.seal?.gates?.chain === capsule.chain });
-this.needs.add(record);
-this.reader.addRecord(record, { hasAction: capsule.hasAction });
-if (this.reader.chains.size > CHAINS_MAX$1) {
-this.fail("NOT_READ", `it has records of more than ${CHAINS_MAX$1} chains; the rest was not read`, CAPSULES);
-break;
-}
-}
-while (!actions.next().done);
-return last;
-}
-async examine(examiners, tally) {
-const names = [...this.reader.select("gate").slice(0, EXAMINED_MAX), ...this.reader.select("approvals", "approvers")];
-const chains = names.map((name) => ({
-name, origin: name, count: this.reader.chains.get(name)?.count ?? 0
-}));
-const reader = new ValidRecords(this.reader, this.rules, new Map(names.map((name) => [name, name])), new Set(tally.doubtful));
-const { ledger, tenant } = this.manifest.head;
-const isComplete = this.manifest.files.has(EVIDENCE_FILE);
-await examine$1(examiners, {
-reader, rules: this.rules, ledger, tenant, chains, isComplete, isSingle: true
-}, tally);
-}
-checkHead() {
-const { manifest } = this;
-let raw;
-let document;
-let statement;
-try {
-raw = readSmall(this.files, HEAD, SMALL_FILE_MAX);
-if (raw === null) return;
-document = readJson(raw);
-statement = readStatement(document, "head");
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-this.fail("SCHEMA_INVALID", error.message, HEAD);
-return;
-}
-const number = (value) => new JsonNumber(String(value));
-const content = new Map([["v", number(1)], ["run_id", manifest.runId], ["ledger", manifest.head.ledger], ["tenant", manifest.head.tenant], ["chain", manifest.head.chain], ["count", number(manifest.head.count)], ["hash", manifest.head.hash], ["num_actions", manifest.numActions], ["final_receipt_hash", manifest.finalReceiptHash], ["manifest_sha256", sha256Hex(this.raw)]]);
-if (statement.purpose !== "cap" || !equalJson(statement.content, content)) this.fail("ARTIFACT_HASH_MISMATCH", "the head that was signed is not that of this manifest", HEAD);
-if (!areSameBytes(raw, dumpDocument(document))) this.fail("NOT_CANONICAL", "the head is not written as Aver writes it", HEAD);
-const results = checkStatement(statement, this.rules.ring, this.rules.ed25519);
-if (!results.length) this.fail("SIG_MISSING", "the head is not signed", HEAD);
-for (const { by, key, outcome } of results) {
-const role = key === null ? null : roleOf(this.rules, key);
-const retired = key === null ? null : this.rules.retired.get(key.ed25519)?.retiredAt ?? null;
-if (outcome === "unknown") {
-const words = `the head was signed by ${by}, whose key is not known here`;
-this.archive.add({
-check: "signature", status: "not_checked", code: "UNKNOWN_SIGNER", words, place: place(null, null, HEAD)
-});
-} else if (outcome !== "valid") this.fail("SIG_INVALID", `the signature of the head is not ${by}'s`, HEAD);
-else if (role !== null && !role.mayAttest) this.fail("KEY_MISMATCH", `${by}, who signed the head, is a key of ${role}; only the ledger's key may`, HEAD);
-else if (retired !== null && manifest.createdAt > retired) this.fail("KEY_RETIRED", `${by}, who signed the head, was retired before`, HEAD);
-}
-}
-};
-// src/verify/run/capseal.ts
-var MANIFEST = "manifest.json";
-var ACTIONS = "actions.jsonl";
-var ACTIONS_JSON = "actions.json";
-var CAPSULE = "agent_capsule.json";
-var PROOF = "proof.json";
-var METADATA = "run_metadata.json";
-var ROWS = "row_archive/rows.json";
-var LEVELS = "row_archive/merkle_levels.json";
-var CAPSEAL_MEMBERS = new Set([MANIFEST, ACTIONS, ACTIONS_JSON, CAPSULE, PROOF, METADATA, ROWS, LEVELS]);
-var AVER_ONLY = ["head.json", "capsules.jsonl", "commitments.json", EVIDENCE_FILE];
-var MODULUS = 2n ** 64n - 2n ** 32n + 1n;
-var LEAVES_COMPARED_MAX = 2e5;
-function readDocument(archive, name) {
-const raw = readSmall(archive, name, name === CAPSULE ? ELEMENT_MAX : SMALL_FILE_MAX);
-return raw === null ? void 0 : readJson(raw);
-}
-function isCapseal(archive) {
-if (AVER_ONLY.some((name) => archive.members.has(name))) return false;
-if (archive.members.has(CAPSULE)) return true;
-try {
-const manifest = readDocument(archive, MANIFEST);
-return isObject(manifest) && ["run_cap_v1", "agent_cap_v1"].includes(manifest.get("schema"));
-} catch (error) {
-if (error instanceof BadInput) return false;
-throw error;
-}
-}
-async function judgeCapseal(name, archive, _options) {
-const judge = new CapsealJudge(archive);
-await judge.judge();
-const { tally, receipts } = judge;
-tally.records = receipts.count;
-receipts.finish();
-tally.skip("signature", "the public tool's format has no signatures: anyone can make such a file", { matters: true });
-tally.skip("sealed", "nothing is sealed in this format, and metadata are not bound", { matters: true });
-tally.skip("gates", "the gate's decisions are not recorded in this format", { matters: true });
-return conclude(name, tally, "signature", [...CHECKS, ...RUN_CHECKS, ARCHIVE_CHECK]);
-}
-function limbs(digest) {
-const view = new DataView(fromHex(digest).buffer);
-return [view.getBigUint64(0, true) % MODULUS, view.getBigUint64(8, true) % MODULUS];
-}
-function buildRow(index, action, receipt) {
-const flags = Number(action.success) | Number(action.gate_decision !== "skip") << 1 | Number(action.gate_score !== null) << 2 | Number(action.policy_verdict !== null) << 3 | Number(action.action_type === "tool_call") << 4 | Number(action.action_type === "code_gen") << 5;
-const hashes = [sha256Hex(action.action_type), action.instruction_hash, action.input_hash, action.output_hash];
-const parent = action.parent_receipt_hash === null ? [0n, 0n] : limbs(action.parent_receipt_hash);
-return [BigInt(index), ...hashes.flatMap(limbs), ...parent, ...limbs(receipt), BigInt(flags)];
-}
-function hashRow(row) {
-const data = new Uint8Array(8 + 16 * row.length);
-const view = new DataView(data.buffer);
-view.setBigUint64(0, row[0]);
-row.forEach((value, at) => view.setBigUint64(8 + 16 * at + 8, value));
-return sha256Bytes(data);
-}
-function buildLevels(leaves) {
-const levels = [leaves];
-for (let level = leaves; level.length > 1; levels.push(level)) {
-const above = [];
-for (let at = 0; at < level.length; at += 2) {
-const pair = new Uint8Array(64);
-pair.set(level[at]);
-pair.set(level[at + 1] ?? level[at], 32);
-above.push(sha256Bytes(pair));
-}
-level = above;
-}
-return levels;
-}
-var ArrayFile = class ArrayFile {
-items = [];
-error = null;
-at = 0;
-isReported = false;
-report;
-isMissing;
-constructor(isMissing, report) {
-this.isMissing = isMissing;
-this.report = report;
-}
-static async open(data, report) {
-const file = new ArrayFile(data === void 0, report);
-if (data === void 0) return file;
-for await (const { items, error } of readElements(new MemorySource(data))) {
-for (const item of items) if ("value" in item) file.items.push(item.value);
-file.error = error;
-}
-return file;
-}
-next() {
-if (this.at < this.items.length) return this.items[this.at++];
-if (!this.isReported) {
-this.isReported = true;
-if (this.isMissing) this.report("ARTIFACT_MISSING", "it is not here");
-else if (this.error !== null) this.report("SCHEMA_INVALID", this.error.message);
-}
-}
-};
-var MissingKeys = class extends BadInput {};
-var CapsealJudge = class {
-tally = new Tally();
-receipts = new ReceiptJudge(this.tally, { source: ACTIONS });
-archive;
-leaves = [];
-constructor(archive) {
-this.archive = archive;
-}
-async judge() {
-this.tally.countDone(ARCHIVE_CHECK);
-if (this.archive.members.has(ACTIONS)) await this.judgeLines();
-else this.fail("ARTIFACT_MISSING", "there are no actions with receipts", ACTIONS);
-this.checkDocument(MANIFEST, (data) => this.checkManifest(data));
-this.checkDocument(CAPSULE, (data) => this.checkCapsule(data));
-this.checkDocument(PROOF, (data) => this.checkProof(data));
-if (this.archive.members.has(METADATA)) this.checkDocument(METADATA, (data) => this.checkMetadata(data));
-if (this.archive.members.has(LEVELS)) await this.checkLevels();
-}
-checkDocument(name, check) {
-try {
-const document = readDocument(this.archive, name);
-if (document === void 0 || document === null) this.fail("ARTIFACT_MISSING", `${name} is not here`, name);
-else check(document);
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-this.fail("SCHEMA_INVALID", error.message, name);
-}
-}
-fail(code, words, name, check = ARCHIVE_CHECK) {
-this.tally.fail(check, code, words, place(null, null, name));
-}
-async judgeLines() {
-const open = (name) => ArrayFile.open(this.archive.members.get(name), (code, words) => this.fail(code, words, name));
-const listed = await open(ACTIONS_JSON);
-const rows = await open(ROWS);
-const lines = readRawLines(this.archive.members.get(ACTIONS), ACTION_LINE_MAX);
-for (const line of this.receipts.takeAll(lines)) {
-const beside = listed.next();
-if (line === null) continue;
-const row = buildRow(this.leaves.length, line.action, line.receiptHash);
-this.leaves.push(hashRow(row));
-const expected = row.map((value) => new JsonNumber(String(value)));
-if (!equalJson(rows.next(), expected)) this.fail("PROOF_INVALID", `row ${row[0]} is not that of its action`, ROWS, "proof");
-if (!equalJson(beside, actionFields(line.action))) this.fail("RECEIPT_MISMATCH", `action ${this.receipts.count - 1} is another one than in ${ACTIONS}`, ACTIONS_JSON);
-}
-for (const [name, file] of [[ACTIONS_JSON, listed], [ROWS, rows]]) {
-const more = file.next();
-if (more !== void 0 && more !== null) this.fail("TRUNCATED", `it has more entries than ${ACTIONS}`, name);
-}
-}
-checkManifest(manifest) {
-if (!isObject(manifest)) throw new BadInput("it is not an object");
-const last = this.receipts.lastReceipt;
-const expected = [["chain_hash", last], ["root_hex", last], ["actions_count", this.count]];
-for (const [key, value] of expected) if (manifest.has(key) && !equalJson(manifest.get(key), value)) this.fail("TRUNCATED", `its ${key} is not that of the actions`, MANIFEST);
-}
-checkCapsule(capsule) {
-const whole = member(capsule);
-const own = new Map([...whole].filter(([key]) => key !== "capsule_hash"));
-const statement = get(whole, "statement");
-if (get(whole, "capsule_hash") !== sha256Hex(dumpSpaced(own)) || get(whole, "statement_hash") !== sha256Hex(dumpSpaced(statement))) this.fail("HASH_MISMATCH", "its hashes are not its own", CAPSULE);
-const inputs = member(get(member(statement), "public_inputs"));
-if (!equalJson(get(inputs, "num_actions"), this.count) || !equalJson(get(inputs, "final_receipt_hash"), this.receipts.lastReceipt)) this.fail("TRUNCATED", "it is about other actions", CAPSULE);
-const root = this.rowRoot;
-if (get(member(statement), "row_commitment") !== root || get(member(get(whole, "commitment")), "row_root") !== root) this.fail("PROOF_INVALID", "its root is not that of the rows", CAPSULE, "proof");
-const proof = readSmall(this.archive, PROOF, 1048576) ?? new Uint8Array();
-if (get(member(get(whole, "proof")), "proof_hash") !== sha256Hex(proof)) this.fail("ARTIFACT_HASH_MISMATCH", "it has the hash of another proof.json", CAPSULE, "proof");
-}
-checkProof(proof) {
-this.tally.countDone("proof", this.receipts.count);
-const whole = member(proof);
-if (!(get(whole, "air_id") === "agent_air_v1" && get(member(get(whole, "constraint_verification")), "valid") === true)) this.fail("PROOF_INVALID", "it does not say that the constraints hold", PROOF, "proof");
-if (get(member(get(whole, "commitment")), "row_root") !== this.rowRoot || !equalJson(get(member(get(whole, "statement")), "num_actions"), this.count)) this.fail("PROOF_INVALID", "it is about other rows", PROOF, "proof");
-}
-checkMetadata(metadata) {
-const whole = member(metadata);
-const expected = [["num_actions", this.count], ["final_receipt_hash", this.receipts.lastReceipt]];
-for (const [key, value] of expected) if (whole.has(key) && !equalJson(whole.get(key), value)) this.fail("TRUNCATED", `its ${key} is not that of the actions`, METADATA);
-}
-async checkLevels() {
-if (this.leaves.length > LEAVES_COMPARED_MAX) {
-this.tally.skip("proof", `${LEVELS} was not compared: more than ${LEAVES_COMPARED_MAX} leaves`, { matters: false });
-return;
-}
-const expected = buildLevels(this.leaves).map((level) => level.map(toHex$1));
-const file = await ArrayFile.open(this.archive.members.get(LEVELS), (code, words) => this.fail(code, words, LEVELS));
-const levels = [];
-for (let level = file.next(); level !== void 0; level = file.next()) levels.push(level);
-if (!equalJson(levels, expected)) this.fail("PROOF_INVALID", "it is not the tree over the rows", LEVELS, "proof");
-}
-get count() {
-return new JsonNumber(String(this.receipts.count));
-}
-get rowRoot() {
-const top = buildLevels(this.leaves).at(-1)?.[0];
-return top === void 0 ? sha256Hex("empty") : toHex$1(top);
-}
-};
-function member(value) {
-if (!isObject(value)) throw new MissingKeys("it lacks keys that the tool writes");
-return value;
-}
-function get(data, key) {
-const value = data.get(key);
-if (value === void 0) throw new MissingKeys("it lacks keys that the tool writes");
-return value;
-}
 // src/verify/run/verify.ts
 var WHOLE_MAX = 256 * 1024 ** 2;
 async function readWhole(name, source) {
@@ -18481,6 +18719,64 @@ case "elsewhere": throw new NotJudged(`a page cannot judge ${name}; run: aver ve
 default: throw new NotJudged(`${name} is nothing that Aver can verify`);
 }
 }
+var CASES_MAX = 500;
+async function listApprovals(library, ring, now) {
+const { ledger, tenant } = library.owner;
+const chain = library.chains.find((one) => domainOf(one.id) === "approvals")?.id;
+if (chain === void 0) return {
+cases: [], isCut: false
+};
+const rules = plainRules(ring, library.verifier);
+const cases = new Map();
+let place = -1;
+let isCut = false;
+for await (const items of library.readBatches(chain)) {
+await prepareRecords(rules, items.filter((item) => item instanceof Sealed));
+for (const record of items) {
+place++;
+if (record instanceof BadInput) continue;
+try {
+if (record.kind === "approval.request") {
+const judge = new ChainJudge(rules, {
+chain, start: null
+});
+judge.judge(record);
+const failed = judge.tally.findings.find((finding) => finding.status === "failed");
+const request = readRequest(record, ledger, tenant);
+cases.set(request.id, {
+request, record, place, votes: [], newest: request.opened, problem: failed === void 0 ? "" : `${failed.code}: ${failed.words}`, isSignerKnown: judge.signer !== null
+});
+if (cases.size > CASES_MAX) {
+cases.delete(cases.keys().next().value);
+isCut = true;
+}
+} else if (record.kind === "approval.decision" || record.kind === "approval.use") {
+const { about, vote } = readVote(record);
+const found = cases.get(about);
+found?.votes.push({
+vote, place
+});
+if (found && vote.at > found.newest) found.newest = vote.at;
+}
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+}
+}
+}
+return {
+cases: [...cases.values()].reverse().map((found) => describe(found, chain, library.verifier, now)), isCut
+};
+}
+function describe({ request, record, place, problem, isSignerKnown, votes, newest }, chain, verifier, now) {
+const state = computeState(request, votes.map(({ vote }) => vote), verifier, now, newest);
+return {
+id: request.id, chain, place, canonical: record.canonical, hash: record.hash, opened: request.opened, expires: request.expires, digest: request.digest, state: state.state, reason: state.reason, floor: state.floor, levels: request.levels, approvers: [...request.approvers.values()].map(({ identity, key, custody }) => ({
+identity, fingerprint: key.fingerprint, custody
+})), isSameAction: matchesAction(request), votes: votes.map(({ vote, place: at }) => ({
+at: vote.at, word: vote.word, approver: vote.approver ?? "", level: vote.level, place: at, problem: isByPerson(vote) ? voteProblem(request, vote, verifier)?.join(": ") ?? "" : ""
+})), problem, isSignerKnown
+};
+}
 var LOST_AFTER = 6e4;
 function assist(port, ed25519) {
 port.onmessage = (event) => {
@@ -18592,7 +18888,7 @@ break;
 case "rollback":
 if (place === 0) throw new NotJudged("this is the first record: nothing would be left");
 records.length = place;
-shorten(document, place, records.at(-1)?.["hash"] ?? null);
+shorten(document, records);
 }
 return JSON.stringify(document);
 }
@@ -18609,21 +18905,62 @@ canonical, hash, signature, signature_pq: "", signed_by: signer
 function toHex(bytes) {
 return [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
-function shorten(claim, length, head) {
-claim["length"] = length;
-claim["head_hash"] = head;
+var PAGE_FILES = /^(?:index\.html$|explorer\/)/;
+var BLOB_FILE = /^blobs\/(.+)$/;
+function shorten(claim, records) {
+claim["length"] = records.length;
+claim["head_hash"] = records.at(-1)?.["hash"] ?? null;
 for (const name of CLAIMS) delete claim[name];
+if (!records.some(({ canonical = "" }) => /"request":"(?!")/.test(canonical))) delete claim["title"];
 }
-function rollIndexBack(source, chain, changed) {
-const index = JSON.parse(source);
-const records = JSON.parse(changed).capsules ?? [];
-const claim = index.chains?.find((one) => one["id"] === chain);
-if (claim === void 0) throw new NotJudged(`the index does not list ${chain}`);
-const before = Number(claim["length"]);
-shorten(claim, records.length, records.at(-1)?.["hash"] ?? null);
-if (typeof index["capsule_count"] === "number") index["capsule_count"] -= before - records.length;
-index["meta"] = null;
-return JSON.stringify(index);
+async function rollBack(names, read, chain, place) {
+const index = JSON.parse(await read("index.json"));
+const claims = [...index.meta ? [{
+...index.meta, id: "meta"
+}] : [], ...index.chains ?? []];
+const documents = new Map();
+for (const { id } of claims) documents.set(String(id), JSON.parse(await read(`${id}.json`)));
+const signedAt = (record) => record["signed_at"] ?? "";
+const target = documents.get(chain)?.capsules?.[place];
+if (target === void 0) throw new NotJudged("only a record of a bundle's chain can be changed here");
+if (place === 0) throw new NotJudged("this is the first record: nothing would be left");
+const moment = signedAt(target);
+let meta = "";
+const kept = [];
+const files = [["head.json", null]];
+const texts = [];
+const signers = new Set([index["fingerprint"]]);
+let total = 0;
+for (const claim of claims) {
+const id = String(claim["id"]);
+const document = documents.get(id);
+const all = document.capsules ?? [];
+const isLater = (record) => id === "meta" ? signedAt(record) >= moment : signedAt(record) > moment;
+const end = id === chain ? place : claim["origin"] ? meta.includes(`"${id}"`) ? -1 : 0 : all.findIndex(isLater);
+const records = end < 0 ? all : all.slice(0, end);
+if (id === "meta") meta = records.map((record) => record["canonical"]).join("\n");
+else total += records.length;
+for (const record of records) {
+texts.push(record["canonical"] ?? "");
+signers.add(record["signed_by"]);
+}
+if (records.length || !all.length) kept.push(claim);
+if (records.length === all.length) continue;
+document.capsules = records;
+for (const one of [document, claim]) shorten(one, records);
+files.push([`${id}.json`, records.length ? JSON.stringify(document) : null]);
+}
+const known = texts.join("\n");
+const blobs = names.filter((name) => BLOB_FILE.test(name));
+const lost = blobs.filter((name) => !known.includes(BLOB_FILE.exec(name)?.[1] ?? ""));
+for (const name of [...lost, ...names.filter((name) => PAGE_FILES.test(name))]) files.push([name, null]);
+if (typeof index["blobs"] === "number") index["blobs"] = blobs.length - lost.length;
+if (typeof index["capsule_count"] === "number") index["capsule_count"] = total;
+index.meta = kept.find((claim) => claim["id"] === "meta") ?? null;
+index.chains = kept.filter((claim) => claim["id"] !== "meta");
+if (typeof index["chain_count"] === "number") index["chain_count"] = index.chains.length;
+for (const name of ["keys", "pq_keys"]) if (index[name]) index[name] = Object.fromEntries(Object.entries(index[name]).filter(([signer]) => signers.has(signer)));
+return [...files, ["index.json", JSON.stringify(index)]];
 }
 var PAGE = 500;
 var CHAINS_PAGE = 500;
@@ -18820,6 +19157,7 @@ ed25519;
 thing = null;
 contents = null;
 live = null;
+keysAlong = new Map();
 inner = null;
 kept = null;
 crew = null;
@@ -18828,11 +19166,13 @@ this.ed25519 = ed25519;
 }
 async open(thing) {
 this.thing = thing;
+this.contents = null;
 this.kept = null;
 this.inner = null;
 this.live = thing.live ? await LiveDirectory.fetch(thing.live, thing.name) : null;
 if (this.live !== null) this.contents = listLedger(thing.name, this.live);
 else this.contents = thing.isFolder ? await this.listBundle(thing) : await this.listFile(thing);
+this.keysAlong = new Map(this.contents.keys);
 return this.contents;
 }
 async refresh() {
@@ -18855,6 +19195,9 @@ get owner() {
 return {
 ledger: this.contents?.ledger ?? "", tenant: this.contents?.tenant ?? ""
 };
+}
+get api() {
+return this.live?.api ?? null;
 }
 get verifier() {
 return this.ed25519;
@@ -18879,7 +19222,7 @@ chains.push({
 const keys = new Map(index.keys ?? []);
 if (index.publicKey && index.fingerprint) keys.set(index.fingerprint, index.publicKey);
 return {
-...bare, ledger: index.ledger, tenant: index.tenant, chains, keys: [...keys], pqKeys: [...index.pqKeys ?? []]
+...bare, ledger: index.ledger, tenant: index.tenant, isPart: index.isPart, chains, keys: [...keys], pqKeys: [...index.pqKeys ?? []]
 };
 } catch (error) {
 if (error instanceof NotFound) throw new NotJudged(`${thing.name} is no bundle: it has no index.json. For a run or a ledger, run: aver verify ${thing.name}`);
@@ -18899,11 +19242,22 @@ return {
 } catch (error) {
 if (!(error instanceof BadInput || error instanceof NotJudged)) throw error;
 }
-const chain = {
-...bareChain(name), tool: format
+const bare = {
+name, keys: [], pqKeys: []
 };
+const listed = format === "cap" ? await listCap(name, source) : {
+format, chains: [{
+...bareChain(name), tool: format
+}]
+};
+if (format === "report") listed.chains = [];
+const [chain] = listed.chains;
+const first = chain === void 0 ? null : await this.readFirst(chain.id);
+const named = at(first instanceof Sealed ? safeContent(first) : void 0, "context", "environment", "aver", "chain");
+const [id, ledger, tenant] = ["name", "ledger", "tenant"].map((key) => text(at(named, key)));
+if (chain !== void 0 && id && format !== "cap") chain.id = id;
 return {
-name, format, ledger: null, tenant: null, chains: format === "proof" || format === "report" ? [] : [chain], keys: [], pqKeys: []
+...bare, ...listed, ledger: ledger || null, tenant: tenant || null
 };
 }
 async recognise(thing) {
@@ -18922,15 +19276,23 @@ name, source, format, opening: jsonOpening(beginning)
 async verify(keys, remembered, chains, progress) {
 const thing = this.opened;
 const seen = new HeadWitness(remembered);
+const ring = makeRing(keys);
+const fits = new Map();
+const witness = (chain, place, record) => {
+seen.take(chain, place, record.hash);
+const isMatching = this.matchOwnKey(record, ring);
+const [matching, others] = fits.get(record.signed_by) ?? [0, 0];
+if (isMatching !== null) fits.set(record.signed_by, isMatching ? [matching + 1, others] : [matching, others + 1]);
+};
 const options = {
-ring: makeRing(keys), ed25519: this.ed25519, progress, witness: seen.take, crew: this.crew
+ring, ed25519: this.ed25519, progress, witness, crew: this.crew, along: this.keysAlong
 };
 const [name, blob] = thing.files[0] ?? ["", new Blob()];
 const verdict = thing.isFolder ? await verifyDirectory(this.live !== null && chains !== null ? this.live.limitTo(chains) : this.directory, options) : await verifyFile(name, new BlobSource(blob), options);
-seen.addTo(verdict, chains);
+seen.addTo(verdict, chains ?? (this.contents?.isPart ? this.chains.map(({ id }) => id) : null));
 if (thing.areCopies) noteCopies(verdict);
 return {
-verdict, usesPlatform: this.ed25519.usesPlatform, heads: verdict.status === "failed" ? [] : seen.heads
+verdict, usesPlatform: this.ed25519.usesPlatform, heads: verdict.status === "failed" ? [] : seen.heads, fits: [...fits]
 };
 }
 async readFirst(chain) {
@@ -18947,11 +19309,18 @@ const name = thing.isFolder ? chain === "meta" ? "meta.json" : `${chain}.json` :
 const file = thing.files.find(([path]) => path === name)?.[1];
 if (file === void 0) throw new NotJudged(`there is no ${name} that could be copied`);
 if (file.size > CHANGED_MAX) throw new NotJudged("this chain is too large to be copied into a page's memory");
-const changed = await changeChain(await file.text(), place, change);
-const files = [[name, new Blob([changed])]];
-const index = thing.files.find(([path]) => path === "index.json")?.[1];
-if (change === "rollback" && index !== void 0) files.push(["index.json", new Blob([rollIndexBack(await index.text(), chain, changed)])], ["head.json", null], ["meta.json", null]);
-return { files };
+if (change === "rollback" && thing.isFolder) {
+const inside = new Map(thing.files);
+let size = 0;
+const read = async (path) => {
+const found = inside.get(path);
+if (found === void 0) throw new NotJudged(`there is no ${path} that could be copied`);
+if ((size += found.size) > CHANGED_MAX) throw new NotJudged("this bundle is too large to be copied into a page's memory");
+return found.text();
+};
+return { files: (await rollBack([...inside.keys()], read, chain, place)).map(([path, text]) => [path, text === null ? null : new Blob([text])]) };
+}
+return { files: [[name, new Blob([await changeChain(await file.text(), place, change)])]] };
 }
 async rows(chain, start, stop) {
 if (this.live !== null) {
@@ -19012,7 +19381,7 @@ item: batch[0], place
 };
 return null;
 }
-const isWanted = (item, place) => "place" in address ? place === address.place : item instanceof Sealed && text(at(safeContent(item), "sequence")) === address.sequence;
+const isWanted = (item, place) => "place" in address ? place === address.place : item instanceof Sealed && (item instanceof ActionItem ? String(place) : text(at(safeContent(item), "sequence"))) === address.sequence;
 let place = 0;
 const known = this.keptItems(chain);
 for await (const batch of known ? [known] : this.readBatches(chain)) {
@@ -19034,6 +19403,7 @@ const found = await this.findRecord(chain, address);
 if (found === null) throw new NotJudged(`there is no such record in ${chain}`);
 const { item, place } = found;
 if (item instanceof BadInput) throw new NotJudged(`this record cannot be read: ${item.message}`);
+if (item instanceof ActionItem) return describeAction(item, place);
 const ring = makeRing(keys);
 const judge = new ChainJudge(plainRules(ring, this.ed25519), {
 chain, start: null
@@ -19047,8 +19417,8 @@ check, status, code, words
 }
 matchOwnKey(record, ring) {
 if (ring.lookup(record.signed_by).length) return null;
-const key = this.contents?.keys.find(([fingerprint]) => fingerprint === record.signed_by)?.[1];
-return key === void 0 ? null : this.ed25519.verify(key, record.hash, record.signature);
+const key = this.keysAlong.get(record.signed_by);
+return key === void 0 || !record.signature || record.computedHash !== record.hash ? null : this.ed25519.verify(key, record.hash, record.signature);
 }
 async *readBatches(chain, start = 0, stop) {
 const thing = this.opened;
@@ -19066,10 +19436,22 @@ return;
 const { source, format, opening } = await this.recognise(thing);
 if (format === "chain") yield* keepRecords(readChainFile(source));
 else if (format === "capsules") for await (const items of readCapsuleItems(source, opening)) yield items.map(({ item }) => item);
-else if (format === "cap") yield readCap(await source.read(0, source.size));
-else yield [];
+else if (format === "cap") {
+for (const part of readCap(await readWhole(thing.name, source), thing.name)) if (part.chain === chain) yield part.items;
+} else if (format === "actions") yield* readActions(await readWhole(thing.name, source));
+else if (format === "proof") yield readProof(await readWhole(thing.name, source));
 }
 };
+function describeAction(item, place) {
+const { canonical, hash, computedHash, findings, keys } = item;
+const unsigned = {
+signature: "", signaturePq: "", signedAt: "", signedBy: "", matchesOwnKey: null
+};
+const previousHash = text(at(item.content, "outcome", "result", "parent_receipt_hash"));
+return {
+...unsigned, row: describeRow(item, place), canonical, hash, computedHash, previousHash, findings, receiptKeys: keys
+};
+}
 function describeOther(name, beginning) {
 const keys = firstKeys(beginning);
 const has = (...names) => names.every((key) => keys.includes(key));
@@ -19098,6 +19480,24 @@ name, format: "ledger", ledger: live.about.ledger, tenant: live.about.tenant, ch
 async function* keepRecords(batches) {
 for await (const items of batches) yield items.flatMap((item) => item instanceof Sealed || item instanceof BadInput ? [item] : []);
 }
+async function listCap(name, source) {
+const lengths = new Map();
+let isPublic = false;
+try {
+for (const { chain, items } of readCap(await readWhole(name, source), name)) {
+lengths.set(chain, (lengths.get(chain) ?? 0) + items.length);
+isPublic ||= items[0] instanceof ActionItem;
+}
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+}
+const chains = [...lengths.size ? lengths : [[name, 0]]].map(([chain, length]) => ({
+...bareChain(chain), length
+}));
+return {
+format: isPublic ? "capseal" : "cap", chains
+};
+}
 function describeText(item, place) {
 const bare = {
 place, canonical: "", hash: "", signature: "", signaturePq: "", signedAt: "", signedBy: "", problem: ""
@@ -19105,32 +19505,14 @@ place, canonical: "", hash: "", signature: "", signaturePq: "", signedAt: "", si
 if (item instanceof BadInput) return {
 ...bare, problem: item.message
 };
-const { canonical, hash, signature } = item;
+const { canonical, hash } = item;
+if (item instanceof ActionItem) return {
+...bare, canonical, hash
+};
+const { signature } = item;
 return {
 ...bare, canonical, hash, signature, signaturePq: item.signature_pq, signedAt: item.signed_at, signedBy: item.signed_by
 };
-}
-function readCap(packed) {
-const archive = readArchive(packed, new Set(MEMBER_ORDER), CAPSEAL_MEMBERS);
-const lines = readRawLines(archive.members.get("actions.jsonl") ?? new Uint8Array(), ACTION_LINE_MAX);
-const items = [];
-for (const raw of readOwnLines(archive.members.get("capsules.jsonl") ?? new Uint8Array(), CAPSULE_LINE_MAX)) try {
-if (raw instanceof BadInput) throw raw;
-const capsule = readCapsuleLine(readJson(raw));
-let action = null;
-if (capsule.hasAction) {
-const line = lines.next().value;
-if (line instanceof Uint8Array) {
-const read = readActionLine(line);
-action = sealForm(read.action, read.texts);
-}
-}
-items.push(capsule.rebuild(action));
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-items.push(error);
-}
-return items;
 }
 function noteCopies(verdict) {
 verdict.checks.push({
@@ -19199,171 +19581,144 @@ verdict.checks.push({
 function makeRing(keys) {
 return new Ring(keys.map((key) => new PublicKey(key.publicKey, key.publicKeyPq)));
 }
+var LOOKED_MAX = 2e5;
+async function locate(library, text) {
+const uri = parseUri(text);
+if (library.api !== null) return {
+found: await askServer(library, text, uri), isCut: false
+};
+let looked = 0;
+for (const { id: chain } of library.chains) {
+if (uri.chain !== null && chain !== uri.chain) continue;
+let place = -1;
+for await (const items of library.readBatches(chain)) {
+for (const item of items) {
+place++;
+if (isNamed(item, uri)) return {
+found: {
+chain, row: describeRow(item, place)
+}, isCut: false
+};
+}
+if ((looked += items.length) >= LOOKED_MAX) return {
+found: null, isCut: true
+};
+}
+}
+return {
+found: null, isCut: false
+};
+}
+async function askServer(library, text, uri) {
+let place;
+try {
+place = await library.api?.json(`locate${query({ ref: text })}`) ?? {
+chain: null, sequence: null
+};
+} catch (error) {
+if (error instanceof ApiError && error.status === 404) return null;
+throw error;
+}
+const { chain, sequence } = place;
+if (typeof chain !== "string" || !Number.isSafeInteger(sequence)) throw new NotJudged("the server's answer names no record");
+const start = sequence;
+for await (const [item] of library.readBatches(chain, start, start + 1)) if (item !== void 0 && (uri.chain === null || uri.chain === chain) && isNamed(item, uri)) return {
+chain, row: describeRow(item, start)
+};
+throw new NotJudged(`the server says that it is record ${start} of ${chain}, and another record is there`);
+}
+function isNamed(item, { hash, sequence, id }) {
+if (item instanceof BadInput) return false;
+if (hash !== null) return item.hash === hash;
+const content = safeContent(item);
+return sequence !== null ? text(at(content, "sequence")) === sequence : text(at(content, "id")) === id;
+}
 var ENTRIES_MAX = 2e4;
 async function listMeta(library) {
-const here = new Map(library.chains.map((chain) => [claimedName(chain), chain]));
+const here = new Map(library.chains.map((chain) => [chain.id, chain.length]));
+if (!here.has("meta")) return {
+entries: [], records: 0, isCut: false
+};
 const entries = new Map();
 let records = 0;
-for await (const items of here.has("meta") ? library.readBatches(META_CHAIN) : []) for (const item of items) {
+for await (const items of library.readBatches("meta")) for (const item of items) {
 records++;
 const content = item instanceof BadInput ? void 0 : safeContent(item);
 if (item instanceof BadInput || !isObject(content)) continue;
-const kind = readKind(content);
-const dropped = kind === "chain.drop" ? at(content, "outcome", "result", "chains") : null;
-if (isObject(dropped)) for (const name of dropped.keys()) noteDrop(entries.get(name));
 const found = new Map();
 collectHeads(content, found, "", "");
-for (const { chain: name, count, hash } of found.values()) {
-if (entries.size >= ENTRIES_MAX && !entries.has(name)) continue;
-const listed = here.get(name);
-entries.set(name, {
-chain: listed?.id ?? name, count, hash, at: item.signed_at, kind, here: listed?.length ?? null
+for (const { chain, count, hash } of found.values()) {
+if (entries.size >= ENTRIES_MAX && !entries.has(chain)) continue;
+entries.set(chain, {
+chain, count, hash, at: item.signed_at, kind: readKind(content), here: here.has(chain) ? here.get(chain) ?? null : null
 });
 }
 }
-const unrecorded = [...here.keys()].filter((name) => !entries.has(name) && !RESERVED_CHAINS.has(name)).length;
 return {
-entries: [...entries.values()], records, unrecorded, isCut: entries.size >= ENTRIES_MAX
+entries: [...entries.values()], records, isCut: entries.size >= ENTRIES_MAX
 };
 }
-function noteDrop(entry) {
-if (entry !== void 0) entry.kind = DROP_KIND;
-}
-var TEXT_MAX = 65536;
-var DIGEST = /^(?:[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128})$/;
-var EFFECT_PATH = /^(?:edited|wrote|added|deleted|read|moved|copied|renamed) (.+)/s;
-async function readTexts(step, blob, lastAsked) {
-const [asked, text, thinking, error] = await Promise.all(["asked", "text", "thinking", "error"].map((name) => fullText(step, name, blob)));
-const parts = [step.summary, text, thinking, error, step.title, step.call, step.rule, ...step.sideEffects];
-if (!step.asked || step.asked !== lastAsked) parts.push(asked);
-const paths = step.sideEffects.flatMap((effect) => EFFECT_PATH.exec(effect)?.[1] ?? []);
-await collect(step.arguments, blob, parts, paths);
-const more = step.kind === "gate.decision" ? at(step.more ?? void 0, "action") : step.more;
-for (const value of [step.result, step.diff, more, step.addition?.says]) await collect(value, blob, parts, null);
-return {
-text: parts.filter(Boolean).join("\n").slice(0, TEXT_MAX), paths: paths.join("\n").slice(0, TEXT_MAX)
-};
-}
-async function collect(value, blob, parts, paths) {
-const waiting = [[value, false]];
-for (let size = 0, next = waiting.pop(); next !== void 0 && size <= TEXT_MAX; next = waiting.pop()) {
-const [item, isPath] = next;
-if (typeof item === "string") {
-if (DIGEST.test(item)) continue;
-parts.push(item);
-size += item.length;
-if (isPath) paths?.push(item);
-} else if (isBlobReference(item)) {
-const found = at(item, "blob", "media") === "text/x-diff" ? item : await fetchBlobs(item, blob, TEXT_MAX);
-if (found !== item) waiting.push([found, isPath]);
-} else if (isObject(item)) for (const [name, inner] of [...item].reverse()) waiting.push([inner, isPath || namesPath(name)]);
-else if (Array.isArray(item)) for (const inner of [...item].reverse()) waiting.push([inner, isPath]);
+async function listPasskeys(library) {
+const { ledger, tenant } = library.owner;
+const chain = chainName("approvers", tenant);
+const roster = new Roster(library.verifier, ledger, tenant);
+if (chain === null || !library.chains.some(({ id }) => id === chain)) return [];
+for await (const items of library.readBatches(chain)) for (const item of items) {
+if (item instanceof BadInput) continue;
+try {
+roster.apply(item, new Map());
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
 }
 }
-var QUERY_MAX = 1e3;
-var TERMS_MAX = 32;
-var AROUND = 60;
-var OUTCOME_WORDS = new Map([["denied", "blocked"], ["refused", "blocked"], ["failed", "failure"], ["ok", "success"], ["done", "success"]]);
-var TERM = /(?:(?<name>tool|kind|outcome|path|since):)?(?:"(?<phrase>[^"]*)(?:"|$)|(?<word>[^\s"]+))(?<star>\*)?/gu;
-var LETTER = "[\\p{L}\\p{N}\\p{Co}]";
-var WORDS = new RegExp(`${LETTER}+`, "gu");
-var UNIT_SECONDS = {
-s: 1, m: 60, h: 3600, d: 86400, w: 604800
-};
-function parseQuery(given, now = Date.now()) {
-if (codePoints(given) > QUERY_MAX) throw new BadInput(`a query has at most ${QUERY_MAX} characters (search for fewer words)`);
-if (given.includes("\0") || !given.isWellFormed()) throw new BadInput("a query is text, and this one has characters that no text has");
-const query = {
-words: [], path: [], tool: [], kind: [], outcome: [], since: null, ignored: []
-};
-let count = 0;
-for (const [whole, name = "words", phrase, word, star] of given.matchAll(TERM)) {
-if (++count > TERMS_MAX) throw new BadInput(`a query has at most ${TERMS_MAX} words and conditions (search for fewer words)`);
-const text = (phrase ?? word.replace(/\*$/, "")).trim().replace(/\s+/g, " ");
-const isText = name === "words" || name === "path";
-if (isText ? !/[\p{L}\p{N}]/u.test(text) : !text) query.ignored.push(whole);
-else if (isText) query[name].push({
-text, isPrefix: star !== void 0 || word?.endsWith("*") === true
+return [...roster.approvers.values()].flatMap(({ identity, key }) => {
+return key instanceof Passkey ? [{
+identity, fields: [["alg", key.alg], ["public_key", key.publicKey], ["rp_id", key.rpId], ["credential", key.credential]]
+}] : [];
 });
-else if (name === "since") {
-const since = parseMoment(text, now);
-if (query.since === null || since > query.since) query.since = since;
-} else {
-const value = text.toLowerCase();
-query[name].push(name === "outcome" ? OUTCOME_WORDS.get(value) ?? value : value);
-}
-}
-if (count === query.ignored.length) throw new BadInput("the query has no word to search for (try: aver search \"permission denied\" tool:Bash)");
-return query;
-}
-function parseMoment(given, now) {
-const [, number, unit = ""] = /^([0-9]{1,6})([smhdw])$/.exec(given) ?? [];
-const found = toUtc(number === void 0 ? given : new Date(now - Number(number) * 1e3 * (UNIT_SECONDS[unit] ?? 0)).toISOString());
-if (found !== null) return found;
-const quote = given.includes("'") ? "\"" : "'";
-throw new BadInput(`${quote}${[...given].slice(0, 80).join("").replaceAll("\\", "\\\\")}${quote} is not a time: use 2026-05-31, 2026-05-31T09:00 or 2h (s, m, h, d, w) ago`);
-}
-function makeFilter(query) {
-const [words, paths] = [query.words, query.path].map((terms) => terms.map((term) => patternOf({
-...term, text: fold(term.text)
-}, "u")));
-const isAny = (values, fits) => !values.length || values.some(fits);
-return {
-fitsStep: (step) => {
-const kind = step.kind || step.what;
-const outcome = (step.status || step.addition?.status || "").toLowerCase();
-const names = [step.toolName, step.call].map((name) => name.toLowerCase());
-return isAny(query.tool, (value) => names.includes(value)) && isAny(query.kind, (value) => kind === value || kind.startsWith(`${value}.`)) && isAny(query.outcome, (value) => outcome === value) && (query.since === null || secondsOf(step.at ?? toUtc(step.signedAt)) >= secondsOf(query.since));
-}, fitsTexts: ({ text, paths: named }) => {
-const folded = words.length ? fold(text) : "";
-return words.every((word) => word.test(folded)) && (!paths.length || paths.some((path) => path.test(fold(named))));
-}
-};
-}
-function secondsOf(moment) {
-return moment === null ? 0 : Math.max(0, Math.floor(Date.parse(moment) / 1e3));
-}
-function fold(text) {
-const lower = text.toLowerCase();
-if (/^[\0-\x7f]*$/.test(lower)) return lower;
-return lower.replace(/[^\0-\x7f]/gu, (letter) => /^([a-z])[\u0300-\u0331]$/.exec(letter.normalize("NFD"))?.[1] ?? letter).replace(/[\u0300-\u0331]/g, "").replaceAll("ς", "σ");
-}
-function patternOf({ text, isPrefix }, flags) {
-const words = (text.match(WORDS) ?? []).join(`${LETTER.replace("[", "[^")}+`);
-return new RegExp(`(?<!${LETTER})${words}${isPrefix ? "" : `(?!${LETTER})`}`, flags);
-}
-function cutExcerpt(texts, { words: [word], path: [path] }) {
-for (const [term, text] of [[word, texts.text], [path, texts.paths]]) {
-const found = term === void 0 ? null : patternOf(term, "iu").exec(text);
-if (found === null) continue;
-const [before, after] = [text.slice(0, found.index), text.slice(found.index + found[0].length)];
-const parts = [before.slice(-60), found[0], after.slice(0, AROUND)].map((part) => part.replace(/\s+/g, " "));
-return [`${before.length > AROUND ? "… " : ""}${parts[0]}`, parts[1], `${parts[2]}${after.length > AROUND ? " …" : ""}`];
-}
-return null;
 }
 var SEARCHED_MAX = 2e5;
+var AROUND = 60;
+var FIELDS = ["tool", "kind", "outcome", "path", "since", "until"];
+function readQuery(given) {
+const words = [];
+const fields = [];
+for (const [, field, quoted, bare] of given.matchAll(/(?:([a-z]+):)?(?:"([^"]*)"|(\S+))/g)) {
+const value = quoted ?? bare ?? "";
+if (field !== void 0 && FIELDS.includes(field)) {
+fields.push([field, value.toLowerCase()]);
+continue;
+}
+const whole = field === void 0 ? value : `${field}:${value}`;
+const isPrefix = quoted === void 0 && whole.endsWith("*");
+const plain = whole.match(/[\p{L}\p{N}\p{M}]+/gu)?.join("[^\\p{L}\\p{N}]+");
+if (plain) words.push(new RegExp(`(?<![\\p{L}\\p{N}])${plain}${isPrefix ? "" : "(?![\\p{L}\\p{N}])"}`, "iu"));
+}
+return {
+words, fields
+};
+}
 async function search(library, given, limit) {
-const query = parseQuery(given);
-const { fitsStep, fitsTexts } = makeFilter(query);
+const query = readQuery(given);
 const hits = [];
 let searched = 0;
+if (!query.words.length && !query.fields.length) return {
+hits, searched, isCut: false
+};
 for (const { id: chain } of library.chains) {
 let place = -1;
-let lastAsked = "";
 for await (const items of library.readBatches(chain)) {
 for (const item of items) {
 place++;
 searched++;
 if (item instanceof BadInput) continue;
-const step = readStep(item);
-const asked = lastAsked;
-lastAsked = step.asked || asked;
-if (!fitsStep(step)) continue;
-const texts = await readTexts(step, readBlobOf(library), asked);
-if (!fitsTexts(texts)) continue;
+const written = item.canonical.includes("\\") ? item.canonical.replace(/\\(?:u.{4}|.)/g, "  ") : item.canonical;
+if (!query.words.every((word) => word.test(written))) continue;
+const row = describeRow(item, place);
+const content = safeContent(item);
+if (!query.fields.every(([field, value]) => hasField(field, value, row.at, item.canonical, row, content))) continue;
 hits.push({
-chain, row: describeRow(item, place), excerpt: cutExcerpt(texts, query)
+chain, row, excerpt: cutExcerpt(content, query)
 });
 if (hits.length >= limit) return {
 hits, searched, isCut: true
@@ -19378,6 +19733,16 @@ return {
 hits, searched, isCut: false
 };
 }
+function hasField(field, value, when, canonical, row, content) {
+switch (field) {
+case "tool": return row.tool.toLowerCase() === value || text(at(content, "domain")).toLowerCase() === value;
+case "kind": return row.kind === value || row.kind.startsWith(`${value}.`);
+case "outcome": return row.status === value;
+case "path": return canonical.toLowerCase().includes(value);
+case "since": return when >= value.toUpperCase();
+case "until": return when <= value.toUpperCase();
+}
+}
 async function readHit(library, chain, place, given) {
 for await (const [item] of library.readBatches(chain, place, place + 1)) {
 if (item === void 0) continue;
@@ -19386,13 +19751,27 @@ if (item instanceof BadInput) return {
 chain, row, excerpt: null, hasHash: false
 };
 return {
-chain, row, excerpt: cutExcerpt(await readTexts(readStep(item), readBlobOf(library), ""), parseQuery(given)), hasHash: item.computedHash === item.hash
+chain, row, excerpt: cutExcerpt(safeContent(item), readQuery(given)), hasHash: item.computedHash === item.hash
 };
 }
 return null;
 }
-function readBlobOf(library) {
-return (digest) => library.blob(digest).catch(() => null);
+function cutExcerpt(content, { words: [word] }) {
+if (word === void 0) return null;
+for (const value of listTexts(content)) {
+const found = word.exec(value);
+if (found === null) continue;
+const [start, end] = [found.index, found.index + found[0].length];
+const before = value.slice(Math.max(0, start - AROUND), start);
+const after = value.slice(end, end + AROUND);
+return [`${start > AROUND ? "… " : ""}${before}`, found[0], `${after}${end + AROUND < value.length ? " …" : ""}`];
+}
+return null;
+}
+function* listTexts(value) {
+if (typeof value === "string") yield value;
+else if (Array.isArray(value)) for (const item of value) yield* listTexts(item);
+else if (isObject(value)) for (const item of value.values()) yield* listTexts(item);
 }
 async function listSessions(library) {
 return groupChains(library.chains.map(({ id, origin }) => ({
@@ -19507,9 +19886,11 @@ case "blob": return library.blob(request.digest);
 case "figures": return countSession(library, request.session);
 case "sessions": return listSessions(library);
 case "search": return search(library, request.words, request.limit);
+case "locate": return locate(library, request.uri);
 case "hit": return readHit(library, request.chain, request.place, request.words);
 case "approvals": return listApprovals(library, makeRing(request.keys), request.now);
 case "statements": return checkStatements(request.text, makeRing(request.keys), request.along, library.verifier);
+case "passkeys": return listPasskeys(library);
 case "meta": return listMeta(library);
 case "activity": return countActivity(library);
 case "change": return library.change(request.chain, request.place, request.change);
