@@ -4,13 +4,13 @@ import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { useRowKeys } from "../../parts/rows.ts";
 import { Empty, Loading, Problem } from "../../parts/states.tsx";
-import { plural } from "../../parts/text.tsx";
+import { Command, plural } from "../../parts/text.tsx";
 import { contents } from "../../state.ts";
 import type { ApprovalCase } from "../../worker/protocol.ts";
 import { Case } from "./case.tsx";
 import { CaseLine } from "./case_line.tsx";
 import { PasskeyEnrolment } from "./passkey.tsx";
-import { cases, casesProblem, readCases, stateOf } from "./cases.ts";
+import { cases, casesProblem, isCasesCut, readCases, stateOf } from "./cases.ts";
 
 /** Answered requests that are listed at once. */
 const LISTED = 20;
@@ -45,6 +45,7 @@ export function ApprovalsView({ parts: [id] }: { parts: string[] }): JSX.Element
       {casesProblem.value ? <Problem words={casesProblem.value} retry={readCases} /> : null}
       {all === null && !casesProblem.value ? <Loading rows={6} words="Reading the requests" /> : null}
       {all !== null && !all.length ? <Empty command="aver approvals enrol person:NAME">{contents.value?.chains.some((chain) => chain.id.startsWith("approvals.")) ? "No request for an approval is in it." : "The gate has asked nobody yet."} It asks once a person is enrolled, and a rule or a risk wants an approval.</Empty> : null}
+      {all !== null && isCasesCut.value ? <p class="strip">Only the newest {all.length} requests are listed. All that wait: <Command>aver approvals list</Command></p> : null}
       {all?.length ? <Cases all={all} /> : null}
       <PasskeyEnrolment />
     </>

@@ -8,6 +8,8 @@ import type { ApprovalCase } from "../../worker/protocol.ts";
 /** All requests, newest first; null until they are read. */
 export const cases = signal<ApprovalCase[] | null>(null);
 export const casesProblem = signal("");
+/** Whether there are older requests that are not listed. */
+export const isCasesCut = signal(false);
 /** The time by which a request is judged, which moves on each second while one waits. */
 export const now = signal(new Date());
 
@@ -25,6 +27,7 @@ export function readCases(): void {
     (found) => {
       if (mine !== asked) return;
       cases.value = found.cases;
+      isCasesCut.value = found.isCut;
       casesProblem.value = "";
     },
     (error: Error) => {
