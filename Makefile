@@ -81,8 +81,9 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp per set of extras, made anew whenever pyproject.toml changes.
+# The demo ends with the command that opens the Explorer, so its environment has the server.
 $(READY)-core: pyproject.toml | $(BIN)/python
-	@$(PIP) install --editable .
+	@$(PIP) install --editable ".[explorer]"
 	@touch $@
 
 $(READY)-test: pyproject.toml | $(BIN)/python

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -26,3 +27,27 @@ def test_the_readme_in_a_clean_copy(tmp_path: Path, environment: dict[str, str])
     run_page(copy / "README.md", copy, {**clean, "PATH": path}, place="setup")
     assert (copy / ".venv" / "bin" / "aver").exists()
     assert (copy / "venv" / "bin" / "aver").exists()
+    open_kept_demo(copy, clean)
+
+
+def open_kept_demo(checkout: Path, environment: dict[str, str]) -> None:
+    """Run the command that the demo prints last, with a browser that does nothing and at a free port."""
+    ledger = {"AVER_HOME": ".demo/agents-home", "BROWSER": "true", "PYTHONUNBUFFERED": "1"}
+    command = [str(checkout / ".venv" / "bin" / "aver"), "serve", "--open", "--port", "0"]
+    with subprocess.Popen(
+        command,
+        cwd=checkout,
+        env={**environment, **ledger},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as server:
+        assert server.stdout is not None
+        lines = iter(server.stdout.readline, "")
+        printed = []
+        for line in lines:
+            printed.append(line)
+            if "#token=" in line:
+                break
+        server.terminate()
+    assert any("http://localhost:" in line for line in printed), printed

@@ -45,6 +45,11 @@ def test_without_a_target_it_lists_them(checkout: Path) -> None:
     assert set(re.findall(r"^make (\S+)", make(checkout).stdout, re.MULTILINE)) == TARGETS
 
 
+def test_the_demo_has_what_its_last_command_needs(checkout: Path) -> None:
+    """It ends with `aver serve`, which needs the extra `explorer`."""
+    assert '--editable ".[explorer]"' in make(checkout, "-n", "demo", "PYTHON=python3").stdout
+
+
 @pytest.mark.parametrize("target", sorted(TARGETS - {"clean"}))
 def test_an_old_python_is_refused(checkout: Path, target: str) -> None:
     old = interpreter(checkout, 'case "$1" in -V) echo "Python 3.9.2";; *) exit 1;; esac')

@@ -22,6 +22,7 @@ from support.approvals import opened, somebody
 from support.browser_pages import go, wait_for_verdict
 from support.bundles import draft
 from support.explorer_servers import API, serve
+from support.large_ledgers import fill_sessions
 from support.lying_servers import Answerer, Liar, lie_about
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
@@ -229,6 +230,23 @@ def test_older_answer_about_a_request_is_noticed(free_page: Any, liar: Liar, fil
     go(free_page, "#/")
     free_page.locator(".band.failed").wait_for()
     assert f"ROLLBACK at chain {request.chain}" in free_page.locator(".band .finding").first.inner_text()
+
+
+def test_verdict_on_a_large_ledger_ends_when_records_are_gone(free_page: Any, ledger: Ledger) -> None:
+    """So many records are not verified again by themselves. The verdict must not stay beside a shorter ledger."""
+    (chain,) = fill_sessions(ledger, range(1), 20_001)
+    ledger.append("ci.b", draft())
+    with serve(ledger) as served, lie_about(served) as liar:
+        free_page.goto(liar.link)
+        free_page.get_by_role("button", name="Verify everything").click()
+        free_page.locator(".band.verified").wait_for()
+        roll_back(liar, chain, 20_000)
+        ledger.append("ci.b", draft("news"))
+        free_page.locator(".band.not-judged").wait_for()
+        assert f"fewer records of {chain} than before" in free_page.locator(".band").inner_text()
+        free_page.get_by_role("button", name="Try again").first.click()
+        free_page.locator(".band.failed").wait_for()
+        assert "ROLLBACK" in free_page.locator(".band .finding").first.inner_text()
 
 
 # --- answers that do not end well

@@ -2,12 +2,13 @@
 
 import { effect } from "@preact/signals";
 import { type JSX, render } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useErrorBoundary, useLayoutEffect, useRef } from "preact/hooks";
 import { Bar } from "./frame/bar.tsx";
 import { Help, isHelpOpen } from "./frame/help.tsx";
 import { BottomBar, Rail } from "./frame/rail.tsx";
 import { Strips } from "./frame/strips.tsx";
 import { listenToKeys, useKeys } from "./parts/keyboard.ts";
+import { Problem } from "./parts/states.tsx";
 import { applyPreferences } from "./preferences.ts";
 import { link, returnFocus, route } from "./route.ts";
 import { openDoor } from "./door.ts";
@@ -18,6 +19,9 @@ import { VIEWS, findView } from "./views/registry.ts";
 
 function CurrentView(): JSX.Element {
   const [name = "", ...parts] = route.value;
+  // An answer of a strange form may break a view. It must not take the page away.
+  const [error] = useErrorBoundary();
+  if (error) return <Problem words={`This view broke down: ${(error as Error).message}`} retry={() => location.reload()} />;
   const view = findView(name);
   if (contents.value === null && opening.value && view.needs !== "nothing") return <Opening />;
   if (contents.value === null && view.needs === "records") return <OpenView parts={[]} />;
@@ -61,7 +65,7 @@ function App(): JSX.Element {
       <Rail />
       <main id="main" ref={main} tabIndex={-1} class={changed.value ? "is-copy" : ""}>
         <Strips />
-        <CurrentView />
+        <CurrentView key={address} />
       </main>
       <BottomBar />
       <Help />

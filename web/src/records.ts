@@ -43,12 +43,20 @@ export async function* readRecords(chain: string): AsyncGenerator<(Sealed | BadI
   const step = contents.value?.format === "ledger" ? LIVE_RECORDS : FILE_RECORDS;
   for (let start = 0; ; start += step) {
     const found = await connection.ask({ type: "records", chain, start, stop: start + step });
+    // An empty chain would say that nothing was ever done.
+    if (!start && !found.length && countRecords([chain])) throw new Error(`no record of ${chain} can be read, though it has some`);
     for (let at = 0; at < found.length; at += SLICE_RECORDS) {
       yield found.slice(at, at + SLICE_RECORDS).map((text) => toSealed(chain, text));
       await pause();
     }
     if (found.length < step) return;
   }
+}
+
+/** How many records cannot be read, and why the first of them cannot; empty if all can. */
+export function unreadWords(records: readonly (Sealed | BadInput)[], total = records.length): string {
+  const unread = records.filter((record) => record instanceof BadInput);
+  return unread[0] ? `${unread.length} of ${total} records cannot be read, and are left out: ${unread[0].message}` : "";
 }
 
 /** The record at a place; null where there is none. */

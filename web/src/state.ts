@@ -237,7 +237,10 @@ export async function refreshContents(): Promise<boolean> {
   const heads = ({ chains }: Contents) => chains.map(({ id, length, head }) => `${id} ${length} ${head}`).join("\n");
   if (before === null || heads(before) === heads(listed)) return false;
   const records = totalRecords.value;
+  const lengths = new Map(listed.chains.map(({ id, length }) => [id, length ?? 0]));
+  const shorter = before.chains.find(({ id, length }) => (length ?? 0) > (lengths.get(id) ?? 0));
   contents.value = listed;
+  if (shorter && judgement.value.state === "done") judgement.value = { state: "not judged", words: `there are fewer records of ${shorter.id} than before` };
   unjudged.value += Math.max(0, totalRecords.value - records);
   return true;
 }

@@ -59,10 +59,13 @@ export const SESSIONS_MAX = 5_000;
 /** Days that are asked for: as many as a chart shows. */
 const DAYS = 60;
 
-/** Ask the index; null where there is none, or where it cannot answer now. */
-async function ask<Result>(api: Api, path: string): Promise<Result | null> {
+/** Ask the index; null where there is none, or where it cannot answer now. `name` is the list that its answer has. */
+async function ask<Result extends { indexed: Indexed }>(api: Api, path: string, name: keyof Result): Promise<Result | null> {
   try {
-    return await api.json<Result>(path);
+    const answer = await api.json<Result | null>(path);
+    const list = answer?.[name];
+    if (Array.isArray(list) && list.every((one) => typeof one === "object" && one) && answer?.indexed) return answer;
+    throw new ApiError(200, "NOT_JSON", "the server's answer has another form than it should", "Start it again: aver serve");
   } catch (error) {
     if (error instanceof ApiError && [404, 503].includes(error.status)) return null;
     throw error;
@@ -72,7 +75,7 @@ async function ask<Result>(api: Api, path: string): Promise<Result | null> {
 export async function askSessions(api: Api): Promise<{ sessions: IndexedSession[]; indexed: Indexed; isCut: boolean } | null> {
   const sessions: IndexedSession[] = [];
   for (let after: string | null = null; ; ) {
-    const page: { sessions: IndexedSession[]; next: string | null; indexed: Indexed } | null = await ask(api, `sessions${query({ limit: 500, after })}`);
+    const page: { sessions: IndexedSession[]; next: string | null; indexed: Indexed } | null = await ask(api, `sessions${query({ limit: 500, after })}`, "sessions");
     if (page === null) return null;
     sessions.push(...page.sessions);
     // A page without sessions ends the list, whatever it says: a server could go on for ever.
@@ -82,12 +85,12 @@ export async function askSessions(api: Api): Promise<{ sessions: IndexedSession[
 }
 
 export async function askHits(api: Api, words: string, limit: number): Promise<{ hits: IndexedHit[]; next: string | null; indexed: Indexed } | null> {
-  return ask(api, `search${query({ query: words, limit: Math.min(limit, 500) })}`);
+  return ask(api, `search${query({ query: words, limit: Math.min(limit, 500) })}`, "hits");
 }
 
 /** What happened on each day, the earliest first. */
 export async function askActivity(api: Api): Promise<{ days: DayActivity[]; indexed: Indexed } | null> {
-  const page = await ask<{ counts: Counts[]; indexed: Indexed }>(api, `counts${query({ by: "day", limit: DAYS })}`);
+  const page = await ask<{ counts: Counts[]; indexed: Indexed }>(api, `counts${query({ by: "day", limit: DAYS })}`, "counts");
   if (page === null) return null;
   const days = page.counts.map(({ start, records, tokens_in, tokens_out, cost_usd, outcomes }) => {
     const day: DayActivity = { day: start, records, success: 0, failure: 0, blocked: 0, tokens: tokens_in + tokens_out, cost: cost_usd };

@@ -7,7 +7,7 @@ import { Value } from "../../parts/json.tsx";
 import { Empty, NotHere, Problem } from "../../parts/states.tsx";
 import { Command, Hex, Text, Time, plural, visible } from "../../parts/text.tsx";
 import { Mark } from "../../parts/verdict.tsx";
-import { countRecords, readRecords } from "../../records.ts";
+import { countRecords, readRecords, unreadWords } from "../../records.ts";
 import { type Act, type ActRecord, PATCH_NAMES, joinShares, readActs } from "../../sessions/acts.ts";
 import { asObject, asText } from "../../sessions/values.ts";
 import { contents, link } from "../../state.ts";
@@ -20,7 +20,7 @@ import { Statements } from "../capsule/statements.tsx";
 const READ_MAX = 20_000;
 const CODES: Record<string, { meaning: string; advice: string }> = gateway.codes;
 
-type State = { state: "loading" } | { state: "too large"; total: number } | { state: "failed"; words: string } | { state: "done"; acts: Act[] };
+type State = { state: "loading" } | { state: "too large"; total: number } | { state: "failed"; words: string } | { state: "done"; acts: Act[]; words: string };
 
 /** The chains of a domain, also of imports. */
 export function chainsOf(domain: string): string[] {
@@ -61,7 +61,7 @@ function ActsOfChain({ chain, actionId }: { chain: string; actionId: string }): 
     const set = (next: State) => { if (isCurrent) setNow(next); };
     const total = countRecords([chain]);
     if (total > READ_MAX) set({ state: "too large", total });
-    else readAll(chain).then((records) => set({ state: "done", acts: readActs(records) }), (error: Error) => set({ state: "failed", words: error.message }));
+    else readAll(chain).then((records) => set({ state: "done", acts: readActs(records), words: unreadWords(records) }), (error: Error) => set({ state: "failed", words: error.message }));
     return () => { isCurrent = false; };
   }, [chain, contents.value, turn]);
   if (now.state === "loading") return <div aria-busy="true"><div class="band placeholder tall" /></div>;
@@ -71,7 +71,8 @@ function ActsOfChain({ chain, actionId }: { chain: string; actionId: string }): 
   return (
     <>
       <p class="beside"><a href={link("chain", chain)}><Text>{chain}</Text></a> · {plural(now.acts.length, "act")}</p>
-      {now.acts.length ? null : <p class="strip">There is no act in this chain.</p>}
+      {now.words ? <Problem words={now.words} retry={() => setTurn(turn + 1)} /> : null}
+      {now.acts.length || now.words ? null : <p class="strip">There is no act in this chain.</p>}
       {actionId && chosen === undefined ? <NotHere what="act" name={actionId} /> : null}
       <div class="acts-split">
         <nav aria-label="Acts">

@@ -15,8 +15,8 @@ function Whole({ value }: { value: string }): JSX.Element {
 }
 
 /** Whose key it is, and who says so. */
-function OwnerCell({ owner }: { owner: Owner | undefined }): JSX.Element {
-  if (owner === undefined) return <td class="soft">nobody says</td>;
+function OwnerCell({ owner, isKnown }: { owner: Owner | undefined; isKnown: boolean }): JSX.Element {
+  if (owner === undefined) return <td class="soft">{isKnown ? "nobody says" : "not read"}</td>;
   return <td><Text>{owner.identity}</Text>{owner.isRetired ? <> <span class="word">retired</span></> : null}<p class="beside tight">says <Text>{owner.from}</Text></p></td>;
 }
 
@@ -37,10 +37,11 @@ function KeyRecords(): JSX.Element | null {
   const isThere = contents.value?.chains.some((chain) => chain.id === "keys") ?? false;
   const answer = useAnswer(() => (isThere ? connection.ask({ type: "rows", chain: "keys", start: 0, stop: RECORDS_MAX }) : Promise.resolve(null)), [contents.value]);
   if (!isThere) return null;
+  const words = answer.words || answer.value?.rows.find((row) => row.problem)?.problem;
   return (
     <section>
       <h2>Recorded in the keys chain</h2>
-      {answer.state === "failed" ? <Problem words={answer.words} retry={answer.retry} /> : null}
+      {words ? <Problem words={words} retry={answer.retry} /> : null}
       {answer.state === "loading" ? <Loading rows={2} words="Reading the keys chain" /> : null}
       {answer.value ? (
         <div class="scroll" tabIndex={0} role="region" aria-label="Records of the keys chain"><table class="plain">
@@ -79,7 +80,8 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
   const came = contents.value?.keys ?? [];
   const fits = new Map((judgement.value.state === "done" ? judgement.value.fits : []).map(([signer, counts]) => [signer, [counts]]));
   const pq = new Map(contents.value?.pqKeys ?? []);
-  const owners = useAnswer(readOwners, [contents.value]).value ?? new Map<string, Owner>();
+  const named = useAnswer(readOwners, [contents.value]);
+  const [owners, isKnown] = [named.value ?? new Map<string, Owner>(), named.state === "done"];
   const source = thing.value?.live ? "The server says" : "Came with the records";
   return (
     <>
@@ -93,7 +95,7 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
             <tbody>
               {pins.value.map((pin) => (
                 <tr key={pin.publicKey}>
-                  <OwnerCell owner={owners.get(pin.publicKey.slice(0, 16))} />
+                  <OwnerCell owner={owners.get(pin.publicKey.slice(0, 16))} isKnown={isKnown} />
                   <td><Whole value={pin.publicKey} />{pin.publicKeyPq ? <p class="beside tight">with an ML-DSA-65 half</p> : null}</td>
                   <td><Text>{pin.origin}</Text></td>
                   <td><Time>{pin.at}</Time></td>
@@ -130,7 +132,7 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
             <tbody>
               {came.map(([fingerprint, key]) => (
                 <tr key={fingerprint}>
-                  <OwnerCell owner={owners.get(fingerprint)} />
+                  <OwnerCell owner={owners.get(fingerprint)} isKnown={isKnown} />
                   <td><Whole value={key} /> <Copy text={key} label="copy" /></td>
                   <td>{isPinned(key) ? <span class="good">pinned</span> : <><span class="warn">not pinned, not used</span><FitWords fits={fits.get(fingerprint) ?? []} /></>}</td>
                   <td>{isPinned(key) ? null : <button type="button" class="small" onClick={() => {

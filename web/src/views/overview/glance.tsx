@@ -7,6 +7,7 @@ import { link, recordLink } from "../../route.ts";
 import { judgement, thing, waiting } from "../../state.ts";
 import type { Verdict } from "../../verify/verdict.ts";
 import type { RecordRow } from "../../worker/protocol.ts";
+import { casesProblem } from "../approvals/cases.ts";
 import { type SessionRow, indexed } from "../sessions/session_rows.ts";
 import { refusalWords } from "./refused.tsx";
 
@@ -69,11 +70,12 @@ function RefusedTile({ refusals }: { refusals: Refusals | "loading" | "not count
 
 export function Glance({ latest, isCounted, refusals, audits }: { latest: SessionRow | undefined; isCounted: boolean; audits: Audits; refusals: Refusals | "loading" | "not counted" }): JSX.Element {
   const wait = waiting.value;
+  const isUnknown = !wait && casesProblem.value !== "";
   return (
     <dl class="glance">
       <Intact audits={audits} />
-      <Tile title="Does something wait for me?" state={wait ? "qualified" : ""} beside={wait ? "denied, if nobody answers in time" : "no request for an approval is open"}>
-        {wait ? <a href={link("approvals")}>{plural(wait, "approval")}</a> : "Nothing"}
+      <Tile title="Does something wait for me?" state={wait ? "qualified" : ""} beside={wait ? "denied, if nobody answers in time" : isUnknown ? "the requests cannot be read" : "no request for an approval is open"}>
+        {wait || isUnknown ? <a href={link("approvals")}>{isUnknown ? "Not known" : plural(wait, "approval")}</a> : "Nothing"}
       </Tile>
       <Tile title="What happened last?" beside={latest?.figures ? <><Text>{latest.tool}</Text> · <Time brief>{latest.figures.ended ?? latest.figures.started ?? ""}</Time>{indexed.value ? ` · ${BY_INDEX}` : null}</> : isCounted ? <a href={link("chains")}>see the chains</a> : "…"}>
         {latest ? <a href={link("s", latest.chain)}><Text>{latest.figures?.title || latest.session}</Text></a> : isCounted ? "No session" : "…"}

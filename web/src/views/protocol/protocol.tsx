@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Empty, NotHere, Problem } from "../../parts/states.tsx";
 import { Command, Hex, Text, Time, plural } from "../../parts/text.tsx";
 import { Mark, adviceOn, verifyCommand } from "../../parts/verdict.tsx";
-import { countRecords, readBlob } from "../../records.ts";
+import { countRecords, readBlob, unreadWords } from "../../records.ts";
 import { shortenArguments, valueText } from "../../sessions/labels.ts";
 import { ROLES, type Trace, type TraceClaim, type TraceEvent, describeCheck, readTrace } from "../../sessions/trace.ts";
 import { asList, asObject, asText } from "../../sessions/values.ts";
@@ -20,7 +20,7 @@ const READ_MAX = 10_000;
 /** Events that are shown at first. */
 const EVENTS_SHOWN = 200;
 
-type State = { state: "loading" } | { state: "too large"; total: number } | { state: "failed"; words: string } | { state: "done"; trace: Trace; report: JsonObject | null };
+type State = { state: "loading" } | { state: "too large"; total: number } | { state: "failed"; words: string } | { state: "done"; trace: Trace; report: JsonObject | null; words: string };
 
 export function ProtocolView({ parts: [wanted = ""] }: { parts: string[] }): JSX.Element {
   const chains = chainsOf("protocol");
@@ -46,8 +46,9 @@ function TraceOfChain({ chain }: { chain: string }): JSX.Element {
     if (total > READ_MAX) set({ state: "too large", total });
     else {
       (async () => {
-        const trace = readTrace(await readAll(chain));
-        set({ state: "done", trace, report: await readReport(trace) });
+        const records = await readAll(chain);
+        const trace = readTrace(records);
+        set({ state: "done", trace, report: await readReport(trace), words: unreadWords(records) });
       })().catch((error: Error) => set({ state: "failed", words: error.message }));
     }
     return () => { isCurrent = false; };
@@ -55,9 +56,10 @@ function TraceOfChain({ chain }: { chain: string }): JSX.Element {
   if (now.state === "loading") return <div aria-busy="true"><div class="band placeholder tall" /><div class="band placeholder tall" /></div>;
   if (now.state === "too large") return <p class="strip">This trace has {plural(now.total, "event")}, more than this view lays out. <a href={link("chain", chain)}>Read the chain</a>, or: <Command>{`aver show ${chain} --html trace.html`}</Command></p>;
   if (now.state === "failed") return <Problem words={now.words} retry={() => setTurn(turn + 1)} />;
-  const { trace, report } = now;
+  const { trace, report, words } = now;
   return (
     <>
+      {words ? <Problem words={words} retry={() => setTurn(turn + 1)} /> : null}
       <p class="sentence"><Text>{asText(trace.task.get("objective")) || chain}</Text></p>
       <p class="beside"><a href={link("chain", chain)}><Text>{chain}</Text></a> · {plural(trace.events.length, "event")} · state <strong><Text>{trace.state}</Text></strong> · profile <Text>{trace.profile}</Text></p>
       <Audit trace={trace} report={report} chain={chain} />

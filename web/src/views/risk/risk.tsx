@@ -5,7 +5,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { type ChartPoint, ChartWithTable, PointChart, ReliabilityChart } from "../../parts/chart.tsx";
 import { Empty, Problem } from "../../parts/states.tsx";
 import { Command, Hex, Text, Time, count, formatTime, plural } from "../../parts/text.tsx";
-import { Left, countRecords, readBlob, readRecords } from "../../records.ts";
+import { Left, countRecords, readBlob, readRecords, unreadWords } from "../../records.ts";
 import { isObserved, refuses, shownReasons } from "../../sessions/decisions.ts";
 import { decisionLabel } from "../../sessions/labels.ts";
 import { OUTCOMES_MIN, type RiskDecision, type RiskOutcome, RiskReader, reliability, riskClass } from "../../sessions/risk.ts";
@@ -30,6 +30,8 @@ interface Reading {
   outcomes: Map<RiskDecision, RiskOutcome>;
   /** Records that were not read for outcomes. */
   unread: number;
+  /** Why records cannot be read; empty if all can. */
+  words: string;
 }
 
 type State = { state: "loading"; records: number } | { state: "failed"; words: string } | { state: "done"; reading: Reading };
@@ -42,9 +44,13 @@ async function readRisk(report: (records: number) => void): Promise<Reading> {
   const isWhole = countRecords(all) <= READ_MAX;
   const reader = new RiskReader();
   let records = 0;
+  const bad: BadInput[] = [];
   for (const chain of isWhole && gates.length ? all : gates) {
     for await (const batch of readRecords(chain)) {
-      for (const record of batch) if (record instanceof Sealed) reader.add(record);
+      for (const record of batch) {
+        if (record instanceof Sealed) reader.add(record);
+        else bad.push(record);
+      }
       report((records += batch.length));
     }
   }
@@ -54,7 +60,7 @@ async function readRisk(report: (records: number) => void): Promise<Reading> {
     const outcome = reader.outcomeOf(decision);
     if (outcome !== null) outcomes.set(decision, outcome);
   }
-  return { decisions, outcomes, unread: isWhole ? 0 : countRecords(others) };
+  return { decisions, outcomes, unread: isWhole ? 0 : countRecords(others), words: unreadWords(bad, records) };
 }
 
 export function RiskView(_: { parts: string[] }): JSX.Element {
@@ -78,15 +84,16 @@ export function RiskView(_: { parts: string[] }): JSX.Element {
       <h1>Risk</h1>
       {now.state === "loading" ? <div aria-busy="true"><p class="beside" role="status">Reading decisions: {plural(now.records, "record")} so far …</p><div class="band placeholder tall" /><div class="band placeholder tall" /></div> : null}
       {now.state === "failed" ? <Problem words={now.words} retry={() => setTurn(turn + 1)} /> : null}
+      {now.state === "done" && now.reading.words ? <Problem words={now.reading.words} retry={() => setTurn(turn + 1)} /> : null}
       {now.state === "done" ? <Decisions reading={now.reading} /> : null}
     </section>
   );
 }
 
-function Decisions({ reading }: { reading: Reading }): JSX.Element {
-  const { decisions, unread } = reading;
+function Decisions({ reading }: { reading: Reading }): JSX.Element | null {
+  const { decisions, unread, words } = reading;
   if (!decisions.length) {
-    return <Empty command="aver install claude-code">The gate has decided about nothing in these records. This makes it decide about the calls of coding agents:</Empty>;
+    return words ? null : <Empty command="aver install claude-code">The gate has decided about nothing in these records. This makes it decide about the calls of coding agents:</Empty>;
   }
   const refused = decisions.filter((one) => refuses(one) && !isObserved(one)).length;
   const asked = decisions.filter((one) => one.decision === "human_review").length;

@@ -17,6 +17,7 @@ changed. Everything happens in a temporary directory that is removed at the end.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -392,7 +393,9 @@ def _print_summary(screen: Screen, caught: int, total: int, keep: str | None) ->
     if keep:
         command = name_own_command()
         screen.print_line(f"Kept in {keep}. Try: AVER_HOME={keep}/home {command} verify {keep}/tampered-01.db")
-        screen.print_line(f"See it: open {keep}/site/index.html, or, with the extra explorer installed,")
+        has_server = all(importlib.util.find_spec(name) for name in ("starlette", "uvicorn"))
+        before = "" if has_server else ", after pip install 'aver-ledger[explorer]'"
+        screen.print_line(f"See it: open {keep}/site/index.html, or{before}:")
         screen.print_line(f"  AVER_HOME={keep}/agents-home {command} serve --open")
     else:
         screen.print_line("Keep the files: aver demo --keep DIR. Seal your own records: aver seal --help")

@@ -335,6 +335,14 @@ function w$2(n, r) {
 var u = y$2(t$1++, 7);
 return E(u.__H, r) && (u.__ = n(), u.__H = r), u.__;
 }
+function O$1(n) {
+var u = y$2(t$1++, 10), i = d$2();
+return u.__ = n, r$1.componentDidCatch || (r$1.componentDidCatch = function(n, t) {
+u.__ && u.__(n, t), i[1](n);
+}), [i[0], function() {
+return i[1]();
+}];
+}
 function g$2() {
 var n;
 do {
@@ -5462,7 +5470,12 @@ const listed = await connection.ask({ type: "refresh" });
 const heads = ({ chains }) => chains.map(({ id, length, head }) => `${id} ${length} ${head}`).join("\n");
 if (before === null || heads(before) === heads(listed)) return false;
 const records = totalRecords.value;
+const lengths = new Map(listed.chains.map(({ id, length }) => [id, length ?? 0]));
+const shorter = before.chains.find(({ id, length }) => (length ?? 0) > (lengths.get(id) ?? 0));
 contents.value = listed;
+if (shorter && judgement.value.state === "done") judgement.value = {
+state: "not judged", words: `there are fewer records of ${shorter.id} than before`
+};
 unjudged.value += Math.max(0, totalRecords.value - records);
 return true;
 }
@@ -7205,12 +7218,17 @@ for (let start = 0;; start += step) {
 const found = await connection.ask({
 type: "records", chain, start, stop: start + step
 });
+if (!start && !found.length && countRecords([chain])) throw new Error(`no record of ${chain} can be read, though it has some`);
 for (let at = 0; at < found.length; at += SLICE_RECORDS) {
 yield found.slice(at, at + SLICE_RECORDS).map((text) => toSealed(chain, text));
 await pause$1();
 }
 if (found.length < step) return;
 }
+}
+function unreadWords(records, total = records.length) {
+const unread = records.filter((record) => record instanceof BadInput);
+return unread[0] ? `${unread.length} of ${total} records cannot be read, and are left out: ${unread[0].message}` : "";
 }
 async function readRecordAt(chain, place) {
 const [found] = await connection.ask({
@@ -7428,7 +7446,7 @@ if (total > READ_MAX$3) set({
 state: "too large", total
 });
 else readAll(chain).then((records) => set({
-state: "done", acts: readActs(records)
+state: "done", acts: readActs(records), words: unreadWords(records)
 }), (error) => set({
 state: "failed", words: error.message
 }));
@@ -7452,7 +7470,9 @@ return a($, { children: [a("p", {
 class: "beside", children: [a("a", {
 href: link("chain", chain), children: a(Text, { children: chain })
 }), " · ", plural$1(now.acts.length, "act")]
-}), now.acts.length ? null : a("p", {
+}), now.words ? a(Problem, {
+words: now.words, retry: () => setTurn(turn + 1)
+}) : null, now.acts.length || now.words ? null : a("p", {
 class: "strip", children: "There is no act in this chain."
 }), actionId && chosen === void 0 ? a(NotHere, {
 what: "act", name: actionId
@@ -8433,6 +8453,7 @@ class: "beside", children: ["Risk ", a(Score, { value: score }), low instanceof 
 }
 var cases = y$1(null);
 var casesProblem = y$1("");
+var isCasesCut = y$1(false);
 var now = y$1(new Date());
 function stateOf(one) {
 return one.state === "pending" && now.value > new Date(one.expires) ? "expired" : one.state;
@@ -8445,6 +8466,7 @@ type: "approvals", keys: pinnedKeys(), now: new Date().toISOString().replace("Z"
 }).then((found) => {
 if (mine !== asked) return;
 cases.value = found.cases;
+isCasesCut.value = found.isCut;
 casesProblem.value = "";
 }, (error) => {
 if (mine === asked) casesProblem.value = error.message;
@@ -9136,6 +9158,8 @@ words: casesProblem.value, retry: readCases
 rows: 6, words: "Reading the requests"
 }) : null, all !== null && !all.length ? a(Empty, {
 command: "aver approvals enrol person:NAME", children: [contents.value?.chains.some((chain) => chain.id.startsWith("approvals.")) ? "No request for an approval is in it." : "The gate has asked nobody yet.", " It asks once a person is enrolled, and a rule or a risk wants an approval."]
+}) : null, all !== null && isCasesCut.value ? a("p", {
+class: "strip", children: ["Only the newest ", all.length, " requests are listed. All that wait: ", a(Command, { children: "aver approvals list" })]
 }) : null, all?.length ? a(Cases, { all }) : null, a(PasskeyEnrolment, {})] });
 }
 var CHANGES = [["flip", "Flip a character", "one character of its text was changed", "One bit of what happened is another."], ["edit", "Edit its summary", "its summary was edited", "The record tells another story."], ["resign", "Edit it, and give it the right hash", "its summary was edited, and its hash computed anew", "The hash fits again; the signature needs the key."], ["forge", "Edit it, and sign it with another key", "its summary was edited, and it was signed by a key made just now", "Hash and signature fit; nobody pinned that key."], ["drop", "Drop it", "it was dropped", "It never happened."], ["double", "Insert it twice", "it was inserted twice", "It happened twice."], ["swap", "Swap it with the next", "it was swapped with the next record", "It happened in another order."], ["cut", "Cut the chain here", "the chain was cut before it", "Nothing happened from here on."], ["rollback", "Roll everything back to here", "every chain was taken back to the time before it, and the signed heads were left out", "The whole copy is an older one, which fits in itself."]];
@@ -11423,9 +11447,9 @@ return a("code", {
 class: "whole", children: visible(value.replace(/(.{16})/g, "$1 ").trim())
 });
 }
-function OwnerCell({ owner }) {
+function OwnerCell({ owner, isKnown }) {
 if (owner === void 0) return a("td", {
-class: "soft", children: "nobody says"
+class: "soft", children: isKnown ? "nobody says" : "not read"
 });
 return a("td", { children: [a(Text, { children: owner.identity }), owner.isRetired ? a($, { children: [" ", a("span", {
 class: "word", children: "retired"
@@ -11447,8 +11471,9 @@ const answer = useAnswer(() => isThere ? connection.ask({
 type: "rows", chain: "keys", start: 0, stop: RECORDS_MAX
 }) : Promise.resolve(null), [contents.value]);
 if (!isThere) return null;
-return a("section", { children: [a("h2", { children: "Recorded in the keys chain" }), answer.state === "failed" ? a(Problem, {
-words: answer.words, retry: answer.retry
+const words = answer.words || answer.value?.rows.find((row) => row.problem)?.problem;
+return a("section", { children: [a("h2", { children: "Recorded in the keys chain" }), words ? a(Problem, {
+words, retry: answer.retry
 }) : null, answer.state === "loading" ? a(Loading, {
 rows: 2, words: "Reading the keys chain"
 }) : null, answer.value ? a("div", {
@@ -11484,7 +11509,8 @@ const isPinned = (key) => pins.value.some((pin) => pin.publicKey === key);
 const came = contents.value?.keys ?? [];
 const fits = new Map((judgement.value.state === "done" ? judgement.value.fits : []).map(([signer, counts]) => [signer, [counts]]));
 const pq = new Map(contents.value?.pqKeys ?? []);
-const owners = useAnswer(readOwners, [contents.value]).value ?? new Map();
+const named = useAnswer(readOwners, [contents.value]);
+const [owners, isKnown] = [named.value ?? new Map(), named.state === "done"];
 const source = thing.value?.live ? "The server says" : "Came with the records";
 return a($, { children: [a("h1", { children: "Keys" }), a("p", { children: "A key that came with the records proves nothing: whoever made the records could have put it there. Pin only a key that you compared with its owner, by another way." }), a("section", { children: [a("h2", { children: "Pinned by you" }), pins.value.length ? a("div", {
 class: "scroll", tabIndex: 0, role: "region", "aria-label": "Pinned keys", children: a("table", {
@@ -11500,7 +11526,9 @@ scope: "col", children: "When"
 scope: "col", children: a("span", {
 class: "hidden", children: "Unpin"
 })
-})] }) }), a("tbody", { children: pins.value.map((pin) => a("tr", { children: [a(OwnerCell, { owner: owners.get(pin.publicKey.slice(0, 16)) }), a("td", { children: [a(Whole, { value: pin.publicKey }), pin.publicKeyPq ? a("p", {
+})] }) }), a("tbody", { children: pins.value.map((pin) => a("tr", { children: [a(OwnerCell, {
+owner: owners.get(pin.publicKey.slice(0, 16)), isKnown
+}), a("td", { children: [a(Whole, { value: pin.publicKey }), pin.publicKeyPq ? a("p", {
 class: "beside tight", children: "with an ML-DSA-65 half"
 }) : null] }), a("td", { children: a(Text, { children: pin.origin }) }), a("td", { children: a(Time, { children: pin.at }) }), a("td", { children: a("button", {
 type: "button", class: "small", "aria-label": `Unpin ${pin.publicKey.slice(0, 16)}`, onClick: () => {
@@ -11543,7 +11571,9 @@ scope: "col", children: "State"
 scope: "col", children: a("span", {
 class: "hidden", children: "Pin"
 })
-})] }) }), a("tbody", { children: came.map(([fingerprint, key]) => a("tr", { children: [a(OwnerCell, { owner: owners.get(fingerprint) }), a("td", { children: [a(Whole, { value: key }), " ", a(Copy, {
+})] }) }), a("tbody", { children: came.map(([fingerprint, key]) => a("tr", { children: [a(OwnerCell, {
+owner: owners.get(fingerprint), isKnown
+}), a("td", { children: [a(Whole, { value: key }), " ", a(Copy, {
 text: key, label: "copy"
 })] }), a("td", { children: isPinned(key) ? a("span", {
 class: "good", children: "pinned"
@@ -14161,9 +14191,12 @@ return denials.sort((one, other) => one.row.at < other.row.at ? 1 : -1).slice(0,
 }
 var SESSIONS_MAX = 5e3;
 var DAYS$1 = 60;
-async function ask(api, path) {
+async function ask(api, path, name) {
 try {
-return await api.json(path);
+const answer = await api.json(path);
+const list = answer?.[name];
+if (Array.isArray(list) && list.every((one) => typeof one === "object" && one) && answer?.indexed) return answer;
+throw new ApiError(200, "NOT_JSON", "the server's answer has another form than it should", "Start it again: aver serve");
 } catch (error) {
 if (error instanceof ApiError && [404, 503].includes(error.status)) return null;
 throw error;
@@ -14174,7 +14207,7 @@ const sessions = [];
 for (let after = null;;) {
 const page = await ask(api, `sessions${query({
 limit: 500, after
-})}`);
+})}`, "sessions");
 if (page === null) return null;
 sessions.push(...page.sessions);
 after = page.sessions.length ? page.next : null;
@@ -14186,12 +14219,12 @@ sessions, indexed: page.indexed
 async function askHits(api, words, limit) {
 return ask(api, `search${query({
 query: words, limit: Math.min(limit, 500)
-})}`);
+})}`, "hits");
 }
 async function askActivity(api) {
 const page = await ask(api, `counts${query({
 by: "day", limit: DAYS$1
-})}`);
+})}`, "counts");
 if (page === null) return null;
 return {
 days: page.counts.map(({ start, records, tokens_in, tokens_out, cost_usd, outcomes }) => {
@@ -14587,10 +14620,11 @@ href: recordLink(last.chain, last.row), children: a(Text, { children: refusalWor
 }
 function Glance({ latest, isCounted, refusals, audits }) {
 const wait = waiting.value;
+const isUnknown = !wait && casesProblem.value !== "";
 return a("dl", {
 class: "glance", children: [a(Intact, { audits }), a(Tile, {
-title: "Does something wait for me?", state: wait ? "qualified" : "", beside: wait ? "denied, if nobody answers in time" : "no request for an approval is open", children: wait ? a("a", {
-href: link("approvals"), children: plural$1(wait, "approval")
+title: "Does something wait for me?", state: wait ? "qualified" : "", beside: wait ? "denied, if nobody answers in time" : isUnknown ? "the requests cannot be read" : "no request for an approval is open", children: wait || isUnknown ? a("a", {
+href: link("approvals"), children: isUnknown ? "Not known" : plural$1(wait, "approval")
 }) : "Nothing"
 }), a(Tile, {
 title: "What happened last?", beside: latest?.figures ? a($, { children: [a(Text, { children: latest.tool }), " · ", a(Time, {
@@ -14893,9 +14927,10 @@ if (total > READ_MAX$1) set({
 state: "too large", total
 });
 else (async () => {
-const trace = readTrace(await readAll(chain));
+const records = await readAll(chain);
+const trace = readTrace(records);
 set({
-state: "done", trace, report: await readReport(trace)
+state: "done", trace, report: await readReport(trace), words: unreadWords(records)
 });
 })().catch((error) => set({
 state: "failed", words: error.message
@@ -14915,8 +14950,10 @@ href: link("chain", chain), children: "Read the chain"
 if (now.state === "failed") return a(Problem, {
 words: now.words, retry: () => setTurn(turn + 1)
 });
-const { trace, report } = now;
-return a($, { children: [a("p", {
+const { trace, report, words } = now;
+return a($, { children: [words ? a(Problem, {
+words, retry: () => setTurn(turn + 1)
+}) : null, a("p", {
 class: "sentence", children: a(Text, { children: asText(trace.task.get("objective")) || chain })
 }), a("p", {
 class: "beside", children: [a("a", {
@@ -15283,8 +15320,10 @@ const others = all.filter((id) => !isGate(id));
 const isWhole = countRecords(all) <= READ_MAX;
 const reader = new RiskReader();
 let records = 0;
+const bad = [];
 for (const chain of isWhole && gates.length ? all : gates) for await (const batch of readRecords(chain)) {
 for (const record of batch) if (record instanceof Sealed) reader.add(record);
+else bad.push(record);
 report(records += batch.length);
 }
 const decisions = reader.decisions.sort((one, other) => one.at < other.at ? -1 : 1);
@@ -15294,7 +15333,7 @@ const outcome = reader.outcomeOf(decision);
 if (outcome !== null) outcomes.set(decision, outcome);
 }
 return {
-decisions, outcomes, unread: isWhole ? 0 : countRecords(others)
+decisions, outcomes, unread: isWhole ? 0 : countRecords(others), words: unreadWords(bad, records)
 };
 }
 function RiskView(_) {
@@ -15329,12 +15368,14 @@ class: "beside", role: "status", children: ["Reading decisions: ", plural$1(now.
 }), a("div", { class: "band placeholder tall" }), a("div", { class: "band placeholder tall" })]
 }) : null, now.state === "failed" ? a(Problem, {
 words: now.words, retry: () => setTurn(turn + 1)
+}) : null, now.state === "done" && now.reading.words ? a(Problem, {
+words: now.reading.words, retry: () => setTurn(turn + 1)
 }) : null, now.state === "done" ? a(Decisions, { reading: now.reading }) : null]
 });
 }
 function Decisions({ reading }) {
-const { decisions, unread } = reading;
-if (!decisions.length) return a(Empty, {
+const { decisions, unread, words } = reading;
+if (!decisions.length) return words ? null : a(Empty, {
 command: "aver install claude-code", children: "The gate has decided about nothing in these records. This makes it decide about the calls of coding agents:"
 });
 const refused = decisions.filter((one) => refuses(one) && !isObserved(one)).length;
@@ -16014,6 +16055,10 @@ lastTook = performance.now() - start;
 }
 function CurrentView() {
 const [name = "", ...parts] = route.value;
+const [error] = O$1();
+if (error) return a(Problem, {
+words: `This view broke down: ${error.message}`, retry: () => location.reload()
+});
 const view = findView(name);
 if (contents.value === null && opening.value && view.needs !== "nothing") return a(Opening, {});
 if (contents.value === null && view.needs === "records") return a(OpenView, { parts: [] });
@@ -16047,7 +16092,7 @@ event.preventDefault();
 main.current?.focus();
 }, children: "Skip to the content"
 }), a(Bar, {}), a(Rail, {}), a("main", {
-id: "main", ref: main, tabIndex: -1, class: changed.value ? "is-copy" : "", children: [a(Strips, {}), a(CurrentView, {})]
+id: "main", ref: main, tabIndex: -1, class: changed.value ? "is-copy" : "", children: [a(Strips, {}), a(CurrentView, {}, address)]
 }), a(BottomBar, {}), a(Help, {}), a("p", {
 class: "hidden", role: "status", "aria-live": "polite", children: spoken.value
 })] });
