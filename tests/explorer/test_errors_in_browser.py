@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 
 from aver import Ledger
-from aver.gate.approvals import enrol_approver
-from support.approvals import opened, somebody
 from support.browser_pages import go, wait_for_verdict
 from support.bundles import draft
 from support.explorer_servers import ServedExplorer, serve
@@ -121,20 +119,6 @@ def test_answer_of_a_strange_form_breaks_one_view_and_not_the_page(free_page: An
     go(free_page, "#/sessions")
     free_page.get_by_role("button", name="Try again").first.click()
     free_page.locator("table.sessions tbody tr").first.wait_for()
-
-
-def test_more_requests_than_are_listed_are_said_to_be_there(page: Any, ledger: Ledger) -> None:
-    enrol_approver(ledger, somebody("ada"))
-    for number in range(502):
-        opened(ledger, f"rm -rf build{number}", f"gate-{number}")
-    with serve(ledger) as running:
-        page.goto(running.server.link)
-        go(page, "#/approvals")
-        page.get_by_text("Only the newest 500 requests are listed").wait_for()
-        assert page.locator("main .strip .command").first.inner_text().startswith("aver approvals list")
-        page.get_by_role("heading", name="500 requests wait for an answer").wait_for()
-        assert page.get_by_text("rm -rf build501", exact=True).count() == 1
-        assert page.get_by_text("rm -rf build1", exact=True).count() == 0
 
 
 # --- workers
