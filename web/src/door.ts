@@ -21,6 +21,7 @@ import {
   thing,
   totalRecords,
   verifyThing,
+  warmWorkers,
 } from "./state.ts";
 import { sha256Hex } from "./verify/digest.ts";
 import { Api } from "./worker/api.ts";
@@ -43,6 +44,7 @@ export async function openDoor(): Promise<void> {
   else if (isLive) opening.value = "Asking the server";
   try {
     if (door === "site") {
+      warmWorkers();
       home.value = await openSite((done, total) => { opening.value = `Reading this site: ${done} of ${total} files`; });
       await openThing(home.value);
     } else if (isLive) {

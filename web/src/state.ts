@@ -109,10 +109,17 @@ function hasHeads(found: OpenedThing, listed: Contents): boolean {
   return found.isFolder && listed.ledger !== null;
 }
 
+/** Start the workers while the page still reads what it came with. */
+export function warmWorkers(): void {
+  connection.warm();
+  judges.warm();
+}
+
 /** Open a thing, show what it holds, and verify it. */
 export async function openThing(found: OpenedThing, change = "", beforeJudging: () => Promise<void> = async () => {}): Promise<void> {
-  connection.stop("another thing was opened");
-  judges.stop("another thing was opened");
+  connection.leave();
+  judges.leave();
+  if (!found.live) judges.warm();
   changed.value = change;
   if (!change) [copyHeads, original] = [[], null];
   thing.value = found;
@@ -128,7 +135,9 @@ export async function openThing(found: OpenedThing, change = "", beforeJudging: 
     if (!change) await enterScope(scopeOf(listed));
     contents.value = listed;
     opening.value = "";
-    const judging = beforeJudging().then(() => (totalRecords.value <= VERIFIED_AT_ONCE || !found.live ? verifyThing() : undefined));
+    const isVerified = totalRecords.value <= VERIFIED_AT_ONCE || !found.live;
+    if (isVerified) judges.warm();
+    const judging = beforeJudging().then(() => (isVerified ? verifyThing() : undefined));
     firstJudging = judging.catch(() => {}); // The line below says what went wrong.
     await judging;
   } catch (error) {

@@ -29,9 +29,13 @@ interface Waiting {
 /** The whole script as a function: the build wraps it so. Its text is the worker's, too, so that both share one copy. */
 declare const averExplorer: () => void;
 
+/** The text of a worker, made once. */
+let script: Blob | null = null;
+
 function startWorker(): Worker {
   // Chromium refuses worker files on file://, so the worker is made from a text.
-  const url = URL.createObjectURL(new Blob([`(${String(averExplorer)})();`], { type: "text/javascript" }));
+  script ??= new Blob([`(${String(averExplorer)})();`], { type: "text/javascript" });
+  const url = URL.createObjectURL(script);
   const worker = new Worker(scriptUrl(url));
   URL.revokeObjectURL(url);
   return worker;
@@ -75,6 +79,16 @@ export class Connection {
   /** Let the crew begin nothing for a moment, if it is at work. */
   rest(): void {
     if (this.waiting.size) this.worker?.postMessage({ id: 0, type: "rest" } satisfies Request);
+  }
+
+  /** Start the workers before they are asked for anything: they read their script meanwhile. */
+  warm(): void {
+    this.start(true);
+  }
+
+  /** End the workers, because another thing is opened. Those that have opened nothing yet stay. */
+  leave(): void {
+    if (this.opened !== null || this.waiting.size) this.stop("another thing was opened");
   }
 
   /** End the workers and all that they do. The next request starts new ones. */

@@ -58,6 +58,12 @@ export class MemorySource implements ByteSource {
   }
 }
 
+/** Bytes that a browser's file is asked for at a time. An answer takes a browser a millisecond, however short it is. */
+const BLOCK = 1024 * 1024;
+/** Blocks that are kept, for all files together: a bundle may have thousands of files. */
+const BLOCKS_KEPT = 4;
+const blocks = new Map<BlobSource, { start: number; bytes: Uint8Array }>();
+
 /** A file of the browser. */
 export class BlobSource implements ByteSource {
   private readonly blob: Blob;
@@ -71,7 +77,14 @@ export class BlobSource implements ByteSource {
   }
 
   async read(start: number, end: number): Promise<Uint8Array> {
-    return new Uint8Array(await this.blob.slice(start, end).arrayBuffer());
+    let block = blocks.get(this);
+    if (block === undefined || start < block.start || Math.min(end, this.size) > block.start + block.bytes.length) {
+      block = { start, bytes: new Uint8Array(await this.blob.slice(start, Math.max(end, start + BLOCK)).arrayBuffer()) };
+      blocks.delete(this);
+      if (block.bytes.length <= BLOCK) blocks.set(this, block);
+      if (blocks.size > BLOCKS_KEPT) blocks.delete(blocks.keys().next().value as BlobSource);
+    }
+    return block.bytes.subarray(start - block.start, end - block.start);
   }
 }
 

@@ -50,20 +50,14 @@ export function canonicalNumber(number: JsonNumber): string {
 
 /** A float as Python's `repr` writes it: the shortest digits, an exponent below 1e-4 and from 1e16 on. */
 export function pythonRepr(value: number): string {
-  if (Object.is(value, -0)) return "-0.0";
-  if (value === 0) return "0.0";
-  const [mantissa = "", exponentText = "0"] = Math.abs(value).toExponential().split("e");
-  const exponent = Number(exponentText);
-  const digits = mantissa.replace(".", "");
-  const sign = value < 0 ? "-" : "";
-  if (exponent < -4 || exponent >= 16) {
-    const tail = digits.length > 1 ? `.${digits.slice(1)}` : "";
-    const power = String(Math.abs(exponent)).padStart(2, "0");
-    return `${sign}${digits[0]}${tail}e${exponent < 0 ? "-" : "+"}${power}`;
+  if (value === 0) return Object.is(value, -0) ? "-0.0" : "0.0";
+  const size = Math.abs(value);
+  if (size >= 1e-4 && size < 1e16) {
+    const text = String(value); // The same digits; without a fraction, Python adds one.
+    return text.includes(".") ? text : `${text}.0`;
   }
-  if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
-  if (digits.length <= exponent + 1) return `${sign}${digits.padEnd(exponent + 1, "0")}.0`;
-  return `${sign}${digits.slice(0, exponent + 1)}.${digits.slice(exponent + 1)}`;
+  const [mantissa = "", exponent = ""] = value.toExponential().split("e");
+  return `${mantissa}e${exponent[0]}${exponent.slice(1).padStart(2, "0")}`;
 }
 
 type WriteString = (text: string) => string;

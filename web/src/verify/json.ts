@@ -19,6 +19,8 @@ export const TOKENS_MAX = 1_000_000;
 export const DEPTH_MAX = 200;
 /** Most digits of an integer. Python's reader has the same limit, and the two must agree. */
 const INTEGER_DIGITS_MAX = 4300;
+/** Digits below which an integer is read by its characters alone. */
+const SHORT_DIGITS = 16;
 
 /** Something from outside that cannot be read. `code` is the code of the finding that it becomes. */
 export class BadInput extends Error {
@@ -48,9 +50,9 @@ export class JsonNumber {
   readonly text: string;
   readonly isInteger: boolean;
 
-  constructor(text: string) {
+  constructor(text: string, isInteger = INTEGER.test(text)) {
     this.text = text;
-    this.isInteger = INTEGER.test(text);
+    this.isInteger = isInteger;
   }
 
   /** Its value as JavaScript has it: exact only for integers up to 2^53. */
@@ -170,11 +172,11 @@ export function skipSpace(text: string, at: number): number {
 }
 
 function findStringEnd(text: string, at: number): number | null {
-  // By characters: the text of a record inside another has a backslash before each of its quotes.
-  for (let here = at + 1; here < text.length; here++) {
-    const unit = text.charCodeAt(here);
-    if (unit === 0x22) return here + 1;
-    if (unit === 0x5c) here++;
+  for (let quote = text.indexOf('"', at + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
+    // A quote after an odd number of backslashes belongs to the string.
+    let before = quote - 1;
+    while (text.charCodeAt(before) === 0x5c) before--;
+    if ((quote - before) % 2 === 1) return quote + 1;
   }
   return null;
 }
@@ -215,9 +217,16 @@ function findControl(text: string, at: number): number {
   return CONTROL.test(text) ? CONTROL.lastIndex - 1 : text.length;
 }
 
+/** The keys of the document that was read last, in their order; only those without escapes. */
+const GUESSES: { key: string; written: string }[] = [];
+const GUESSES_MAX = 256;
+const GUESS_CHARS = 64;
+
 class Parser {
   private readonly text: string;
   private at = 0;
+  /** How many keys were read. */
+  private keys = 0;
   /** The next backslash and control character that is not behind `at`; the end if there is none. */
   private nextEscape = -1;
   private nextControl = -1;
@@ -278,8 +287,18 @@ class Parser {
   }
 
   private number(): JsonNumber {
-    NUMBER.lastIndex = this.at;
-    const match = NUMBER.exec(this.text);
+    const { text, at } = this;
+    let end = at;
+    for (let unit = text.charCodeAt(end); unit >= 0x30 && unit <= 0x39; unit = text.charCodeAt(++end));
+    const next = text.charCodeAt(end);
+    // A short integer without a sign, as most numbers are, is written as canonical JSON writes it.
+    const isShort = end > at && end - at < SHORT_DIGITS && (text.charCodeAt(at) !== 0x30 || end === at + 1);
+    if (isShort && next !== 0x2e && next !== 0x45 && next !== 0x65) {
+      this.at = end;
+      return new JsonNumber(text.slice(at, end), true);
+    }
+    NUMBER.lastIndex = at;
+    const match = NUMBER.exec(text);
     if (match === null) throw this.error("expected a value");
     this.at = NUMBER.lastIndex;
     const number = new JsonNumber(match[0]);
@@ -301,11 +320,13 @@ class Parser {
       const escape = text.indexOf("\\", at);
       this.nextEscape = escape < 0 ? text.length : escape;
     }
-    if (this.nextControl < at) this.nextControl = findControl(text, at);
-    // Most strings have neither: then their text is their value.
-    if (quote >= 0 && quote < this.nextEscape && quote < this.nextControl) {
-      this.at = quote + 1;
-      return text.slice(at + 1, quote);
+    if (quote >= 0 && quote < this.nextEscape) {
+      if (this.nextControl < at) this.nextControl = findControl(text, at);
+      // Most strings have neither: then their text is their value.
+      if (quote < this.nextControl) {
+        this.at = quote + 1;
+        return text.slice(at + 1, quote);
+      }
     }
     const end = findStringEnd(text, at);
     if (end === null) throw this.error("a string has no end, or holds a control character");
@@ -318,6 +339,20 @@ class Parser {
     } catch {
       throw this.error("a string has a bad escape, or holds a control character");
     }
+  }
+
+  /** A key. Records have mostly the keys of the record before, in its order: looking for those first is faster. */
+  private key(): string {
+    const turn = this.keys++;
+    const guess = GUESSES[turn];
+    if (guess !== undefined && this.text.startsWith(guess.written, this.at)) {
+      this.at += guess.written.length;
+      return guess.key;
+    }
+    const { at } = this;
+    const key = this.string();
+    if (turn < GUESSES_MAX && key.length < GUESS_CHARS && this.at - at === key.length + 2) GUESSES[turn] = { key, written: this.text.slice(at, this.at) };
+    return key;
   }
 
   private array(): Json[] {
@@ -355,7 +390,7 @@ class Parser {
     }
     for (;;) {
       if (this.text.charCodeAt(this.at) !== 0x22) throw this.error("expected a key");
-      const key = this.string();
+      const key = this.key();
       if (this.isCanonical && before !== null) this.isCanonical = compareCodePoints(before, key) < 0;
       before = key;
       this.space();

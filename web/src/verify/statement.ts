@@ -89,14 +89,15 @@ export function timeField(value: Json | undefined, where: string): string {
   return text;
 }
 
+const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
 /** Whether the first 19 characters, `YYYY-MM-DDTHH:MM:SS`, are a time of the calendar. */
 export function isCalendarTime(text: string): boolean {
-  const [year, month, day, hour, minute, second] = text.slice(0, 19).split(/[-T:]/).map(Number) as [
-    number, number, number, number, number, number,
-  ];
+  const [year, month, day] = [Number(text.slice(0, 4)), Number(text.slice(5, 7)), Number(text.slice(8, 10))];
   const isLeap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
-  const days = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1] ?? 0;
-  return year >= 1 && day >= 1 && day <= days && hour <= 23 && minute <= 59 && second <= 59;
+  const days = month === 2 && isLeap ? 29 : (DAYS[month - 1] ?? 0);
+  // Two digits compare as texts.
+  return year >= 1 && day >= 1 && day <= days && text.slice(11, 13) <= "23" && text.slice(14, 16) <= "59" && text.slice(17, 19) <= "59";
 }
 
 /** Read a statement. Raises `BadInput`. */

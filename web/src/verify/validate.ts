@@ -178,9 +178,11 @@ const LISTED = new Map([TOP_LEVEL, OPTION, TOOL_CALL, ...Object.values(SECTION_R
 function followsRules(part: JsonObject, rules: Rules): boolean {
   const listed = LISTED.get(rules) as [string, Rule][];
   if (part.size !== listed.length) return false;
-  for (const [name, rule] of listed) {
-    const value = part.get(name);
-    if (value === undefined || rule(value) !== null) return false;
+  // By index: a destructured pair for each of a record's fields would be a third of the time.
+  for (let at = 0; at < listed.length; at++) {
+    const rule = listed[at] as [string, Rule];
+    const value = part.get(rule[0]);
+    if (value === undefined || rule[1](value) !== null) return false;
   }
   return true;
 }

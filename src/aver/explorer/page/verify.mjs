@@ -22,6 +22,8 @@ var ELEMENT_MAX = 16777216;
 var TOKENS_MAX = 1e6;
 /** Most digits of an integer. Python's reader has the same limit, and the two must agree. */
 var INTEGER_DIGITS_MAX = 4300;
+/** Digits below which an integer is read by its characters alone. */
+var SHORT_DIGITS = 16;
 /** Something from outside that cannot be read. `code` is the code of the finding that it becomes. */
 var BadInput = class extends Error {
 	get code() {
@@ -44,9 +46,9 @@ var NotCanonical = class extends BadInput {};
 var JsonNumber = class {
 	text;
 	isInteger;
-	constructor(text) {
+	constructor(text, isInteger = INTEGER.test(text)) {
 		this.text = text;
-		this.isInteger = INTEGER.test(text);
+		this.isInteger = isInteger;
 	}
 	/** Its value as JavaScript has it: exact only for integers up to 2^53. */
 	get value() {
@@ -152,10 +154,10 @@ function skipSpace(text, at) {
 	return SPACE.lastIndex;
 }
 function findStringEnd(text, at) {
-	for (let here = at + 1; here < text.length; here++) {
-		const unit = text.charCodeAt(here);
-		if (unit === 34) return here + 1;
-		if (unit === 92) here++;
+	for (let quote = text.indexOf("\"", at + 1); quote >= 0; quote = text.indexOf("\"", quote + 1)) {
+		let before = quote - 1;
+		while (text.charCodeAt(before) === 92) before--;
+		if ((quote - before) % 2 === 1) return quote + 1;
 	}
 	return null;
 }
@@ -193,9 +195,15 @@ function findControl(text, at) {
 	CONTROL.lastIndex = at;
 	return CONTROL.test(text) ? CONTROL.lastIndex - 1 : text.length;
 }
+/** The keys of the document that was read last, in their order; only those without escapes. */
+var GUESSES = [];
+var GUESSES_MAX = 256;
+var GUESS_CHARS = 64;
 var Parser = class {
 	text;
 	at = 0;
+	/** How many keys were read. */
+	keys = 0;
 	/** The next backslash and control character that is not behind `at`; the end if there is none. */
 	nextEscape = -1;
 	nextControl = -1;
@@ -241,8 +249,16 @@ var Parser = class {
 		return value;
 	}
 	number() {
-		NUMBER.lastIndex = this.at;
-		const match = NUMBER.exec(this.text);
+		const { text, at } = this;
+		let end = at;
+		for (let unit = text.charCodeAt(end); unit >= 48 && unit <= 57; unit = text.charCodeAt(++end));
+		const next = text.charCodeAt(end);
+		if (end > at && end - at < SHORT_DIGITS && (text.charCodeAt(at) !== 48 || end === at + 1) && next !== 46 && next !== 69 && next !== 101) {
+			this.at = end;
+			return new JsonNumber(text.slice(at, end), true);
+		}
+		NUMBER.lastIndex = at;
+		const match = NUMBER.exec(text);
 		if (match === null) throw this.error("expected a value");
 		this.at = NUMBER.lastIndex;
 		const number = new JsonNumber(match[0]);
@@ -259,10 +275,12 @@ var Parser = class {
 			const escape = text.indexOf("\\", at);
 			this.nextEscape = escape < 0 ? text.length : escape;
 		}
-		if (this.nextControl < at) this.nextControl = findControl(text, at);
-		if (quote >= 0 && quote < this.nextEscape && quote < this.nextControl) {
-			this.at = quote + 1;
-			return text.slice(at + 1, quote);
+		if (quote >= 0 && quote < this.nextEscape) {
+			if (this.nextControl < at) this.nextControl = findControl(text, at);
+			if (quote < this.nextControl) {
+				this.at = quote + 1;
+				return text.slice(at + 1, quote);
+			}
 		}
 		const end = findStringEnd(text, at);
 		if (end === null) throw this.error("a string has no end, or holds a control character");
@@ -275,6 +293,22 @@ var Parser = class {
 		} catch {
 			throw this.error("a string has a bad escape, or holds a control character");
 		}
+	}
+	/** A key. Records have mostly the keys of the record before, in its order: looking for those first is faster. */
+	key() {
+		const turn = this.keys++;
+		const guess = GUESSES[turn];
+		if (guess !== void 0 && this.text.startsWith(guess.written, this.at)) {
+			this.at += guess.written.length;
+			return guess.key;
+		}
+		const { at } = this;
+		const key = this.string();
+		if (turn < GUESSES_MAX && key.length < GUESS_CHARS && this.at - at === key.length + 2) GUESSES[turn] = {
+			key,
+			written: this.text.slice(at, this.at)
+		};
+		return key;
 	}
 	array() {
 		const items = [];
@@ -310,7 +344,7 @@ var Parser = class {
 		}
 		for (;;) {
 			if (this.text.charCodeAt(this.at) !== 34) throw this.error("expected a key");
-			const key = this.string();
+			const key = this.key();
 			if (this.isCanonical && before !== null) this.isCanonical = compareCodePoints(before, key) < 0;
 			before = key;
 			this.space();
@@ -446,20 +480,14 @@ function canonicalNumber(number) {
 }
 /** A float as Python's `repr` writes it: the shortest digits, an exponent below 1e-4 and from 1e16 on. */
 function pythonRepr(value) {
-	if (Object.is(value, -0)) return "-0.0";
-	if (value === 0) return "0.0";
-	const [mantissa = "", exponentText = "0"] = Math.abs(value).toExponential().split("e");
-	const exponent = Number(exponentText);
-	const digits = mantissa.replace(".", "");
-	const sign = value < 0 ? "-" : "";
-	if (exponent < -4 || exponent >= 16) {
-		const tail = digits.length > 1 ? `.${digits.slice(1)}` : "";
-		const power = String(Math.abs(exponent)).padStart(2, "0");
-		return `${sign}${digits[0]}${tail}e${exponent < 0 ? "-" : "+"}${power}`;
+	if (value === 0) return Object.is(value, -0) ? "-0.0" : "0.0";
+	const size = Math.abs(value);
+	if (size >= 1e-4 && size < 0x2386f26fc10000) {
+		const text = String(value);
+		return text.includes(".") ? text : `${text}.0`;
 	}
-	if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
-	if (digits.length <= exponent + 1) return `${sign}${digits.padEnd(exponent + 1, "0")}.0`;
-	return `${sign}${digits.slice(0, exponent + 1)}.${digits.slice(exponent + 1)}`;
+	const [mantissa = "", exponent = ""] = value.toExponential().split("e");
+	return `${mantissa}e${exponent[0]}${exponent.slice(1).padStart(2, "0")}`;
 }
 function write(value, string, number, sorted, depth) {
 	if (typeof value === "string") return string(value);
@@ -2622,10 +2650,14 @@ function toHex(bytes) {
 	for (const byte of bytes) out += HEX[byte];
 	return out;
 }
+/** The value of a hex digit. */
+function readDigit(unit) {
+	return unit < 58 ? unit - 48 : (unit | 32) - 87;
+}
 /** The bytes of a text that is known to be lower-case hex. */
 function fromHex(text) {
 	const bytes = new Uint8Array(text.length / 2);
-	for (let at = 0; at < bytes.length; at++) bytes[at] = Number.parseInt(text.slice(2 * at, 2 * at + 2), 16);
+	for (let at = 0; at < bytes.length; at++) bytes[at] = 16 * readDigit(text.charCodeAt(2 * at)) + readDigit(text.charCodeAt(2 * at + 1));
 	return bytes;
 }
 function sha3Hex(data) {
@@ -2894,24 +2926,30 @@ function timeField(value, where) {
 	if (!isCalendarTime(text)) throw new BadInput(`${where} is not a point in time`);
 	return text;
 }
+var DAYS = [
+	31,
+	28,
+	31,
+	30,
+	31,
+	30,
+	31,
+	31,
+	30,
+	31,
+	30,
+	31
+];
 /** Whether the first 19 characters, `YYYY-MM-DDTHH:MM:SS`, are a time of the calendar. */
 function isCalendarTime(text) {
-	const [year, month, day, hour, minute, second] = text.slice(0, 19).split(/[-T:]/).map(Number);
-	const days = [
-		31,
-		year % 4 === 0 && year % 100 !== 0 || year % 400 === 0 ? 29 : 28,
-		31,
-		30,
-		31,
-		30,
-		31,
-		31,
-		30,
-		31,
-		30,
-		31
-	][month - 1] ?? 0;
-	return year >= 1 && day >= 1 && day <= days && hour <= 23 && minute <= 59 && second <= 59;
+	const [year, month, day] = [
+		Number(text.slice(0, 4)),
+		Number(text.slice(5, 7)),
+		Number(text.slice(8, 10))
+	];
+	const isLeap = year % 4 === 0 && year % 100 !== 0 || year % 400 === 0;
+	const days = month === 2 && isLeap ? 29 : DAYS[month - 1] ?? 0;
+	return year >= 1 && day >= 1 && day <= days && text.slice(11, 13) <= "23" && text.slice(14, 16) <= "59" && text.slice(17, 19) <= "59";
 }
 /** Read a statement. Raises `BadInput`. */
 function readStatement(data, where = "statement") {
@@ -5102,9 +5140,10 @@ var LISTED$1 = new Map([
 function followsRules(part, rules) {
 	const listed = LISTED$1.get(rules);
 	if (part.size !== listed.length) return false;
-	for (const [name, rule] of listed) {
-		const value = part.get(name);
-		if (value === void 0 || rule(value) !== null) return false;
+	for (let at = 0; at < listed.length; at++) {
+		const rule = listed[at];
+		const value = part.get(rule[0]);
+		if (value === void 0 || rule[1](value) !== null) return false;
 	}
 	return true;
 }

@@ -4,6 +4,7 @@ function averExplorer() {
 var ELEMENT_MAX = 16777216;
 var TOKENS_MAX = 1e6;
 var INTEGER_DIGITS_MAX = 4300;
+var SHORT_DIGITS = 16;
 var BadInput = class extends Error {
 get code() {
 return "SCHEMA_INVALID";
@@ -20,9 +21,9 @@ var NotCanonical = class extends BadInput {};
 var JsonNumber = class {
 text;
 isInteger;
-constructor(text) {
+constructor(text, isInteger = INTEGER.test(text)) {
 this.text = text;
-this.isInteger = INTEGER.test(text);
+this.isInteger = isInteger;
 }
 get value() {
 return Number(this.text);
@@ -109,10 +110,10 @@ SPACE.test(text);
 return SPACE.lastIndex;
 }
 function findStringEnd(text, at) {
-for (let here = at + 1; here < text.length; here++) {
-const unit = text.charCodeAt(here);
-if (unit === 34) return here + 1;
-if (unit === 92) here++;
+for (let quote = text.indexOf("\"", at + 1); quote >= 0; quote = text.indexOf("\"", quote + 1)) {
+let before = quote - 1;
+while (text.charCodeAt(before) === 92) before--;
+if ((quote - before) % 2 === 1) return quote + 1;
 }
 return null;
 }
@@ -148,9 +149,13 @@ function findControl(text, at) {
 CONTROL.lastIndex = at;
 return CONTROL.test(text) ? CONTROL.lastIndex - 1 : text.length;
 }
+var GUESSES = [];
+var GUESSES_MAX = 256;
+var GUESS_CHARS = 64;
 var Parser = class {
 text;
 at = 0;
+keys = 0;
 nextEscape = -1;
 nextControl = -1;
 writeNumber;
@@ -193,8 +198,16 @@ this.at += word.length;
 return value;
 }
 number() {
-NUMBER.lastIndex = this.at;
-const match = NUMBER.exec(this.text);
+const { text, at } = this;
+let end = at;
+for (let unit = text.charCodeAt(end); unit >= 48 && unit <= 57; unit = text.charCodeAt(++end));
+const next = text.charCodeAt(end);
+if (end > at && end - at < SHORT_DIGITS && (text.charCodeAt(at) !== 48 || end === at + 1) && next !== 46 && next !== 69 && next !== 101) {
+this.at = end;
+return new JsonNumber(text.slice(at, end), true);
+}
+NUMBER.lastIndex = at;
+const match = NUMBER.exec(text);
 if (match === null) throw this.error("expected a value");
 this.at = NUMBER.lastIndex;
 const number = new JsonNumber(match[0]);
@@ -211,10 +224,12 @@ if (this.nextEscape < at) {
 const escape = text.indexOf("\\", at);
 this.nextEscape = escape < 0 ? text.length : escape;
 }
+if (quote >= 0 && quote < this.nextEscape) {
 if (this.nextControl < at) this.nextControl = findControl(text, at);
-if (quote >= 0 && quote < this.nextEscape && quote < this.nextControl) {
+if (quote < this.nextControl) {
 this.at = quote + 1;
 return text.slice(at + 1, quote);
+}
 }
 const end = findStringEnd(text, at);
 if (end === null) throw this.error("a string has no end, or holds a control character");
@@ -227,6 +242,18 @@ return value;
 } catch {
 throw this.error("a string has a bad escape, or holds a control character");
 }
+}
+key() {
+const turn = this.keys++;
+const guess = GUESSES[turn];
+if (guess !== void 0 && this.text.startsWith(guess.written, this.at)) {
+this.at += guess.written.length;
+return guess.key;
+}
+const { at } = this;
+const key = this.string();
+if (turn < GUESSES_MAX && key.length < GUESS_CHARS && this.at - at === key.length + 2) GUESSES[turn] = { key, written: this.text.slice(at, this.at) };
+return key;
 }
 array() {
 const items = [];
@@ -262,7 +289,7 @@ return members;
 }
 for (;;) {
 if (this.text.charCodeAt(this.at) !== 34) throw this.error("expected a key");
-const key = this.string();
+const key = this.key();
 if (this.isCanonical && before !== null) this.isCanonical = compareCodePoints(before, key) < 0;
 before = key;
 this.space();
@@ -1076,9 +1103,12 @@ let out = "";
 for (const byte of bytes) out += HEX[byte];
 return out;
 }
+function readDigit(unit) {
+return unit < 58 ? unit - 48 : (unit | 32) - 87;
+}
 function fromHex(text) {
 const bytes = new Uint8Array(text.length / 2);
-for (let at = 0; at < bytes.length; at++) bytes[at] = Number.parseInt(text.slice(2 * at, 2 * at + 2), 16);
+for (let at = 0; at < bytes.length; at++) bytes[at] = 16 * readDigit(text.charCodeAt(2 * at)) + readDigit(text.charCodeAt(2 * at + 1));
 return bytes;
 }
 function sha3Hex(data) {
@@ -1158,20 +1188,14 @@ if (number.isInteger) return number.text === "-0" ? "0" : number.text;
 return pythonRepr(number.value);
 }
 function pythonRepr(value) {
-if (Object.is(value, -0)) return "-0.0";
-if (value === 0) return "0.0";
-const [mantissa = "", exponentText = "0"] = Math.abs(value).toExponential().split("e");
-const exponent = Number(exponentText);
-const digits = mantissa.replace(".", "");
-const sign = value < 0 ? "-" : "";
-if (exponent < -4 || exponent >= 16) {
-const tail = digits.length > 1 ? `.${digits.slice(1)}` : "";
-const power = String(Math.abs(exponent)).padStart(2, "0");
-return `${sign}${digits[0]}${tail}e${exponent < 0 ? "-" : "+"}${power}`;
+if (value === 0) return Object.is(value, -0) ? "-0.0" : "0.0";
+const size = Math.abs(value);
+if (size >= 1e-4 && size < 0x2386f26fc10000) {
+const text = String(value);
+return text.includes(".") ? text : `${text}.0`;
 }
-if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
-if (digits.length <= exponent + 1) return `${sign}${digits.padEnd(exponent + 1, "0")}.0`;
-return `${sign}${digits.slice(0, exponent + 1)}.${digits.slice(exponent + 1)}`;
+const [mantissa = "", exponent = ""] = value.toExponential().split("e");
+return `${mantissa}e${exponent[0]}${exponent.slice(1).padStart(2, "0")}`;
 }
 function write(value, string, number, sorted, depth) {
 if (typeof value === "string") return string(value);
@@ -3183,10 +3207,12 @@ const text = textField(value, where, TIME$1);
 if (!isCalendarTime(text)) throw new BadInput(`${where} is not a point in time`);
 return text;
 }
+var DAYS$2 = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 function isCalendarTime(text) {
-const [year, month, day, hour, minute, second] = text.slice(0, 19).split(/[-T:]/).map(Number);
-const days = [31, year % 4 === 0 && year % 100 !== 0 || year % 400 === 0 ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1] ?? 0;
-return year >= 1 && day >= 1 && day <= days && hour <= 23 && minute <= 59 && second <= 59;
+const [year, month, day] = [Number(text.slice(0, 4)), Number(text.slice(5, 7)), Number(text.slice(8, 10))];
+const isLeap = year % 4 === 0 && year % 100 !== 0 || year % 400 === 0;
+const days = month === 2 && isLeap ? 29 : DAYS$2[month - 1] ?? 0;
+return year >= 1 && day >= 1 && day <= days && text.slice(11, 13) <= "23" && text.slice(14, 16) <= "59" && text.slice(17, 19) <= "59";
 }
 function readStatement(data, where = "statement") {
 const object = checkObject(data, where, ["v", "purpose", "content", "signatures"]);
@@ -3502,9 +3528,10 @@ var LISTED$4 = new Map([TOP_LEVEL, OPTION, TOOL_CALL, ...Object.values(SECTION_R
 function followsRules(part, rules) {
 const listed = LISTED$4.get(rules);
 if (part.size !== listed.length) return false;
-for (const [name, rule] of listed) {
-const value = part.get(name);
-if (value === void 0 || rule(value) !== null) return false;
+for (let at = 0; at < listed.length; at++) {
+const rule = listed[at];
+const value = part.get(rule[0]);
+if (value === void 0 || rule[1](value) !== null) return false;
 }
 return true;
 }
@@ -5547,6 +5574,9 @@ async read(start, end) {
 return this.bytes.subarray(start, end);
 }
 };
+var BLOCK$1 = 1048576;
+var BLOCKS_KEPT = 4;
+var blocks = new Map();
 var BlobSource = class {
 blob;
 constructor(blob) {
@@ -5556,7 +5586,14 @@ get size() {
 return this.blob.size;
 }
 async read(start, end) {
-return new Uint8Array(await this.blob.slice(start, end).arrayBuffer());
+let block = blocks.get(this);
+if (block === void 0 || start < block.start || Math.min(end, this.size) > block.start + block.bytes.length) {
+block = { start, bytes: new Uint8Array(await this.blob.slice(start, Math.max(end, start + BLOCK$1)).arrayBuffer()) };
+blocks.delete(this);
+if (block.bytes.length <= BLOCK$1) blocks.set(this, block);
+if (blocks.size > BLOCKS_KEPT) blocks.delete(blocks.keys().next().value);
+}
+return block.bytes.subarray(start - block.start, end - block.start);
 }
 };
 var FileMap = class {
@@ -12222,8 +12259,10 @@ var NotJudgedHere = class extends Error {};
 var LOOKS_MAX = 12;
 var LOOK_EVERY = 5e3;
 var CREW_MAX = 8;
+var script = null;
 function startWorker() {
-const url = URL.createObjectURL(new Blob([`(${String(averExplorer)})();`], { type: "text/javascript" }));
+script ??= new Blob([`(${String(averExplorer)})();`], { type: "text/javascript" });
+const url = URL.createObjectURL(script);
 const worker = new Worker(scriptUrl(url));
 URL.revokeObjectURL(url);
 return worker;
@@ -12255,6 +12294,12 @@ worker.postMessage({ ...request, id });
 }
 rest() {
 if (this.waiting.size) this.worker?.postMessage({ id: 0, type: "rest" });
+}
+warm() {
+this.start(true);
+}
+leave() {
+if (this.opened !== null || this.waiting.size) this.stop("another thing was opened");
 }
 stop(words = "stopped") {
 for (const worker of [...this.worker ? [this.worker] : [], ...this.crew]) worker.terminate();
@@ -12358,9 +12403,14 @@ return ledger === null ? NO_LEDGER : `${ledger}/${tenant}`;
 function hasHeads(found, listed) {
 return found.isFolder && listed.ledger !== null;
 }
+function warmWorkers() {
+connection.warm();
+judges.warm();
+}
 async function openThing(found, change = "", beforeJudging = async () => {}) {
-connection.stop("another thing was opened");
-judges.stop("another thing was opened");
+connection.leave();
+judges.leave();
+if (!found.live) judges.warm();
 changed.value = change;
 if (!change) [copyHeads, original] = [[], null];
 thing.value = found;
@@ -12376,7 +12426,9 @@ const listed = await connection.ask({ type: "open", thing: found });
 if (!change) await enterScope(scopeOf(listed));
 contents.value = listed;
 opening.value = "";
-const judging = beforeJudging().then(() => totalRecords.value <= 2e4 || !found.live ? verifyThing() : void 0);
+const isVerified = totalRecords.value <= 2e4 || !found.live;
+if (isVerified) judges.warm();
+const judging = beforeJudging().then(() => isVerified ? verifyThing() : void 0);
 firstJudging = judging.catch(() => {});
 await judging;
 } catch (error) {
@@ -15919,6 +15971,7 @@ if (door === "site") opening.value = "Reading this site";
 else if (isLive) opening.value = "Asking the server";
 try {
 if (door === "site") {
+warmWorkers();
 home$1.value = await openSite((done, total) => {
 opening.value = `Reading this site: ${done} of ${total} files`;
 });
