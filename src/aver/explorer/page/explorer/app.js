@@ -9558,7 +9558,7 @@ diff: value, paths
 }) : a(Terminal, { text: value }) : null;
 if (isObject(value) && [...value.values()].some((item) => typeof item === "string" && (item.includes("\n") || item.includes("\x1B[")))) return a($, { children: labelledTexts(value).map((part, place) => a("section", {
 class: "output", children: [part.name ? a("h4", { children: a(Text, { children: part.name }) }) : null, part.isAside ? a("p", {
-class: "beside", children: a(Text, { children: part.text })
+class: "beside", children: a(Linked, { children: part.text })
 }) : isDiff(part.text) ? a(DiffView, {
 diff: part.text, paths
 }) : a(Terminal, { text: part.text })]
@@ -10991,7 +10991,7 @@ class: "command-line", tabIndex: 0, children: a(Text, { children: command })
 })] }) : null, step.what === "call" && !command && given?.size && typeof step.diff !== "string" ? a($, { children: [a("h3", { children: "Arguments" }), a(Value, { value: given })] }) : null, error ? a($, { children: [a("h3", { children: "Error" }), a(Terminal, {
 text: error, label: "Error"
 })] }) : null, results.map((part, at) => a("section", { children: [a("h3", { children: part.name ? a(Text, { children: part.name }) : part.isAside ? "Result" : "Output" }), part.isAside ? a("p", {
-class: "beside", children: a(Text, { children: part.text })
+class: "beside", children: a(Linked, { children: part.text })
 }) : a(Terminal, { text: part.text })] }, at)), typeof step.diff !== "string" && step.diff !== null ? a($, { children: [a("h3", { children: "Change" }), a(Value, { value: step.diff })] }) : null, step.what !== "call" && step.more !== null ? a($, { children: [a("h3", { children: "More" }), a(Value, { value: step.more })] }) : null, a("dl", {
 class: "facts", children: [authorityLabel(step) ? a("div", { children: [a("dt", { children: step.status === "blocked" ? "Denied" : "Allowed" }), a("dd", { children: a(Text, { children: authorityLabel(step) }) })] }) : null, step.status ? a("div", { children: [a("dt", { children: "Outcome" }), a("dd", { children: step.status === "blocked" ? "denied" : step.status })] }) : null, step.sideEffects.length ? a("div", { children: [a("dt", { children: "Side effects" }), a("dd", { children: a("ul", { children: step.sideEffects.slice(0, 50).map((effect, at) => a("li", { children: a(Text, { children: effect }) }, at)) }) })] }) : null]
 })] });
