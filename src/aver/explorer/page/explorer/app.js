@@ -5344,8 +5344,9 @@ publicKey, publicKeyPq
 function scopeOf({ ledger, tenant }) {
 return ledger === null ? NO_LEDGER : `${ledger}/${tenant}`;
 }
-function hasHeads(found, listed) {
-return found.isFolder && listed.ledger !== null;
+function headScopes(found, listed) {
+if (!found.isFolder || listed.ledger === null) return [];
+return found.live ? [scopeOf(listed)] : [`copies of ${scopeOf(listed)}`, scopeOf(listed)];
 }
 async function openThing(found, change = "", beforeJudging = async () => {}) {
 connection.stop("another thing was opened");
@@ -5413,9 +5414,9 @@ if (done.state === "done" && pins.value !== keys) await verifyChain(chain);
 spoken.value = done.state === "done" ? `Verdict on this chain: ${done.verdict.status}` : "Not judged";
 }
 async function judge(found, listed, chains, report) {
-const [scope, isRemembered] = [scopeOf(listed), hasHeads(found, listed)];
+const scopes = headScopes(found, listed);
 try {
-const remembered = changed.value ? copyHeads : isRemembered ? await recallHeads(scope) : [];
+const remembered = changed.value ? copyHeads : scopes[0] ? await recallHeads(scopes[0]) : [];
 await judges.ask({
 type: "open", thing: found
 });
@@ -5426,7 +5427,7 @@ if (thing.value === found) report({
 state: "working", progress
 });
 });
-if (isRemembered && !changed.value && isSignedByPins(result.verdict)) await rememberHeads(scope, heads);
+if (!changed.value && isSignedByPins(result.verdict)) for (const scope of scopes) await rememberHeads(scope, heads);
 if (!changed.value) copyHeads = heads;
 return {
 state: "done", ...result, at: new Date()
