@@ -1,4 +1,4 @@
-"""Whom the page believes about files of one's own, in a real Chromium: pins and heads follow the ledger, not the door."""
+"""Whom the page believes about files of one's own, in a real Chromium: pins and heads follow the ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`capsule://` references in a real Chromium: behind every door they open the record that they name, or say that it is not here."""
+"""`capsule://` references in a real Chromium: behind every door they open their record, or say that it is not here."""
 
 from __future__ import annotations
 

@@ -104,9 +104,13 @@ function scopeOf({ ledger, tenant }: Contents): string {
   return ledger === null ? NO_LEDGER : `${ledger}/${tenant}`;
 }
 
-/** Whether heads of it are remembered. A report or a single file tells of some moment, and may be an older one. */
-function hasHeads(found: OpenedThing, listed: Contents): boolean {
-  return found.isFolder && listed.ledger !== null;
+/**
+ * The names under which its heads are remembered; the first is the one that it is compared with. A copy may be older than
+ * the ledger itself, but not older than a copy that was seen. A report or a single file tells of some moment, and has none.
+ */
+function headScopes(found: OpenedThing, listed: Contents): string[] {
+  if (!found.isFolder || listed.ledger === null) return [];
+  return found.live ? [scopeOf(listed)] : [`copies of ${scopeOf(listed)}`, scopeOf(listed)];
 }
 
 /** Start the workers while the page still reads what it came with. */
@@ -182,9 +186,9 @@ export async function verifyChain(chain: string): Promise<void> {
 }
 
 async function judge(found: OpenedThing, listed: Contents, chains: string[] | null, report: (now: Judgement) => void): Promise<Judgement> {
-  const [scope, isRemembered] = [scopeOf(listed), hasHeads(found, listed)];
+  const scopes = headScopes(found, listed);
   try {
-    const remembered = changed.value ? copyHeads : isRemembered ? await recallHeads(scope) : [];
+    const remembered = changed.value ? copyHeads : scopes[0] ? await recallHeads(scopes[0]) : [];
     await judges.ask({ type: "open", thing: found });
     const { heads, held, ...result } = await judges.ask({ type: "verify", keys: pinnedKeys(), remembered, chains }, (progress) => {
       if (thing.value === found) report({ state: "working", progress });
@@ -194,7 +198,7 @@ async function judge(found: OpenedThing, listed: Contents, chains: string[] | nu
       const other = await connection.ask({ type: "hold", held: found.held });
       if (other) throw new NotJudgedHere(`the server gave this page another ${other} than it gave to be verified`);
     }
-    if (isRemembered && !changed.value && isSignedByPins(result.verdict)) await rememberHeads(scope, heads);
+    if (!changed.value && isSignedByPins(result.verdict)) for (const scope of scopes) await rememberHeads(scope, heads);
     if (!changed.value) copyHeads = heads;
     return { state: "done", ...result, at: new Date() };
   } catch (error) {

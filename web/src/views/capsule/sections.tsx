@@ -170,7 +170,7 @@ export function Output({ value, paths = [] }: { value: Json; paths?: string[] })
         {labelledTexts(value).map((part, place) => (
           <section key={place} class="output">
             {part.name ? <h4><Text>{part.name}</Text></h4> : null}
-            {part.isAside ? <p class="beside"><Text>{part.text}</Text></p> : isDiff(part.text) ? <DiffView diff={part.text} paths={paths} /> : <Terminal text={part.text} />}
+            {part.isAside ? <p class="beside"><Linked>{part.text}</Linked></p> : isDiff(part.text) ? <DiffView diff={part.text} paths={paths} /> : <Terminal text={part.text} />}
           </section>
         ))}
       </>

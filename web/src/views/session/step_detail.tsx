@@ -122,7 +122,7 @@ export function StepBody({ step }: { step: Step }): JSX.Element {
       {results.map((part, at) => (
         <section key={at}>
           <h3>{part.name ? <Text>{part.name}</Text> : part.isAside ? "Result" : "Output"}</h3>
-          {part.isAside ? <p class="beside"><Text>{part.text}</Text></p> : <Terminal text={part.text} />}
+          {part.isAside ? <p class="beside"><Linked>{part.text}</Linked></p> : <Terminal text={part.text} />}
         </section>
       ))}
       {typeof step.diff !== "string" && step.diff !== null ? <><h3>Change</h3><Value value={step.diff} /></> : null}
