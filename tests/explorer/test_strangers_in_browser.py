@@ -120,6 +120,7 @@ def test_change_of_a_copy_breaks_and_leaves_the_records_alone(
     page.locator(".break").first.wait_for()
     assert "copy" in page.locator("main.is-copy .copy").inner_text().lower()
     page.get_by_role("button", name="Back to the records").click()
+    go(page, "#/")
     page.locator(".band.qualified").wait_for()
     assert page.locator("main.is-copy").count() == 0
     assert {path: path.read_bytes() for path in site.rglob("*") if path.is_file()} == before
