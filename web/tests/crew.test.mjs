@@ -8,7 +8,6 @@ import { sha3Hex } from "../src/verify/digest.ts";
 import { ed25519 as ed25519Points } from "../node_modules/@noble/curves/ed25519.js";
 import { isPrimeOrderPoint } from "../src/verify/ed25519.ts";
 import { encoder } from "../src/verify/json.ts";
-import { readQuery } from "../src/worker/search.ts";
 
 const ed25519 = await openEd25519();
 
@@ -32,16 +31,6 @@ test("a crew that answers too little is not believed", async () => {
   await assert.rejects(new WorkerCrew([port1]).work(["a"], []), /another number of answers/);
   port1.close();
   port2.close();
-});
-
-test("a query of a search", () => {
-  const { words, fields } = readQuery('login "two  words" pre* tool:Bash since:2026-01-01 http://x');
-  assert.deepEqual(fields, [["tool", "bash"], ["since", "2026-01-01"]]);
-  assert.equal(words.length, 4);
-  assert.ok(words[0].test("a Login b") && !words[0].test("logins"));
-  assert.ok(words[1].test("two words"));
-  assert.ok(words[2].test("prefix") && !words[2].test("a supre"));
-  assert.ok(words[3].test("see http://x now"));
 });
 
 test("only a point of prime order can be a key", () => {
