@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { BadInput } from "../src/verify/json.ts";
-import { cutExcerpt, parseQuery } from "../src/worker/query.ts";
+import { cutExcerpt, makeFilter, parseQuery } from "../src/worker/query.ts";
 
 const table = JSON.parse(readFileSync(new URL("../../tests/explorer/search_queries.json", import.meta.url), "utf8"));
 const NOW = Date.UTC(2026, 4, 31, 9);
@@ -35,4 +35,12 @@ test("the excerpt is of the first word, or else of the first path", () => {
   assert.deepEqual(cutExcerpt(texts, parseQuery('"round half" up')), [`… ${"x ".repeat(24)}Make totals `, "round half", " up"]);
   assert.deepEqual(cutExcerpt(texts, parseQuery("path:sum.py")), ["/w/shop/", "sum.py", ""]);
   assert.equal(cutExcerpt(texts, parseQuery("kind:call")), null);
+});
+
+test("words are whole, phrases side by side, and a beginning begins a word", () => {
+  const fits = (query, text) => makeFilter(parseQuery(query)).fitsTexts({ text, paths: "" });
+  assert.ok(fits("login", "a Login b") && !fits("login", "logins"));
+  assert.ok(fits('"two  words"', "two words") && !fits('"two words"', "two other words"));
+  assert.ok(fits("pre*", "prefix") && !fits("pre*", "a supre"));
+  assert.ok(fits("http://x", "see http://x now"));
 });
