@@ -10077,6 +10077,8 @@ return extras.find((extra) => extra.sort === "break" && Number(extra.finding.pla
 var ROW_HEIGHT$3 = 36;
 var PHONE_ROW_HEIGHT$3 = 56;
 var CARD_HEIGHT = 124;
+var BESIDE = 420;
+var PHONE_BESIDE = 90;
 var PLACEHOLDERS = 12;
 var PAGE$2 = 200;
 var FILE_PAGE = 2e3;
@@ -10199,7 +10201,7 @@ const length = rowCount(total ?? 0, extras);
 const entry = (index) => entryAt(index, extras);
 const heights = w$2(() => {
 const all = Array(total === null ? PLACEHOLDERS : length).fill(hasTallRows ? PHONE_ROW_HEIGHT$3 : ROW_HEIGHT$3);
-for (const extra of extras) all[extra.index] = extra.sort === "break" ? CARD_HEIGHT : ROW_HEIGHT$3;
+for (const extra of extras) all[extra.index] = extra.sort === "break" ? Math.max(CARD_HEIGHT, breakHeight(extra.finding, innerWidth - (hasTallRows ? PHONE_BESIDE : BESIDE))) : ROW_HEIGHT$3;
 return all;
 }, [extras, length, total === null]);
 const select = (index) => {
