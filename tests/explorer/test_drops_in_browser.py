@@ -15,7 +15,7 @@ from aver.sessions.report import make_report
 from aver.sessions.sessions import find_sessions
 from support import capseal_files as capseal
 from support.agents import sample_session as sample
-from support.browser_pages import PAGE, go, wait_for_verdict
+from support.browser_pages import AXE, AXE_RULES, PAGE, go, wait_for_verdict
 from support.runs import SealedRun, make_sealed_run
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
@@ -136,6 +136,26 @@ def test_proof_shows_its_action_and_the_seal_of_its_run(page: Any, run: SealedRu
     assert "sealed: 6 actions" in listed[1]
     page.locator("a.row").first.click()
     page.get_by_text("Its receipt is right. Nobody signed it").wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_views_of_actions_are_accessible_and_fit(chromium: Any, tmp_path: Path, scheme: str) -> None:
+    """By axe, with the rules of WCAG 2.2 AA, and in a window of 320 pixels."""
+    lines = [capseal.line(action) for action in capseal.actions(5)]
+    lines[3] = lines[3].replace('"success": true', '"success": false', 1)
+    (tmp_path / "actions.jsonl").write_text("".join(lines))
+    context = chromium.new_context(color_scheme=scheme, bypass_csp=True)  # Only so that axe can be put in.
+    page = context.new_page()
+    page.set_viewport_size({"width": 320, "height": 700})
+    drop(page, tmp_path / "actions.jsonl")
+    page.evaluate(AXE.read_text())
+    for view in ("#/chain/actions.jsonl", "#/c/actions.jsonl/2", "#/c/actions.jsonl/3", "#/search/step"):
+        go(page, view)
+        page.wait_for_timeout(400)
+        found = page.evaluate(AXE_RULES)
+        assert [problem["id"] for problem in found["violations"]] == [], view
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320, view
+    context.close()
 
 
 def test_report_shows_its_sessions(page: Any, ledger: Ledger, tmp_path: Path) -> None:

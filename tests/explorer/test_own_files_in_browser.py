@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aver import Capsule, Ledger
+from aver import Capsule, Ledger, open_ledger
 from aver.ledger.bundle import export_bundle, import_bundle
 from support.browser_pages import PAGE, go, key_of, open_folder, pin, wait_for_verdict
 from support.bundles import change_chain
@@ -137,6 +137,22 @@ def test_export_of_a_live_ledger_is_known_to_its_page(
         choose(page, bundles[0])
         page.locator(".band.failed").wait_for()
         assert set(findings(page)) == {"ROLLBACK"}
+
+
+def test_ledger_that_lacks_what_its_copy_has_is_a_rollback(
+    page: Any, filled: Ledger, aver_home: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(aver_home, tmp_path / "earlier")
+    filled.append("codex.two", draft("one more"))
+    copy = export_bundle(filled, tmp_path / "copy").path
+    with open_ledger(home=tmp_path / "earlier") as earlier, serve(earlier) as served:
+        page.goto(served.server.link)
+        page.locator(".band.verified").wait_for()
+        choose(page, copy)
+        page.locator(".band.verified").wait_for()
+        page.get_by_role("button", name="Back to").click()
+        page.locator(".band.failed").wait_for()
+        assert findings(page) == ["ROLLBACK"]
 
 
 @pytest.mark.parametrize("html", [False, True])

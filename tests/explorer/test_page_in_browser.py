@@ -28,6 +28,7 @@ HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> \u202etxt.exe 
 
 VIEWS = (
     *("#/", "#/sessions", "#/approvals", "#/chains", "#/keys", "#/meta", "#/try", "#/open", "#/more", "#/search/alert"),
+    "#/ref/capsule%3A%2F%2Fci.none%2F0",
     *("#/risk", "#/acts", "#/protocol", "#/s/claude-code.hostile"),
     *("#/chain/claude-code.hostile", "#/c/claude-code.hostile/3"),
 )

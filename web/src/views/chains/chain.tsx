@@ -7,7 +7,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { BreakCard } from "../../parts/break.tsx";
+import { BreakCard, breakHeight } from "../../parts/break.tsx";
 import { useKeys } from "../../parts/keyboard.ts";
 import { Empty, NotHere, Problem } from "../../parts/states.tsx";
 import { Text, Time, count, plural, visible } from "../../parts/text.tsx";
@@ -22,7 +22,10 @@ import { type Entry, arrange, entryAt, findExtra, indexOfPlace, rowCount } from 
 
 const ROW_HEIGHT = 36;
 const PHONE_ROW_HEIGHT = 56;
+/** The least height of a card, and the pixels of the window beside its words. */
 const CARD_HEIGHT = 124;
+const BESIDE = 420;
+const PHONE_BESIDE = 90;
 /** Rows that stand for those that are not here yet. */
 const PLACEHOLDERS = 12;
 /** Rows that are asked for at once. */
@@ -143,7 +146,7 @@ function ListedChain({ parts: [chain = "", wanted = ""] }: { parts: string[] }):
   const entry = (index: number): Entry => entryAt(index, extras);
   const heights = useMemo(() => {
     const all = Array<number>(total === null ? PLACEHOLDERS : length).fill(hasTallRows ? PHONE_ROW_HEIGHT : ROW_HEIGHT);
-    for (const extra of extras) all[extra.index] = extra.sort === "break" ? CARD_HEIGHT : ROW_HEIGHT;
+    for (const extra of extras) all[extra.index] = extra.sort === "break" ? Math.max(CARD_HEIGHT, breakHeight(extra.finding, innerWidth - (hasTallRows ? PHONE_BESIDE : BESIDE))) : ROW_HEIGHT;
     return all;
   }, [extras, length, total === null]);
   const select = (index: number) => {
