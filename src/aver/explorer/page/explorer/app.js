@@ -105,6 +105,7 @@ at = end - 1;
 return count;
 }
 function skipSpace(text, at) {
+if (text.charCodeAt(at) > 32) return at;
 SPACE.lastIndex = at;
 SPACE.test(text);
 return SPACE.lastIndex;
@@ -3642,7 +3643,7 @@ const asked = rules.ed25519.prefetch(questions);
 for (const record of records) record.computedHash;
 await asked;
 }
-var AHEAD_EACH = 3;
+var AHEAD_EACH = 5;
 async function* prepareBatches(rules, batches, pick) {
 const ahead = AHEAD_EACH * (rules.crew?.size ?? 0);
 const waiting = [];
@@ -8493,7 +8494,7 @@ port.postMessage({ id, hashes, answers });
 var REST_MS = 150;
 var REST_MAX = 1e3;
 var REST_LOOK = 50;
-var TASKS_EACH = 2;
+var TASKS_EACH = 4;
 var WorkerCrew = class {
 size;
 ports;
