@@ -407,7 +407,7 @@ export async function prepareRecords(rules: Rules, records: Sealed[]): Promise<v
 }
 
 /** Batches for each of a crew that are prepared ahead: those that it has, and one that the judge prepares meanwhile. */
-const AHEAD_EACH = 3;
+const AHEAD_EACH = 5;
 
 /**
  * Batches in their order, each prepared before it is given. With a crew, the next ones are prepared meanwhile: a few for

@@ -166,6 +166,7 @@ export function countTokens(text: string): number {
 }
 
 export function skipSpace(text: string, at: number): number {
+  if (text.charCodeAt(at) > 0x20) return at;
   SPACE.lastIndex = at;
   SPACE.test(text);
   return SPACE.lastIndex;

@@ -43,8 +43,8 @@ interface Waiting {
   sizes: [texts: number, questions: number];
 }
 
-/** Tasks that each worker has at a time: one at work, and the next, so that it never waits. */
-const TASKS_EACH = 2;
+/** Tasks that each worker has at a time: one at work, and the next, so that it never waits while the judge is busy itself. */
+const TASKS_EACH = 4;
 
 export class WorkerCrew implements Crew {
   readonly size: number;

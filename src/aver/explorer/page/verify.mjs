@@ -149,6 +149,7 @@ function countTokens(text) {
 	return count;
 }
 function skipSpace(text, at) {
+	if (text.charCodeAt(at) > 32) return at;
 	SPACE.lastIndex = at;
 	SPACE.test(text);
 	return SPACE.lastIndex;
@@ -5679,7 +5680,7 @@ async function prepareRecords(rules, records) {
 	await asked;
 }
 /** Batches for each of a crew that are prepared ahead: those that it has, and one that the judge prepares meanwhile. */
-var AHEAD_EACH = 3;
+var AHEAD_EACH = 5;
 /**
 * Batches in their order, each prepared before it is given. With a crew, the next ones are prepared meanwhile: a few for
 * each of the crew, so that memory stays bounded.
