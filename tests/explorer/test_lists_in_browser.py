@@ -242,6 +242,13 @@ def test_records_models_and_observed_decisions_lead_to_their_rows(page: Any, tol
     page.wait_for_url(re.compile(r"#/chain/.*\.kid$"))
 
 
+def test_decision_that_held_nothing_back_is_no_refusal(page: Any, told: Path) -> None:
+    open_folder(page, told)
+    page.locator(".tile").filter(has_text="1 refusal").wait_for()
+    go(page, f"#/chain/gate.{sample.SESSION}")
+    page.locator(".word.observed", has_text="observed").wait_for()
+
+
 def test_records_of_a_session_with_one_chain_lead_to_it(page: Any, told: Path) -> None:
     open_folder(page, told)
     go(page, "#/s/claude-code.hooked")

@@ -4,7 +4,7 @@ import { at, readKind } from "../verify/block.ts";
 import { BadInput, JsonNumber } from "../verify/json.ts";
 import type { Library } from "./library.ts";
 import type { DayActivity, RecordRow, Results } from "./protocol.ts";
-import { describeRow, safeContent, text } from "./rows.ts";
+import { describeRow, safeContent, statusOf, text } from "./rows.ts";
 
 /** Records that are counted. More are named as not counted. */
 const COUNTED_MAX = 200_000;
@@ -39,7 +39,7 @@ export async function countActivity(library: Library): Promise<Results["activity
         days.set(day, sum);
         sum.records++;
         const kind = content instanceof Map ? readKind(content) : "";
-        const status = kind === ABORTED_KIND ? "" : text(at(content, "outcome", "status"));
+        const status = kind === ABORTED_KIND ? "" : statusOf(content);
         if (status === "success" || status === "failure" || status === "blocked") sum[status]++;
         const usage = at(content, "execution", "resources_used");
         for (const name of ["tokens_in", "tokens_out"]) sum.tokens += numberOf(at(usage, name));

@@ -1,5 +1,6 @@
 /** Records as rows of a list. Nothing here is verified: a row says what the record says. */
 
+import { DECISION_KIND } from "../sessions/decisions.ts";
 import { at, readKind } from "../verify/block.ts";
 import { BadInput, type Json, JsonNumber, readJson } from "../verify/json.ts";
 import type { Sealed } from "../verify/sealed.ts";
@@ -29,6 +30,12 @@ export function safeContent(record: Sealed): Json | undefined {
   }
 }
 
+/** The outcome that a record states; `observed` for a decision that held nothing back, whatever it was. */
+export function statusOf(content: Json | undefined): string {
+  const isObserved = content instanceof Map && readKind(content) === DECISION_KIND && at(content, "outcome", "result", "mode") === "observe";
+  return isObserved ? "observed" : text(at(content, "outcome", "status"));
+}
+
 export function describeRow(item: Item, place: number): RecordRow {
   const bare = { place, sequence: "", hash: "", at: "", type: "", kind: "", summary: "", status: "", tool: "", authority: "", tokens: "" };
   if (item instanceof BadInput) return { ...bare, problem: item.message };
@@ -47,7 +54,7 @@ export function describeRow(item: Item, place: number): RecordRow {
     type: text(at(content, "type")),
     kind: readKind(content),
     summary: summary.slice(0, SUMMARY_MAX),
-    status: text(at(content, "outcome", "status")),
+    status: statusOf(content),
     tool: Array.isArray(calls) ? text(at(calls[0], "tool")) : "",
     authority: text(at(content, "authority", "type")),
     tokens: tokensIn || tokensOut ? `${tokensIn || 0} → ${tokensOut || 0}` : "",

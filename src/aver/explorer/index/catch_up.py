@@ -30,6 +30,7 @@ from aver.errors import AverError, is_outage
 from aver.explorer.index.database import Scope, find_scope, make_scope
 from aver.explorer.index.texts import read_texts, to_stored
 from aver.fast_dataclass import dataclass
+from aver.gate.decision_record import DECISION_KIND, OBSERVE
 from aver.ingest.foreign_json import to_utc
 from aver.ledger import Ledger
 from aver.ledger.stores.protocol import ChainRow, RecordRow
@@ -54,9 +55,12 @@ NUMBER_BITS = 24
 """Bits of a row number for the running number; the seconds stand above. Of two records of the same second whose
 running numbers are a multiple of 2^24 apart, only the first is found."""
 
-
 NAME_MAX = 200
 """Longest name of a tool, a kind or an outcome, in characters. A hostile record may have one of any length."""
+
+
+OBSERVED = "observed"
+"""Counts instead of the outcome of a decision that held nothing back: it is no denial."""
 
 
 class CatchUpStopped(Exception):
@@ -329,7 +333,8 @@ class SliceEntries:
         tool, call = _to_stored_name(step.tool_name[:NAME_MAX]), _to_stored_name(step.call[:NAME_MAX])
         self._records.append((record, stored.sequence, tool, call, kind, outcome))
         self._texts.append((record, found.text, found.paths))
-        self._activity[at[:HOUR_LENGTH] if at else "", kind, outcome] += 1
+        counted = OBSERVED if _is_observed(step) else outcome
+        self._activity[at[:HOUR_LENGTH] if at else "", kind, counted] += 1
 
     def store(self, end: int) -> None:
         """Store the entries, and that the chain was read up to `end`, in one transaction."""
@@ -363,6 +368,10 @@ class SliceEntries:
         run.done += end - known.count
         known.count, known.hash, known.cut, known.last_asked = end, last, known.cut + self._cut, self._last_asked
         run.report(run.done, run.total)
+
+
+def _is_observed(step: Step) -> bool:
+    return step.kind == DECISION_KIND and isinstance(step.more, dict) and step.more.get("mode") == OBSERVE
 
 
 _to_stored_name = lru_cache(maxsize=1024)(to_stored)

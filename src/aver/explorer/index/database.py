@@ -38,7 +38,7 @@ INDEX_NAME = "index.db"
 APPLICATION_ID = 0x61766572
 """Marks the file as Aver's index, for SQLite and for `file`."""
 
-VERSION = 1
+VERSION = 2
 """The version of the tables. A file with an older one is made anew; a newer one is left alone."""
 
 BUSY_SECONDS = 2.0

@@ -118,8 +118,8 @@ async function readActivity(): Promise<Activity | null> {
   return {
     days: answer.days,
     isByIndex: true,
-    denials,
     // What the record says counts, not what the index says of it.
+    denials: denials.filter(({ row }) => row.status === "blocked"),
     audits: audits.filter(({ row }) => row.kind === AUDIT_KIND && row.status === "failure"),
     from: `From the server's index, which proves nothing${behind > 0 ? ` and lacks ${plural(behind, "record")} yet` : ""}. The refusals are read from their records.`,
   };

@@ -423,7 +423,7 @@ var add4L = (Al, Bl, Cl, Dl) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0
 var add4H = (low, Ah, Bh, Ch, Dh) => Ah + Bh + Ch + Dh + (low / 2 ** 32 | 0) | 0;
 var add5L = (Al, Bl, Cl, Dl, El) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0) + (El >>> 0);
 var add5H = (low, Ah, Bh, Ch, Dh, Eh) => Ah + Bh + Ch + Dh + Eh + (low / 2 ** 32 | 0) | 0;
-function isBytes(a) {
+function isBytes$1(a) {
 return a instanceof Uint8Array || ArrayBuffer.isView(a) && a.constructor.name === "Uint8Array" && "BYTES_PER_ELEMENT" in a && a.BYTES_PER_ELEMENT === 1;
 }
 var atitle$1 = (title) => title ? `"${title}" ` : "";
@@ -437,9 +437,9 @@ if (typeof value !== "boolean") throw new TypeError(atitle$1(title) + "expected 
 return value;
 }
 function abytes$1(value, length, title = "") {
-if (isBytes(value) && (length === void 0 || value.length === length)) return value;
+if (isBytes$1(value) && (length === void 0 || value.length === length)) return value;
 if (length !== void 0) anumber$1(length, "length");
-const bytes = isBytes(value);
+const bytes = isBytes$1(value);
 const ofLen = length !== void 0 ? ` of length ${length}` : "";
 const got = bytes ? `length=${value.length}` : `type=${typeof value}`;
 const message = atitle$1(title) + "expected Uint8Array" + ofLen + ", got " + got;
@@ -552,6 +552,13 @@ hashC.create = (opts) => hashCons(opts);
 Object.assign(hashC, info);
 return Object.freeze(hashC);
 }
+function randomBytes$1(bytesLength = 32) {
+anumber$1(bytesLength, "bytesLength");
+const cr = typeof globalThis === "object" ? globalThis.crypto : null;
+if (typeof cr?.getRandomValues !== "function") throw new Error("crypto.getRandomValues must be defined");
+if (bytesLength > 65536) throw new RangeError(`"bytesLength" expected <= 65536, got ${bytesLength}`);
+return cr.getRandomValues(new Uint8Array(bytesLength));
+}
 var oidNist = (suffix) => ({ oid: Uint8Array.from([6, 9, 96, 134, 72, 1, 101, 3, 4, 2, suffix]) });
 function Chi(a, b, c) {
 return a & b ^ ~a & c;
@@ -635,6 +642,18 @@ const res = buffer.slice(0, outputLen);
 this.destroy();
 return res;
 }
+_cloneIntoMeta(to) {
+const { buffer, length, finished, destroyed, pos } = this;
+to.destroyed = destroyed;
+to.finished = finished;
+to.length = length;
+to.pos = pos;
+if (pos) to.buffer.set(buffer);
+return to;
+}
+clone() {
+return this._cloneInto();
+}
 };
 var SHA256_IV = Uint32Array.from([1779033703, 3144134277, 1013904242, 2773480762, 1359893119, 2600822924, 528734635, 1541459225]);
 var SHA512_IV = Uint32Array.from([1779033703, 4089235720, 3144134277, 2227873595, 1013904242, 4271175723, 2773480762, 1595750129, 1359893119, 2917565137, 2600822924, 725511199, 528734635, 4215389547, 1541459225, 327033209]);
@@ -673,6 +692,10 @@ this.E = E | 0;
 this.F = F | 0;
 this.G = G | 0;
 this.H = H | 0;
+}
+_cloneInto(to) {
+(to ||= new this.constructor()).set(...this.get());
+return this._cloneIntoMeta(to);
 }
 process(view, offset) {
 for (let i = 0; i < 16; i++, offset += 4) SHA256_W[i] = view.getUint32(offset, false);
@@ -784,6 +807,10 @@ this.Gl = Gl | 0;
 this.Hh = Hh | 0;
 this.Hl = Hl | 0;
 }
+_cloneInto(to) {
+(to ||= new this.constructor()).set(...this.get());
+return this._cloneIntoMeta(to);
+}
 process(view, offset) {
 for (let i = 0; i < 16; i++, offset += 4) {
 SHA512_W_H[i] = view.getUint32(offset);
@@ -858,23 +885,23 @@ super(64, SHA512_IV);
 };
 var sha256 = createHasher(() => new _SHA256(), oidNist(1));
 var sha512 = createHasher(() => new _SHA512(), oidNist(3));
-var _0n$4 = BigInt(0);
-var _1n$4 = BigInt(1);
-var _2n$2 = BigInt(2);
-var _7n = BigInt(7);
+var _0n$5 = BigInt(0);
+var _1n$5 = BigInt(1);
+var _2n$3 = BigInt(2);
+var _7n$1 = BigInt(7);
 var _256n = BigInt(256);
 var _0x71n = BigInt(113);
 var SHA3_PI = [];
 var SHA3_ROTL = [];
 var _SHA3_IOTA = [];
-for (let round = 0, R = _1n$4, x = 1, y = 0; round < 24; round++) {
+for (let round = 0, R = _1n$5, x = 1, y = 0; round < 24; round++) {
 [x, y] = [y, (2 * x + 3 * y) % 5];
 SHA3_PI.push(2 * (5 * y + x));
 SHA3_ROTL.push((round + 1) * (round + 2) / 2 % 64);
-let t = _0n$4;
+let t = _0n$5;
 for (let j = 0; j < 7; j++) {
-R = (R << _1n$4 ^ (R >> _7n) * _0x71n) % _256n;
-if (R & _2n$2) t ^= _1n$4 << (_1n$4 << BigInt(j)) - _1n$4;
+R = (R << _1n$5 ^ (R >> _7n$1) * _0x71n) % _256n;
+if (R & _2n$3) t ^= _1n$5 << (_1n$5 << BigInt(j)) - _1n$5;
 }
 _SHA3_IOTA.push(t);
 }
@@ -937,7 +964,7 @@ s[1] ^= SHA3_IOTA_L[round];
 }
 clean(B$2);
 }
-var Keccak = class {
+var Keccak = class Keccak {
 state;
 pos = 0;
 posOut = 0;
@@ -965,6 +992,9 @@ anumber$1(outputLen, "outputLen");
 if (!(0 < blockLen && blockLen < 200)) throw new Error("\"blockLen\" must be 1..199");
 this.state = new Uint8Array(200);
 this.state32 = u32(this.state);
+}
+clone() {
+return this._cloneInto();
 }
 keccak() {
 swap32IfBE(this.state32);
@@ -1023,6 +1053,10 @@ xofInto(out) {
 if (!this.enableXOF) throw new Error("XOF is not enabled");
 return this.writeInto(out);
 }
+xof(bytes) {
+anumber$1(bytes);
+return this.xofInto(new Uint8Array(bytes));
+}
 digestInto(out) {
 aoutput(out, this);
 if (this.finished) throw new Error("digest() was already called");
@@ -1037,6 +1071,22 @@ return out;
 destroy() {
 this.destroyed = true;
 clean(this.state);
+}
+_cloneInto(to) {
+const { blockLen, suffix, outputLen, rounds, enableXOF } = this;
+to ||= new Keccak(blockLen, suffix, outputLen, enableXOF, rounds);
+to.blockLen = blockLen;
+to.state32.set(this.state32);
+to.pos = this.pos;
+to.posOut = this.posOut;
+to.finished = this.finished;
+to.rounds = rounds;
+to.suffix = suffix;
+to.outputLen = outputLen;
+to.enableXOF = enableXOF;
+to.canXOF = this.canXOF;
+to.destroyed = this.destroyed;
+return to;
 }
 };
 var genKeccak = (suffix, blockLen, outputLen, info = {}) => createHasher(() => new Keccak(blockLen, suffix, outputLen), info);
@@ -1305,7 +1355,10 @@ return value;
 var bytesToHex = bytesToHex$1;
 var concatBytes = (...arrays) => concatBytes$1(...arrays);
 var hexToBytes = (hex) => hexToBytes$1(hex);
-var _0n$3 = BigInt(0);
+var isBytes = isBytes$1;
+var randomBytes = (bytesLength) => randomBytes$1(bytesLength);
+var _0n$4 = BigInt(0);
+var _1n$4 = BigInt(1);
 var atitle = (title) => title ? `"${title}" ` : "";
 function abool(value, title = "") {
 if (typeof value !== "boolean") throw new TypeError(atitle(title) + "expected boolean, got type=" + typeof value);
@@ -1329,7 +1382,7 @@ throw new RangeError(prefix + "expected safe integer, got " + value);
 }
 function hexToNumber(hex) {
 if (typeof hex !== "string") throw new TypeError("hex string expected, got " + typeof hex);
-return hex === "" ? _0n$3 : BigInt("0x" + hex);
+return hex === "" ? _0n$4 : BigInt("0x" + hex);
 }
 function bytesToNumberBE(bytes) {
 return hexToNumber(bytesToHex$1(bytes));
@@ -1353,7 +1406,7 @@ function copyBytes(bytes) {
 return Uint8Array.from(abytes(bytes));
 }
 function isPosBig(n) {
-return typeof n === "bigint" && _0n$3 <= n;
+return typeof n === "bigint" && _0n$4 <= n;
 }
 function inRange(n, min, max) {
 return isPosBig(n) && isPosBig(min) && isPosBig(max) && min <= n && n < max;
@@ -1362,9 +1415,13 @@ function aInRange(title, n, min, max) {
 if (!inRange(n, min, max)) throw new RangeError("expected valid " + title + ": " + min + " <= n < " + max + ", got " + n);
 }
 function bitLen(n) {
-if (n < _0n$3) throw new Error("expected non-negative bigint, got " + n);
-return n === _0n$3 ? 0 : n.toString(2).length;
+if (n < _0n$4) throw new Error("expected non-negative bigint, got " + n);
+return n === _0n$4 ? 0 : n.toString(2).length;
 }
+var bitMask = (n) => {
+asafenumber(n, "n");
+return (_1n$4 << BigInt(n)) - _1n$4;
+};
 function validateObject(object, fields = {}, optFields = {}, title = "object") {
 aobject$1(object, title);
 aobject$1(fields, "fields");
@@ -1381,31 +1438,34 @@ const iter = (f, isOpt) => Object.entries(f).forEach(([k, v]) => checkField(k, v
 iter(fields, false);
 iter(optFields, true);
 }
-var _0n$2 = BigInt(0);
+var _0n$3 = BigInt(0);
 var _1n$3 = BigInt(1);
-var _2n$1 = BigInt(2);
+var _2n$2 = BigInt(2);
 var _3n$1 = BigInt(3);
-var _4n$2 = BigInt(4);
+var _4n$3 = BigInt(4);
 var _5n = BigInt(5);
+var _7n = BigInt(7);
 var _8n$1 = BigInt(8);
+var _9n = BigInt(9);
 var _15n = BigInt(15);
+var _16n = BigInt(16);
 var POW_WINDOWED_MIN = BigInt("0x10000000000000000");
 function mod(a, b) {
-if (b <= _0n$2) throw new Error("mod: expected positive modulus, got " + b);
+if (b <= _0n$3) throw new Error("mod: expected positive modulus, got " + b);
 const result = a % b;
-return result >= _0n$2 ? result : b + result;
+return result >= _0n$3 ? result : b + result;
 }
 function pow(num, power, modulo) {
 if (modulo <= _1n$3) throw new Error("pow: expected modulus > 1, got " + modulo);
 if (typeof power !== "bigint") throw new TypeError("invalid exponent: expected bigint, got " + typeof power);
-if (power < _0n$2) throw new Error("invalid exponent, negatives unsupported");
-if (power === _0n$2) return _1n$3;
+if (power < _0n$3) throw new Error("invalid exponent, negatives unsupported");
+if (power === _0n$3) return _1n$3;
 if (power === _1n$3) return num;
 let d = num % modulo;
-if (d < _0n$2) d += modulo;
+if (d < _0n$3) d += modulo;
 if (power < POW_WINDOWED_MIN) {
 let p = _1n$3;
-while (power > _0n$2) {
+while (power > _0n$3) {
 if (power & _1n$3) p = p * d % modulo;
 d = d * d % modulo;
 power >>= _1n$3;
@@ -1413,9 +1473,9 @@ power >>= _1n$3;
 return p;
 }
 const digits = [];
-while (power > _0n$2) {
+while (power > _0n$3) {
 digits.push(Number(power & _15n));
-power >>= _4n$2;
+power >>= _4n$3;
 }
 const table = new Array(16);
 table[0] = _1n$3;
@@ -1433,12 +1493,12 @@ if (digit !== 0) p = p * table[digit] % modulo;
 return p;
 }
 function invert(number, modulo) {
-if (number === _0n$2) throw new Error("invert: expected non-zero number");
+if (number === _0n$3) throw new Error("invert: expected non-zero number");
 if (modulo <= _1n$3) throw new Error("invert: expected modulus > 1, got " + modulo);
 let a = mod(number, modulo);
 let b = modulo;
-let x = _0n$2, u = _1n$3;
-while (a !== _0n$2) {
+let x = _0n$3, u = _1n$3;
+while (a !== _0n$3) {
 const q = b / a;
 const r = b - a * q;
 const m = x - u * q;
@@ -1452,11 +1512,11 @@ const F = Fp;
 if (!F.eql(F.sqr(root), n)) throw new Error("Cannot find square root");
 }
 function aoddModulus(order, fnName) {
-if ((order & _1n$3) === _0n$2) throw new Error(fnName + ": expected odd modulus, got " + order);
+if ((order & _1n$3) === _0n$3) throw new Error(fnName + ": expected odd modulus, got " + order);
 }
 function sqrt3mod4(Fp, n) {
 const F = Fp;
-const p1div4 = (F.ORDER + _1n$3) / _4n$2;
+const p1div4 = (F.ORDER + _1n$3) / _4n$3;
 const root = F.pow(n, p1div4);
 assertIsSquare(F, root, n);
 return root;
@@ -1464,19 +1524,85 @@ return root;
 function sqrt5mod8(Fp, n) {
 const F = Fp;
 const p5div8 = (F.ORDER - _5n) / _8n$1;
-const n2 = F.mul(n, _2n$1);
+const n2 = F.mul(n, _2n$2);
 const v = F.pow(n2, p5div8);
 const nv = F.mul(n, v);
-const i = F.mul(F.mul(nv, _2n$1), v);
+const i = F.mul(F.mul(nv, _2n$2), v);
 const root = F.mul(nv, F.sub(i, F.ONE));
 assertIsSquare(F, root, n);
 return root;
 }
+function sqrt9mod16(P) {
+const Fp_ = Field(P);
+const tn = tonelliShanks(P);
+const c1 = tn(Fp_, Fp_.neg(Fp_.ONE));
+const c2 = tn(Fp_, c1);
+const c3 = tn(Fp_, Fp_.neg(c1));
+const c4 = (P + _7n) / _16n;
+return ((Fp, n) => {
+const F = Fp;
+let tv1 = F.pow(n, c4);
+let tv2 = F.mul(tv1, c1);
+const tv3 = F.mul(tv1, c2);
+const tv4 = F.mul(tv1, c3);
+const e1 = F.eql(F.sqr(tv2), n);
+const e2 = F.eql(F.sqr(tv3), n);
+tv1 = F.cmov(tv1, tv2, e1);
+tv2 = F.cmov(tv4, tv3, e2);
+const e3 = F.eql(F.sqr(tv2), n);
+const root = F.cmov(tv1, tv2, e3);
+assertIsSquare(F, root, n);
+return root;
+});
+}
+function tonelliShanks(P) {
+if (P < _3n$1) throw new Error("sqrt is not defined for small field");
+aoddModulus(P, "tonelliShanks");
+let Q = P - _1n$3;
+let S = 0;
+while (Q % _2n$2 === _0n$3) {
+Q /= _2n$2;
+S++;
+}
+let Z = _2n$2;
+const _Fp = Field(P);
+while (FpLegendre(_Fp, Z) === 1) if (Z++ > 1e3) throw new Error("Cannot find square root: probably non-prime P");
+if (S === 1) return sqrt3mod4;
+let cc = _Fp.pow(Z, Q);
+const Q1div2 = (Q + _1n$3) / _2n$2;
+return function tonelliSlow(Fp, n) {
+const F = Fp;
+if (F.is0(n)) return n;
+if (FpLegendre(F, n) !== 1) throw new Error("Cannot find square root");
+let M = S;
+let c = F.mul(F.ONE, cc);
+let t = F.pow(n, Q);
+let R = F.pow(n, Q1div2);
+while (!F.eql(t, F.ONE)) {
+if (F.is0(t)) throw new Error("Cannot find square root: probably non-prime P");
+let i = 1;
+let t_tmp = F.sqr(t);
+while (!F.eql(t_tmp, F.ONE)) {
+i++;
+t_tmp = F.sqr(t_tmp);
+if (i === M) throw new Error("Cannot find square root");
+}
+const exponent = _1n$3 << BigInt(M - i - 1);
+const b = F.pow(c, exponent);
+M = i;
+c = F.sqr(b);
+t = F.mul(t, c);
+R = F.mul(R, b);
+}
+return R;
+};
+}
 function FpSqrt(P) {
 aoddModulus(P, "Fp.sqrt");
-if (P % _4n$2 === _3n$1) return sqrt3mod4;
+if (P % _4n$3 === _3n$1) return sqrt3mod4;
 if (P % _8n$1 === _5n) return sqrt5mod8;
-throw new Error("no square roots for this prime");
+if (P % _16n === _9n) return sqrt9mod16(P);
+return tonelliShanks(P);
 }
 var FIELD_FIELDS = ["create", "isValid", "is0", "neg", "inv", "sqrt", "sqr", "eql", "add", "sub", "mul", "pow", "div", "addN", "subN", "mulN", "sqrN"];
 function validateField(field) {
@@ -1489,11 +1615,30 @@ if (field.BYTES < 1 || field.BITS < 1) throw new Error("invalid field: expected 
 if (field.ORDER <= _1n$3) throw new Error("invalid field: expected ORDER > 1, got " + field.ORDER);
 return field;
 }
+function FpInvertBatch(Fp, nums, passZero = false) {
+validateField(Fp);
+aarray$1(nums, "nums");
+abool(passZero, "passZero");
+const F = Fp;
+const inverted = new Array(nums.length).fill(passZero ? F.ZERO : void 0);
+const multipliedAcc = nums.reduce((acc, num, i) => {
+if (F.is0(num)) return acc;
+inverted[i] = acc;
+return F.mul(acc, num);
+}, F.ONE);
+const invertedAcc = F.inv(multipliedAcc);
+nums.reduceRight((acc, num, i) => {
+if (F.is0(num)) return acc;
+inverted[i] = F.mul(acc, inverted[i]);
+return F.mul(acc, num);
+}, invertedAcc);
+return inverted;
+}
 function FpLegendre(Fp, n) {
 validateField(Fp);
 const F = Fp;
 aoddModulus(F.ORDER, "FpLegendre");
-const p1mod2 = (F.ORDER - _1n$3) / _2n$1;
+const p1mod2 = (F.ORDER - _1n$3) / _2n$2;
 const powered = F.pow(n, p1mod2);
 const yes = F.eql(powered, F.ONE);
 const zero = F.eql(powered, F.ZERO);
@@ -1503,7 +1648,7 @@ return yes ? 1 : zero ? 0 : -1;
 }
 function nLength(n, nBitLength) {
 if (nBitLength !== void 0) anumber(nBitLength);
-if (n <= _0n$2) throw new Error("invalid n length: expected positive n, got " + n);
+if (n <= _0n$3) throw new Error("invalid n length: expected positive n, got " + n);
 if (nBitLength !== void 0 && nBitLength < 1) throw new Error("invalid n length: expected positive bit length, got " + nBitLength);
 const bits = bitLen(n);
 if (nBitLength !== void 0 && nBitLength < bits) throw new Error(`invalid n length: expected nBitLength (${nBitLength}) >= bitLen(n) (${bits})`);
@@ -1516,7 +1661,7 @@ ORDER;
 BITS;
 BYTES;
 isLE;
-ZERO = _0n$2;
+ZERO = _0n$3;
 ONE = _1n$3;
 _lengths;
 _mod;
@@ -1543,10 +1688,13 @@ return mod(num, this.ORDER);
 }
 isValid(num) {
 if (typeof num !== "bigint") throw new TypeError("invalid field element: expected bigint, got " + typeof num);
-return _0n$2 <= num && num < this.ORDER;
+return _0n$3 <= num && num < this.ORDER;
 }
 is0(num) {
-return num === _0n$2;
+return num === _0n$3;
+}
+isValidNot0(num) {
+return !this.is0(num) && this.isValid(num);
 }
 isOdd(num) {
 return (num & _1n$3) === _1n$3;
@@ -1615,14 +1763,25 @@ if (!this.isValid(scalar)) throw new Error("invalid field element: outside of ra
 }
 return scalar;
 }
+invertBatch(lst) {
+return FpInvertBatch(this, lst, true);
+}
+cmov(a, b, condition) {
+abool(condition, "condition");
+return condition ? b : a;
+}
 };
 function Field(ORDER, opts = {}) {
 Object.freeze(_Field.prototype);
 return new _Field(ORDER, opts);
 }
-var _0n$1 = BigInt(0);
+var _0n$2 = BigInt(0);
 var _1n$2 = BigInt(1);
-var _4n$1 = BigInt(4);
+var _4n$2 = BigInt(4);
+var BLIND_BYTES = 16;
+var BLIND_BITS = 128;
+var FW_WINDOW = 5;
+var TABLE_BYTES_MAX = (() => 2 ** 31)();
 function validatePointCons(Point) {
 const pc = Point;
 if (typeof pc !== "function") throw new TypeError("\"Point\" expected constructor, got type=" + typeof Point);
@@ -1633,6 +1792,30 @@ aobject$1(pc.BASE, "Point.BASE");
 aobject$1(pc.ZERO, "Point.ZERO");
 validateField(pc.Fp);
 validateField(pc.Fn);
+}
+function normalizeZ(c, points) {
+validatePointCons(c);
+validateMSMPoints(points, c);
+const invertedZs = FpInvertBatch(c.Fp, points.map((p) => p.Z));
+return points.map((p, i) => c.fromAffine(p.toAffine(invertedZs[i])));
+}
+function validateW(W, bits, min = 1) {
+if (!Number.isSafeInteger(W) || W < min || W > bits) throw new Error("invalid window size, expected [" + min + ".." + bits + "], got W=" + W);
+}
+function validateTableBytes(numPoints, fpBytes) {
+const bytes = numPoints * (4 * fpBytes + 128);
+if (bytes > TABLE_BYTES_MAX) throw new Error("invalid window size: table would need ~" + Math.ceil(bytes / 2 ** 20) + " MiB, max " + TABLE_BYTES_MAX / 2 ** 20 + " MiB");
+}
+function probeRandomBytes(randomBytes, length) {
+if (randomBytes === void 0) return void 0;
+afunction(randomBytes, "randomBytes");
+try {
+const probe = randomBytes(length);
+if (!isBytes(probe) || probe.length !== length) return void 0;
+} catch {
+return;
+}
+return randomBytes;
 }
 function validateMSMPoints(points, c) {
 aarray$1(points, "points");
@@ -1646,6 +1829,10 @@ scalars.forEach((s, i) => {
 if (!(maxScalar === void 0 ? field.isValid(s) : isPosBig(s) && s < maxScalar)) throw new Error("invalid scalar at index " + i);
 });
 }
+var pointWindowSizes = new WeakMap();
+function getWindowSize(P) {
+return pointWindowSizes.get(P) || 1;
+}
 function oddMultiples(p, size) {
 const dbl = p.double();
 const t = [p];
@@ -1657,7 +1844,7 @@ const size = 2 ** W;
 const half = size / 2;
 const mask = BigInt(size - 1);
 const d = [];
-while (n > _0n$1) {
+while (n > _0n$2) {
 let w = 0;
 if (n & _1n$2) {
 w = Number(n & mask);
@@ -1667,6 +1854,24 @@ n -= BigInt(w);
 d.push(w);
 n >>= _1n$2;
 }
+return d;
+}
+function signedWindowDigits(n, W, windows) {
+const size = 2 ** W;
+const half = size / 2;
+const mask = BigInt(size - 1);
+const shiftBy = BigInt(W);
+const d = [];
+for (let w = 0; w < windows; w++) {
+let v = Number(n & mask);
+n >>= shiftBy;
+if (v > half) {
+v -= size;
+n += _1n$2;
+}
+d.push(v);
+}
+if (n !== _0n$2) throw new Error("invalid wnaf");
 return d;
 }
 function wnafWalk(zero, tables, digits) {
@@ -1685,11 +1890,147 @@ acc = acc.add(w < 0 ? item.negate() : item);
 }
 return acc;
 }
+var ScalarMultiplier = class {
+Point;
+BASE;
+ZERO;
+randomBytes;
+wnafPrecomputes = new WeakMap();
+baseCanBeBlinded;
+bits;
+constructor(Point, randomBytes) {
+validatePointCons(Point);
+this.randomBytes = probeRandomBytes(randomBytes, BLIND_BYTES);
+this.Point = Point;
+this.BASE = Point.BASE;
+this.ZERO = Point.ZERO;
+this.bits = Point.Fn.BITS;
+}
+buildWnafTable(point, W, bits) {
+const windows = Math.ceil(bits / W) + 1;
+const half = 2 ** (W - 1);
+const comp = [];
+let base = point;
+for (let w = 0; w < windows; w++) {
+let acc = base;
+for (let i = 0; i < half; i++) {
+comp.push(acc);
+acc = acc.add(base);
+}
+base = comp[comp.length - 1].double();
+}
+return { W, bits, windows, comp };
+}
+wnafCachedCT(precomputes, n) {
+const { W, windows, comp } = precomputes;
+const half = 2 ** (W - 1);
+const digits = signedWindowDigits(n, W, windows);
+let p = this.ZERO;
+let f = this.BASE;
+for (let w = 0; w < windows; w++) {
+const digit = digits[w];
+const start = w * half;
+const idx = Math.abs(digit) - 1;
+let sel = comp[start];
+for (let i = 1; i < half; i++) sel = i === idx ? comp[start + i] : sel;
+const neg = sel.negate();
+if (digit === 0) f = f.add(comp[start]);
+else p = p.add(digit < 0 ? neg : sel);
+}
+return { p, f };
+}
+getWnafPrecomputes(W, point, bits, transform) {
+let entries = this.wnafPrecomputes.get(point);
+let comp = entries?.find((entry) => entry.W === W && entry.bits === bits);
+if (!comp) {
+comp = this.buildWnafTable(point, W, bits);
+if (typeof transform === "function") comp = { ...comp, comp: transform(comp.comp) };
+if (!entries) {
+entries = [];
+this.wnafPrecomputes.set(point, entries);
+}
+entries.push(comp);
+}
+return comp;
+}
+assertPoint(point) {
+if (!(point instanceof this.Point)) throw new TypeError("\"point\" expected Point instance, got type=" + typeof point);
+}
+validateMulInput(point, scalar) {
+this.assertPoint(point);
+if (!inRange(scalar, _1n$2, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
+}
+runCT(point, n, bits, transform) {
+const W = getWindowSize(point);
+if (W === 1) return this.fixedWindowCT(point, n, bits);
+return this.wnafCachedCT(this.getWnafPrecomputes(W, point, bits, transform), n);
+}
+mulCT(point, scalar, transform) {
+this.validateMulInput(point, scalar);
+return this.runCT(point, scalar, this.bits, transform);
+}
+mulCTBlinded(point, scalar, transform) {
+this.validateMulInput(point, scalar);
+if (this.randomBytes === void 0) throw new Error("randomBytes is required for scalar blinding");
+const bits = this.Point.Fn.BITS + BLIND_BITS;
+const blind = this.randomBytes(BLIND_BYTES);
+if (!isBytes(blind) || blind.length !== BLIND_BYTES) throw new Error("randomBytes returned invalid byte array");
+blind[0] = blind[0] & 63 | 128;
+const n = scalar + bytesToNumberBE(blind) * this.Point.Fn.ORDER;
+return this.runCT(point, n, bits, transform);
+}
+fixedWindowCT(point, n, bits) {
+const W = FW_WINDOW;
+const size = 32;
+const mask = bitMask(W);
+const table = new Array(size);
+table[0] = this.ZERO;
+for (let i = 1; i < size; i++) table[i] = table[i - 1].add(point);
+const windows = Math.ceil(bits / W);
+let acc = this.ZERO;
+for (let window = windows - 1; window >= 0; window--) {
+if (window !== windows - 1) for (let d = 0; d < W; d++) acc = acc.double();
+const digit = Number(n >> BigInt(window * W) & mask);
+let sel = table[0];
+for (let i = 1; i < size; i++) sel = i === digit ? table[i] : sel;
+acc = acc.add(sel);
+}
+return { p: acc, f: acc };
+}
+shouldBlind(point, cofactor) {
+if (this.randomBytes === void 0) return false;
+if (cofactor === _1n$2) return true;
+if (point !== this.BASE) return false;
+if (this.baseCanBeBlinded === void 0) this.baseCanBeBlinded = this.mulUnsafe(this.BASE, this.Point.Fn.ORDER).is0();
+return this.baseCanBeBlinded;
+}
+mulSecret(point, scalar, cofactor, transform) {
+return this.shouldBlind(point, cofactor) ? this.mulCTBlinded(point, scalar, transform) : this.mulCT(point, scalar, transform);
+}
+mulUnsafe(point, scalar, transform) {
+this.assertPoint(point);
+if (!isPosBig(scalar)) throw new Error("invalid scalar");
+const W = getWindowSize(point);
+if (W === 1 || scalar >= this.Point.Fn.ORDER) return mulAddUnsafe(this.Point, [point], [scalar], true);
+const precomputes = this.getWnafPrecomputes(W, point, this.bits, transform);
+return this.wnafCachedCT(precomputes, scalar).p;
+}
+setWindowSize(point, W) {
+this.assertPoint(point);
+validateW(W, this.bits);
+validateTableBytes((Math.ceil((this.bits + BLIND_BITS) / W) + 1) * 2 ** (W - 1), this.Point.Fp.BYTES);
+pointWindowSizes.set(point, W);
+this.wnafPrecomputes.delete(point);
+}
+hasWindowSize(point) {
+return getWindowSize(point) !== 1;
+}
+};
 function mulAddUnsafe(c, points, scalars, allowOversized = false) {
 validatePointCons(c);
 validateMSMPoints(points, c);
 abool(allowOversized, "allowOversized");
-validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$1 : void 0);
+validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$2 : void 0);
 if (points.length !== scalars.length) throw new Error("arrays of points and scalars must have equal length");
 const tables = points.map((p) => oddMultiples(p, 4));
 const digits = scalars.map((n) => wnafDigits(n, 4));
@@ -1709,7 +2050,7 @@ if (!CURVE || typeof CURVE !== "object") throw new Error(`expected valid ${type}
 validateObject(curveOpts);
 for (const p of ["p", "n", "h"]) {
 const val = CURVE[p];
-if (!(isPosBig(val) && val !== _0n$1)) throw new Error(`CURVE.${p} must be positive bigint`);
+if (!(isPosBig(val) && val !== _0n$2)) throw new Error(`CURVE.${p} must be positive bigint`);
 }
 const Fp = createField(CURVE.p, curveOpts.Fp, FpFnLE);
 const Fn = createField(CURVE.n, curveOpts.Fn, FpFnLE);
@@ -1718,9 +2059,10 @@ for (const p of params) if (!Fp.isValid(CURVE[p])) throw new Error(`CURVE.${p} m
 CURVE = Object.freeze(Object.assign({}, CURVE));
 return { CURVE, Fp, Fn };
 }
-var _0n = BigInt(0);
+var _0n$1 = BigInt(0);
 var _1n$1 = BigInt(1);
-var _2n = BigInt(2);
+var _2n$1 = BigInt(2);
+var _4n$1 = BigInt(4);
 var _8n = BigInt(8);
 function isEdValidXY(Fp, CURVE, x, y) {
 const x2 = Fp.sqr(x);
@@ -1739,7 +2081,8 @@ const { h: cofactor } = CURVE;
 if (FpLegendre(Fp, CURVE.a) !== 1) throw new Error("edwards: CURVE.a must be a square in Fp for complete addition formulas");
 if (FpLegendre(Fp, CURVE.d) !== -1) throw new Error("edwards: CURVE.d must be a non-square in Fp for complete addition formulas");
 validateObject(opts, {}, { uvRatio: "function", randomBytes: "function" });
-const MASK = _2n << BigInt(Fp.BYTES * 8) - _1n$1;
+const randomBytes$4 = opts.randomBytes === void 0 ? randomBytes : opts.randomBytes;
+const MASK = _2n$1 << BigInt(Fp.BYTES * 8) - _1n$1;
 function isOdd(n) {
 if (!Fp.isOdd) throw new Error("Field does not have .isOdd()");
 return Fp.isOdd(n);
@@ -1748,13 +2091,13 @@ const uvRatio = opts.uvRatio === void 0 ? (u, v) => {
 try {
 return { isValid: true, value: Fp.sqrt(Fp.div(u, v)) };
 } catch (e) {
-return { isValid: false, value: _0n };
+return { isValid: false, value: _0n$1 };
 }
 } : opts.uvRatio;
 if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
 const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);
 function acoord(title, n, banZero = false) {
-const min = banZero ? _1n$1 : _0n;
+const min = banZero ? _1n$1 : _0n$1;
 aInRange("coordinate " + title, n, min, MASK);
 return n;
 }
@@ -1796,7 +2139,7 @@ const normed = copyBytes(bytes);
 const lastByte = bytes[len - 1];
 normed[len - 1] = lastByte & -129;
 const y = bytesToNumberLE(normed);
-aInRange("point.y", y, _0n, zip215 ? MASK : Fp.ORDER);
+aInRange("point.y", y, _0n$1, zip215 ? MASK : Fp.ORDER);
 const y2 = Fp.sqr(y);
 const u = Fp.sub(y2, Fp.ONE);
 const v = Fp.sub(Fp.mulN(d, y2), a);
@@ -1816,6 +2159,11 @@ return this.toAffine().x;
 }
 get y() {
 return this.toAffine().y;
+}
+precompute(windowSize = 6, isLazy = true) {
+wnaf.setWindowSize(this, windowSize);
+if (!isLazy) this.multiply(_2n$1);
+return this;
 }
 assertValidity() {
 const p = this;
@@ -1854,7 +2202,7 @@ double() {
 const { X: X1, Y: Y1, Z: Z1 } = this;
 const A = Fp.sqr(X1);
 const B = Fp.sqr(Y1);
-const C = Fp.mul(Fp.sqr(Z1), _2n);
+const C = Fp.mul(Fp.sqr(Z1), _2n$1);
 const D = mulA(A);
 const x1y1 = Fp.addN(X1, Y1);
 const E = Fp.sub(Fp.subN(Fp.sqr(x1y1), A), B);
@@ -1890,8 +2238,22 @@ subtract(other) {
 aedpoint(other);
 return this.add(other.negate());
 }
+multiply(scalar) {
+if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: expected 1 <= sc < curve.n");
+const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
+return normalize([p, f])[0];
+}
+multiplyUnsafe(scalar) {
+if (!Fn.isValid(scalar)) throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");
+if (scalar === _0n$1) return Point.ZERO;
+if (this.is0() || scalar === _1n$1) return this;
+return wnaf.mulUnsafe(this, scalar, normalize);
+}
+isSmallOrder() {
+return this.clearCofactor().is0();
+}
 isTorsionFree() {
-return mulAddUnsafe(Point, [this], [CURVE.n], true).is0();
+return wnaf.mulUnsafe(this, CURVE.n).is0();
 }
 toAffine(invertedZ) {
 const p = this;
@@ -1907,6 +2269,13 @@ if (is0) return { x: Fp.ZERO, y: Fp.ONE };
 if (!Fp.eql(zz, Fp.ONE)) throw new Error("invZ was invalid");
 return { x, y };
 }
+clearCofactor() {
+if (cofactor === _1n$1) return this;
+if (cofactor === _2n$1) return this.double();
+if (cofactor === _4n$1) return this.double().double();
+if (cofactor === _8n) return this.double().double().double();
+return this.multiplyUnsafe(cofactor);
+}
 toBytes() {
 const { x, y } = this.toAffine();
 const bytes = Fp.toBytes(y);
@@ -1920,11 +2289,32 @@ toString() {
 return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
 }
 }
+const normalize = (points) => normalizeZ(Point, points);
+const wnaf = new ScalarMultiplier(Point, randomBytes$4);
+if (wnaf.bits >= 6) Point.BASE.precompute(6);
 Object.freeze(Point.prototype);
 Object.freeze(Point);
 return Point;
 }
+var divNearest = (num, den) => (num + (num >= 0 ? den : -den) / _2n) / den;
+function _splitEndoScalar(k, basis, n) {
+aInRange("scalar", k, _0n, n);
+const [[a1, b1], [a2, b2]] = basis;
+const c1 = divNearest(b2 * k, n);
+const c2 = divNearest(-b1 * k, n);
+let k1 = k - c1 * a1 - c2 * a2;
+let k2 = -c1 * b1 - c2 * b2;
+const k1neg = k1 < _0n;
+const k2neg = k2 < _0n;
+if (k1neg) k1 = -k1;
+if (k2neg) k2 = -k2;
+const MAX_NUM = bitMask(Math.ceil(bitLen(n) / 2)) + _1n;
+if (k1 < _0n || k1 >= MAX_NUM || k2 < _0n || k2 >= MAX_NUM) throw new Error("splitScalar (endomorphism): failed for k");
+return { k1neg, k1, k2neg, k2 };
+}
+var _0n = BigInt(0);
 var _1n = BigInt(1);
+var _2n = BigInt(2);
 var _3n = BigInt(3);
 var _4n = BigInt(4);
 function weierstrass(params, extraOpts = {}) {
@@ -1933,8 +2323,13 @@ const Fp = validated.Fp;
 const Fn = validated.Fn;
 let CURVE = validated.CURVE;
 const { h: cofactor, n: CURVE_ORDER } = CURVE;
-validateObject(extraOpts, {}, { allowInfinityPoint: "boolean", isTorsionFree: "function", fromBytes: "function", toBytes: "function", randomBytes: "function" });
-const { allowInfinityPoint, isTorsionFree, fromBytes, toBytes } = extraOpts;
+validateObject(extraOpts, {}, { allowInfinityPoint: "boolean", clearCofactor: "function", isTorsionFree: "function", fromBytes: "function", toBytes: "function", endo: "object", randomBytes: "function" });
+const { endo: endoOpts, allowInfinityPoint, clearCofactor, isTorsionFree, fromBytes, toBytes } = extraOpts;
+const randomBytes$2 = extraOpts.randomBytes === void 0 ? randomBytes : extraOpts.randomBytes;
+if (endoOpts) {
+if (!Fp.is0(CURVE.a) || typeof endoOpts.beta !== "bigint" || !Array.isArray(endoOpts.basises)) throw new Error("invalid endo: expected \"beta\": bigint and \"basises\": array");
+}
+const endo = endoOpts ? { beta: endoOpts.beta, basises: endoOpts.basises.map((basis) => [...basis]) } : void 0;
 const lengths = getWLengths(Fp, Fn);
 function assertCompressionIsSupported() {
 if (!Fp.isOdd) throw new Error("compression is not supported: Field does not have .isOdd()");
@@ -2007,6 +2402,22 @@ return typeof n === "object" && n !== null ? Fp.create(n) : n;
 function aprjpoint(other) {
 if (!(other instanceof Point)) throw new Error("Weierstrass Point expected");
 }
+function splitEndoScalarN(k) {
+if (!endo || !endo.basises) throw new Error("no endo");
+return _splitEndoScalar(k, endo.basises, Fn.ORDER);
+}
+function pushWnafPair(points, scalars, p, k) {
+if (!Fn.isValid(k)) throw new RangeError("invalid scalar: out of range");
+if (endo) {
+const { k1neg, k1, k2neg, k2 } = splitEndoScalarN(k);
+const psi = new Point(Fp.mul(p.X, endo.beta), p.Y, p.Z);
+points.push(k1neg ? p.negate() : p, k2neg ? psi.negate() : psi);
+scalars.push(k1, k2);
+} else {
+points.push(p);
+scalars.push(k);
+}
+}
 const validityCache = new WeakSet();
 class Point {
 static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE);
@@ -2046,6 +2457,11 @@ return this.toAffine().x;
 get y() {
 return this.toAffine().y;
 }
+precompute(windowSize = 6, isLazy = true) {
+wnaf.setWindowSize(this, windowSize);
+if (!isLazy) this.multiply(_3n);
+return this;
+}
 assertValidity() {
 const p = this;
 if (p.is0()) {
@@ -2058,6 +2474,11 @@ if (!Fp.isValid(x) || !Fp.isValid(y)) throw new Error("bad point: x or y not fie
 if (!isValidXY(x, y)) throw new Error("bad point: equation left != right");
 if (!p.isTorsionFree()) throw new Error("bad point: not in prime-order subgroup");
 validityCache.add(p);
+}
+hasEvenY() {
+const { y } = this.toAffine();
+if (!Fp.isOdd) throw new Error("Field doesn't support isOdd");
+return !Fp.isOdd(y);
 }
 equals(other) {
 aprjpoint(other);
@@ -2160,6 +2581,31 @@ return this.add(other.negate());
 is0() {
 return this.equals(Point.ZERO);
 }
+multiply(scalar) {
+if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: out of range");
+const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
+return normalize([p, f])[0];
+}
+multiplyUnsafe(scalar) {
+const p = this;
+const sc = scalar;
+if (!Fn.isValid(sc)) throw new RangeError("invalid scalar: out of range");
+if (sc === _0n || p.is0()) return Point.ZERO;
+if (sc === _1n) return p;
+if (wnaf.hasWindowSize(this)) return wnaf.mulUnsafe(p, sc, normalize);
+const points = [];
+const scalars = [];
+pushWnafPair(points, scalars, p, sc);
+return mulAddUnsafe(Point, points, scalars);
+}
+mulAddUnsafe(a, other, b) {
+aprjpoint(other);
+const points = [];
+const scalars = [];
+pushWnafPair(points, scalars, this, a);
+pushWnafPair(points, scalars, other, b);
+return mulAddUnsafe(Point, points, scalars);
+}
 toAffine(invertedZ) {
 const p = this;
 let iz = invertedZ;
@@ -2178,7 +2624,16 @@ return { x, y };
 isTorsionFree() {
 if (cofactor === _1n) return true;
 if (isTorsionFree) return isTorsionFree(Point, this);
-throw new Error("no orders of points");
+return wnaf.mulUnsafe(this, CURVE_ORDER).is0();
+}
+clearCofactor() {
+if (cofactor === _1n) return this;
+if (clearCofactor) return clearCofactor(Point, this);
+return this.multiplyUnsafe(cofactor);
+}
+isSmallOrder() {
+if (cofactor === _1n) return this.is0();
+return this.clearCofactor().is0();
 }
 toBytes(isCompressed = true) {
 abool(isCompressed, "isCompressed");
@@ -2192,6 +2647,9 @@ toString() {
 return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
 }
 }
+const normalize = (points) => normalizeZ(Point, points);
+const wnaf = new ScalarMultiplier(Point, randomBytes$2);
+if (wnaf.bits >= 6) Point.BASE.precompute(6);
 Object.freeze(Point.prototype);
 Object.freeze(Point);
 return Point;
@@ -2300,7 +2758,7 @@ for (let i = 0; i < a.length; i++) diff |= a[i] ^ b[i];
 return diff === 0;
 }
 function validateOpts(opts) {
-if (isBytes(opts)) throw new TypeError("\"opts\" expected object, got Uint8Array");
+if (isBytes$1(opts)) throw new TypeError("\"opts\" expected object, got Uint8Array");
 aobject(opts, "opts");
 const proto = Object.getPrototypeOf(opts);
 if (proto !== null && proto !== Object.prototype) throw new TypeError("\"opts\" expected a plain object");
@@ -3006,7 +3464,7 @@ var TRIGGER_TYPES = ["user_request", "scheduled", "system", "agent"];
 var AUTHORITY_TYPES = ["autonomous", "human_approved", "policy", "escalated", "unknown"];
 var STATUSES$1 = ["pending", "success", "failure", "partial", "blocked"];
 var SCORE_MIN = 1e-4;
-var UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+var UUID$1 = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 var CPS_TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?\+00:00$/;
 var TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?\+00:00$/;
 var text$3 = (value) => typeof value === "string" ? null : "must be a string";
@@ -3021,7 +3479,7 @@ var score = (value) => {
 if (!(value instanceof JsonNumber)) return "must be a number";
 return value.value >= 0 && value.value <= 1 ? null : "lies outside 0.0 to 1.0";
 };
-var uuid = (value) => text$3(value) ?? (UUID.test(value) ? null : "is not a UUID in lower case with hyphens");
+var uuid = (value) => text$3(value) ?? (UUID$1.test(value) ? null : "is not a UUID in lower case with hyphens");
 var uuidOrNull = (value) => value === null ? null : uuid(value);
 var hashOrNull = (value) => textOrNull(value) ?? (value === null || HEX64.test(value) ? null : "is not 64 lower-case hex digits");
 var timestamp = (value) => {
@@ -3031,6 +3489,7 @@ return isCalendarTime(value) ? null : "is not a date that exists";
 };
 var oneOf = (allowed) => (value) => text$3(value) ?? (allowed.includes(value) ? null : `is not one of ${allowed.join(", ")}`);
 var TOP_LEVEL = { id: uuid, type: oneOf(TYPES), domain: text$3, parent_id: uuidOrNull, sequence: count$1, previous_hash: hashOrNull, spec_version: oneOf(["1.0"]), ...Object.fromEntries(SECTIONS.map((name) => [name, object])) };
+var CAPSULE_KEYS = Object.keys(TOP_LEVEL);
 var SECTION_RULES = { trigger: { type: oneOf(TRIGGER_TYPES), source: text$3, timestamp, request: text$3, correlation_id: textOrNull, user_id: textOrNull }, context: { agent_id: text$3, session_id: textOrNull, environment: object }, reasoning: { analysis: text$3, options: objectList, options_considered: textList, selected_option: text$3, reasoning: text$3, confidence: score, model: textOrNull, prompt_hash: hashOrNull }, authority: { type: oneOf(AUTHORITY_TYPES), approver: textOrNull, policy_reference: textOrNull, chain: objectList, escalation_reason: textOrNull }, execution: { tool_calls: objectList, duration_ms: count$1, resources_used: object }, outcome: { status: oneOf(STATUSES$1), result: anything, summary: text$3, error: textOrNull, side_effects: textList, metrics: object } };
 var OPTION = { id: text$3, description: text$3, pros: textList, cons: textList, estimated_impact: object, feasibility: score, risks: textList, selected: flag, rejection_reason: text$3 };
 var TOOL_CALL = { tool: text$3, arguments: object, result: anything, success: flag, duration_ms: count$1, error: textOrNull };
@@ -3349,9 +3808,9 @@ for (const [profile, count] of other.profiles) this.profiles.set(profile, (this.
 };
 function conclude(subject, tally, level = "signature", expected = CHECKS) {
 const checks = [...new Set([...expected, ...tally.done.keys(), ...tally.skipped.keys(), ...tally.findings.map((one) => one.check)])].map((name) => buildCheck(name, tally));
-return { subject, status: statusOf(checks, tally.findings, tally.records), level, records: tally.records, earlier: 0, chains: tally.chains, first_bad: tally.findings.find((finding) => finding.status === "failed") ?? null, checks, findings: tally.findings };
+return { subject, status: statusOf$1(checks, tally.findings, tally.records), level, records: tally.records, earlier: 0, chains: tally.chains, first_bad: tally.findings.find((finding) => finding.status === "failed") ?? null, checks, findings: tally.findings };
 }
-function statusOf(checks, findings, records) {
+function statusOf$1(checks, findings, records) {
 if (findings.some((finding) => finding.status === "failed")) return "failed";
 if (records === 0) return "empty";
 return checks.some((check) => check.status === "warning" || check.status === "not_checked" && check.matters) ? "qualified" : "verified";
@@ -3392,7 +3851,7 @@ function roleOf(rules, key) {
 return rules.ring.roleOf(key) ?? rules.roles.get(key.ed25519) ?? null;
 }
 function plainRules(ring, ed25519, more = {}) {
-return { ring, ed25519, level: "signature", requirePq: false, retired: new Map(), roles: new Map(), recorded: null, began: new Map(), crew: null, ...more };
+return { ring, ed25519, level: "signature", requirePq: false, retired: new Map(), roles: new Map(), recorded: null, began: new Map(), crew: null, along: new Map(), ...more };
 }
 var UNREADABLE_MAX = 1e3;
 var REST_UNREAD = `more than ${UNREADABLE_MAX} records cannot be read or have not their hash; the rest was not read`;
@@ -3434,6 +3893,8 @@ static *questions(rules, record) {
 if (rules.level !== "signature" || !record.signature) return;
 const known = rules.ring.lookup(record.signed_by);
 for (const key of known.length ? known : rules.ring.isClosed ? rules.ring.keys : []) yield { publicHex: key.ed25519, message: record.hash, signature: record.signature };
+const publicHex = rules.along.get(record.signed_by);
+if (!known.length && publicHex !== void 0) yield { publicHex, message: record.hash, signature: record.signature };
 }
 judge(record) {
 this.tally.records++;
@@ -3816,7 +4277,7 @@ return actual.count > head.count && actualHash === head.hash;
 var ACTION_TYPES = [...["tool_call", "code_gen", "code_edit", "api_request", "decision", "observation", "file_read", "file_write"], ...["file_delete", "shell_exec", "command", "browser_action", "web_request", "action", "unknown"]];
 var DECISIONS$1 = ["pass", "skip", "human_review", "human_approved", "skipped"];
 var POLICY_VERDICTS = ["PROOF_ONLY", "POLICY_ENFORCED", "FULLY_VERIFIED"];
-var FIELDS$2 = [...["action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"], ...["parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "success", "duration_ms"], ...["timestamp", "metadata"]];
+var FIELDS$1 = [...["action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"], ...["parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "success", "duration_ms"], ...["timestamp", "metadata"]];
 var OPTIONAL = new Set([...["parent_action_id", "parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "metadata"]]);
 var ID_MAX = 256;
 var DURATION_MAX = 2 ** 53;
@@ -3824,11 +4285,11 @@ var METADATA_INLINE = 8192;
 var METADATA_MAX = 4194304;
 var TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/;
 function actionFields(action) {
-return new Map(FIELDS$2.map((name) => [name, action[name]]));
+return new Map(FIELDS$1.map((name) => [name, action[name]]));
 }
 function readAction(data) {
 if (!isObject(data)) throw new BadInput("an action must be an object");
-for (const name of data.keys()) if (!FIELDS$2.includes(name)) throw new BadInput(`${show$1(name)} is not a field of an action`);
+for (const name of data.keys()) if (!FIELDS$1.includes(name)) throw new BadInput(`${show$1(name)} is not a field of an action`);
 const get = (name) => {
 const value = data.get(name);
 if (value !== void 0) return value;
@@ -3844,7 +4305,7 @@ const isId = (value) => typeof value === "string" && value !== "" && codePoints(
 const isHash = (value) => typeof value === "string" && HEX64.test(value);
 const orNull = (isGood) => (value) => value === null || isGood(value);
 const oneOf = (words) => (value) => typeof value === "string" && words.includes(value);
-FIELDS$2.forEach(get);
+FIELDS$1.forEach(get);
 return { action_id: check("action_id", isId), parent_action_id: check("parent_action_id", orNull(isId)), action_type: check("action_type", oneOf(ACTION_TYPES)), gate_decision: check("gate_decision", orNull(oneOf(DECISIONS$1))), policy_verdict: check("policy_verdict", orNull(oneOf(POLICY_VERDICTS))), instruction_hash: check("instruction_hash", isHash), input_hash: check("input_hash", isHash), output_hash: check("output_hash", isHash), parent_receipt_hash: check("parent_receipt_hash", orNull(isHash)), gate_score: check("gate_score", orNull((value) => value instanceof JsonNumber && value.value >= 0 && value.value <= 1)), success: check("success", (value) => typeof value === "boolean"), duration_ms: check("duration_ms", (value) => isInteger(value) && value.value >= 0 && BigInt(value.text) <= BigInt(DURATION_MAX)), timestamp: check("timestamp", (value) => typeof value === "string" && TIME.test(value) && isCalendarTime(value)), metadata: check("metadata", orNull(isObject)) };
 }
 var RECEIPT_KEYS = [...["action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"], ...["parent_receipt_hash", "gate_score", "gate_decision", "success", "duration_ms", "timestamp"]];
@@ -5650,6 +6111,7 @@ for (const blob of inside) if (!blobs.has(blob)) warn(`${BLOBS}/${blob}`, "no re
 } else if (!listed.has(name)) warn(name, "the index does not list it, and it was not verified");
 }
 }
+var DROP_KIND = "chain.drop";
 var OLD_IMPORT = "imported";
 function readDigits(chain) {
 return /^import\.([0-9a-f]{16})\./.exec(chain)?.[1] ?? null;
@@ -5860,7 +6322,7 @@ var PURPOSE = "protocol-join";
 var OPENING = "protocol.session_initialized";
 var JOINING = "protocol.participant_joined";
 var OPERATOR = "operator";
-var FIELDS$1 = { ledger: /^[!-~]{1,200}$/, tenant: /^[!-~]{1,200}$/, chain: /^[!-~]{1,200}$/, task_sha256: /^[0-9a-f]{64}$/, profile: /^(?:strict|default|lenient)$/, role: /^(?:planner|executor|critic|auditor|operator)$/, agent: /^(?:operator|agent:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})$/ };
+var FIELDS = { ledger: /^[!-~]{1,200}$/, tenant: /^[!-~]{1,200}$/, chain: /^[!-~]{1,200}$/, task_sha256: /^[0-9a-f]{64}$/, profile: /^(?:strict|default|lenient)$/, role: /^(?:planner|executor|critic|auditor|operator)$/, agent: /^(?:operator|agent:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})$/ };
 async function noteJoins(examination, tally) {
 for (const { name, origin } of selectChains(examination, "protocol")) {
 if (![...tally.unrecorded.keys()].some((signer) => signer.endsWith(` ${name}`))) continue;
@@ -5906,9 +6368,9 @@ return from.equals(to);
 }
 readJoin(statement) {
 if (statement.purpose !== PURPOSE) throw new BadInput("it is no join");
-const content = checkObject(statement.content, PURPOSE, [...Object.keys(FIELDS$1), "v", "public_key", "public_key_pq", "at"]);
+const content = checkObject(statement.content, PURPOSE, [...Object.keys(FIELDS), "v", "public_key", "public_key_pq", "at"]);
 checkVersion(content.get("v"), PURPOSE);
-for (const [name, pattern] of Object.entries(FIELDS$1)) textField(content.get(name), name, pattern);
+for (const [name, pattern] of Object.entries(FIELDS)) textField(content.get(name), name, pattern);
 timeField(content.get("at"), "at");
 const key = new PublicKey(content.get("public_key"), content.get("public_key_pq"));
 const results = checkStatement(statement, new Ring([key]), this.examination.rules.ed25519);
@@ -6493,7 +6955,7 @@ this.options = options;
 this.meter = meter;
 this.keyHistory = { ...NO_HISTORY, retired: retirementsByTime(options.ring, options.ed25519) };
 const { requirePq = false } = options;
-this.rules = plainRules(options.ring, options.ed25519, { retired: this.keyHistory.retired, requirePq, crew: options.crew ?? null });
+this.rules = plainRules(options.ring, options.ed25519, { retired: this.keyHistory.retired, requirePq, crew: options.crew ?? null, along: options.along ?? new Map() });
 this.meta = new MetaMemory(new ImportHistory(options.ring, new Map()));
 this.blobs = new BundleBlobs(directory, index.areBlobsLeftOut, meter);
 }
@@ -6644,7 +7106,7 @@ let bytes = 0;
 for (const item of items) {
 if (judge.stopsReading()) return;
 const content = seen.take(item, judge);
-if (item instanceof Sealed) this.options.witness?.(chain, seen.facts.count - 1, item.hash);
+if (item instanceof Sealed) this.options.witness?.(chain, seen.facts.count - 1, item);
 if (content !== null && item instanceof Sealed) {
 bytes += item.canonical.length;
 this.noteRecord(item, content, chain);
@@ -6771,7 +7233,7 @@ return total;
 }
 // src/verify/capsules.ts
 var LINE_MAX$1 = ELEMENT_MAX;
-var BATCH = 256;
+var BATCH$1 = 256;
 async function judgeCapsules(name, source, opening, options) {
 const retired = retirementsByTime(options.ring, options.ed25519);
 const rules = plainRules(options.ring, options.ed25519, { retired, requirePq: options.requirePq ?? false, crew: options.crew ?? null });
@@ -6820,7 +7282,7 @@ items.push({ where, item: checkSealFields(item) });
 if (!(error instanceof BadInput)) throw error;
 items.push({ where, item: error });
 }
-if (items.length >= BATCH) {
+if (items.length >= BATCH$1) {
 yield items;
 items = [];
 }
@@ -8282,996 +8744,24 @@ case "elsewhere": throw new NotJudged(`a page cannot judge ${name}; run: aver ve
 default: throw new NotJudged(`${name} is nothing that Aver can verify`);
 }
 }
-var SUMMARY_MAX = 240;
-function text(value) {
-if (typeof value === "string") return value;
-return value instanceof JsonNumber ? value.text : "";
-}
-function safeContent(record) {
-try {
-return record.canonical.isWellFormed() ? readJson(record.canonical) : void 0;
-} catch (error) {
-if (error instanceof BadInput) return void 0;
-throw error;
-}
-}
-function describeRow(item, place) {
-const bare = { place, sequence: "", hash: "", at: "", type: "", kind: "", summary: "", status: "", tool: "", authority: "", tokens: "" };
-if (item instanceof BadInput) return { ...bare, problem: item.message };
-const content = safeContent(item);
-if (!(content instanceof Map)) return { ...bare, hash: item.hash, at: item.signed_at, problem: "this is no capsule" };
-const calls = at(content, "execution", "tool_calls");
-const usage = at(content, "execution", "resources_used");
-const request = text(at(content, "trigger", "request"));
-const summary = text(at(content, "outcome", "summary")) || text(at(content, "reasoning", "analysis")) || request;
-const [tokensIn, tokensOut] = ["tokens_in", "tokens_out"].map((name) => text(at(usage, name)));
-return { place, sequence: text(at(content, "sequence")), hash: item.hash, at: text(at(content, "trigger", "timestamp")) || item.signed_at, type: text(at(content, "type")), kind: readKind(content), summary: summary.slice(0, SUMMARY_MAX), status: text(at(content, "outcome", "status")), tool: Array.isArray(calls) ? text(at(calls[0], "tool")) : "", authority: text(at(content, "authority", "type")), tokens: tokensIn || tokensOut ? `${tokensIn || 0} → ${tokensOut || 0}` : "", problem: "" };
-}
-var COUNTED_MAX$1 = 2e5;
-var DENIALS_MAX = 8;
-var OWN = new Set(["meta", "keys"]);
-var ABORTED_KIND = "protocol.session_aborted";
-async function countActivity(library) {
-const days = new Map();
-let denials = [];
-const audits = [];
-let records = 0;
-for (const { id: chain } of library.chains) {
-if (OWN.has(chain)) continue;
-let place = -1;
-for await (const items of library.readBatches(chain)) for (const item of items) {
-place++;
-if (records++ >= COUNTED_MAX$1) return { days: sortDays(days), denials, audits, records: COUNTED_MAX$1, isCut: true };
-if (item instanceof BadInput) continue;
-const content = safeContent(item);
-const day = (text(at(content, "trigger", "timestamp")) || item.signed_at).slice(0, 10);
-if (!/^\d{4}-\d\d-\d\d$/.test(day)) continue;
-const sum = days.get(day) ?? { day, records: 0, success: 0, failure: 0, blocked: 0, tokens: 0, cost: 0 };
-days.set(day, sum);
-sum.records++;
-const kind = content instanceof Map ? readKind(content) : "";
-const status = kind === "protocol.session_aborted" ? "" : text(at(content, "outcome", "status"));
-if (status === "success" || status === "failure" || status === "blocked") sum[status]++;
-const usage = at(content, "execution", "resources_used");
-for (const name of ["tokens_in", "tokens_out"]) sum.tokens += numberOf(at(usage, name));
-sum.cost += numberOf(at(usage, "cost_usd"));
-if (status === "blocked") {
-denials.push({ chain, row: describeRow(item, place) });
-if (denials.length > 64) denials = latest(denials);
-}
-if (kind === "protocol.verification_run_completed" && status === "failure") audits.push({ chain, row: describeRow(item, place) });
-}
-}
-return { days: sortDays(days), denials: latest(denials), audits, records, isCut: false };
-}
-function numberOf(value) {
-return value instanceof JsonNumber && Number.isFinite(value.value) ? Math.max(0, value.value) : 0;
-}
-function sortDays(days) {
-return [...days.values()].sort((one, other) => one.day < other.day ? -1 : 1).slice(-366);
-}
-function latest(denials) {
-return denials.sort((one, other) => one.row.at < other.row.at ? 1 : -1).slice(0, DENIALS_MAX);
-}
-var ApiError = class extends Error {
-status;
-code;
-constructor(status, code, message, advice) {
-super(advice ? `${message} (${advice})` : message);
-this.status = status;
-this.code = code;
-}
-};
-var ANSWER_MAX = 64 * 1024 ** 2;
-var SILENT_AFTER = 12e4;
-var TRIES = 4;
-var Api = class {
-access;
-constructor(access) {
-this.access = access;
-}
-async ask(path, init = {}) {
-const headers = { ...init.headers, Authorization: `Bearer ${this.access.token}` };
-for (let tried = 1;; tried++) {
-let answer;
-const signal = init.signal ?? AbortSignal.timeout(SILENT_AFTER);
-try {
-answer = await fetch(`${this.access.origin}/api/v1/${path}`, { ...init, signal, headers, cache: "no-store", credentials: "omit", redirect: "error" });
-} catch (error) {
-if (error.name === "AbortError") throw error;
-throw unreachable();
-}
-if (answer.ok) return answer;
-if ((answer.status === 429 || answer.status === 503) && tried < TRIES) {
-await new Promise((resolve) => setTimeout(resolve, 250 * 2 ** tried));
-continue;
-}
-throw await readError(answer);
-}
-}
-async bytes(path, limit = ANSWER_MAX) {
-const answer = await this.ask(path);
-const parts = [];
-let size = 0;
-try {
-for (const reader = answer.body.getReader();;) {
-const { done, value } = await reader.read();
-if (done) break;
-size += value.length;
-if (size > limit) {
-reader.cancel();
-throw new NotJudged(`the server's answer is larger than ${limit / 1024 ** 2} MiB`);
-}
-parts.push(value);
-}
-} catch (error) {
-if (error instanceof NotJudged) throw error;
-throw unreachable();
-}
-if (parts.length === 1) return parts[0];
-return new Uint8Array(await new Blob(parts).arrayBuffer());
-}
-async json(path) {
-const text = new TextDecoder().decode(await this.bytes(path));
-try {
-return JSON.parse(text);
-} catch {
-throw new ApiError(200, "NOT_JSON", "the server's answer is no JSON", "Start it again: aver serve");
-}
-}
-};
-function unreachable() {
-return new ApiError(0, "UNREACHABLE", "the server does not answer", "Start it again: aver serve");
-}
-async function readError(answer) {
-let said = {};
-try {
-said = await answer.json();
-} catch {}
-const text = (value, otherwise) => typeof value === "string" ? value : otherwise;
-const words = `the server says ${answer.status}`;
-if (answer.status === 401) return new ApiError(401, text(said.code, ""), "the server does not accept this page's token: each start of aver serve makes a new one; open the link that it printed last", "");
-return new ApiError(answer.status, text(said.code, ""), text(said.message, words), text(said.advice, ""));
-}
-function query(values) {
-const given = Object.entries(values).filter(([, value]) => value !== null && value !== void 0 && value !== "");
-return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
-}
-var CASES_MAX = 500;
-async function listApprovals(library, ring, now) {
-const { ledger, tenant } = library.owner;
-const chain = library.chains.find((one) => domainOf(one.id) === "approvals")?.id;
-if (chain === void 0) return { cases: [], isCut: false };
-const rules = plainRules(ring, library.verifier);
-const cases = new Map();
-let place = -1;
-let isCut = false;
-for await (const items of library.readBatches(chain)) {
-await prepareRecords(rules, items.filter((item) => item instanceof Sealed));
-for (const record of items) {
-place++;
-if (record instanceof BadInput) continue;
-try {
-if (record.kind === "approval.request") {
-const judge = new ChainJudge(rules, { chain, start: null });
-judge.judge(record);
-const failed = judge.tally.findings.find((finding) => finding.status === "failed");
-const request = readRequest(record, ledger, tenant);
-cases.set(request.id, { request, record, place, votes: [], newest: request.opened, problem: failed === void 0 ? "" : `${failed.code}: ${failed.words}`, isSignerKnown: judge.signer !== null });
-if (cases.size > CASES_MAX) {
-cases.delete(cases.keys().next().value);
-isCut = true;
-}
-} else if (record.kind === "approval.decision" || record.kind === "approval.use") {
-const { about, vote } = readVote(record);
-const found = cases.get(about);
-found?.votes.push({ vote, place });
-if (found && vote.at > found.newest) found.newest = vote.at;
-}
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-}
-}
-}
-return { cases: [...cases.values()].reverse().map((found) => describe$1(found, chain, library.verifier, now)), isCut };
-}
-function describe$1({ request, record, place, problem, isSignerKnown, votes, newest }, chain, verifier, now) {
-const state = computeState(request, votes.map(({ vote }) => vote), verifier, now, newest);
-return { id: request.id, chain, place, canonical: record.canonical, hash: record.hash, opened: request.opened, expires: request.expires, digest: request.digest, state: state.state, reason: state.reason, floor: state.floor, levels: request.levels, approvers: [...request.approvers.values()].map(({ identity, key, custody }) => ({ identity, fingerprint: key.fingerprint, custody })), isSameAction: matchesAction(request), votes: votes.map(({ vote, place: at }) => ({ at: vote.at, word: vote.word, approver: vote.approver ?? "", level: vote.level, place: at, problem: isByPerson(vote) ? voteProblem(request, vote, verifier)?.join(": ") ?? "" : "" })), problem, isSignerKnown };
-}
-var LOST_AFTER = 6e4;
-function assist(port, ed25519) {
-port.onmessage = (event) => {
-const { id, texts, questions } = event.data;
-const asked = ed25519.prefetch(questions);
-const hashes = texts.map((text) => sha3Hex(encoder.encode(text)));
-asked.then(() => {
-const answers = questions.map(({ publicHex, message, signature }) => ed25519.verify(publicHex, message, signature));
-port.postMessage({ id, hashes, answers });
-});
-};
-}
-var REST_MS = 150;
-var REST_MAX = 1e3;
-var REST_LOOK = 50;
-var TASKS_EACH = 4;
-var WorkerCrew = class {
-size;
-ports;
-waiting = new Map();
-nextId = 0;
-begun = 0;
-restUntil = 0;
-constructor(ports) {
-this.ports = ports;
-this.size = ports.length;
-for (const port of ports) port.onmessage = (event) => this.take(event.data);
-}
-get isBusy() {
-return this.begun >= TASKS_EACH * this.size;
-}
-rest() {
-this.restUntil = performance.now() + REST_MS;
-}
-async work(texts, questions) {
-this.begun++;
-try {
-return await this.ask(texts, questions);
-} finally {
-this.begun--;
-}
-}
-async ask(texts, questions) {
-for (let waited = 0; performance.now() < this.restUntil && waited < REST_MAX; waited += REST_LOOK) await new Promise((resolve) => setTimeout(resolve, REST_LOOK));
-const id = this.nextId++;
-const port = this.ports[id % this.size];
-return new Promise((resolve, reject) => {
-const timer = setTimeout(() => {
-this.waiting.delete(id);
-reject(new NotJudged("a worker was lost: it does not answer"));
-}, LOST_AFTER);
-this.waiting.set(id, { resolve, reject, timer, sizes: [texts.length, questions.length] });
-port.postMessage({ id, texts, questions });
-});
-}
-take({ id, hashes, answers }) {
-const waiting = this.waiting.get(id);
-if (waiting === void 0) return;
-this.waiting.delete(id);
-clearTimeout(waiting.timer);
-if (hashes.length === waiting.sizes[0] && answers.length === waiting.sizes[1]) waiting.resolve({ hashes, answers });
-else waiting.reject(new NotJudged("a worker gave another number of answers than it was asked for"));
-}
-};
-var CLAIMS = ["ended_at", "signed_by", "all_hashes_ok"];
-async function changeChain(source, place, change) {
-const document = JSON.parse(source);
-const records = document.capsules;
-const record = records?.[place];
-if (!records || !record) throw new NotJudged("only a record of a bundle's chain can be changed here");
-const canonical = record["canonical"] ?? "";
-const middle = Math.floor(canonical.length / 2);
-const edited = canonical.replace(/"summary":"/, "\"summary\":\"(changed) ");
-switch (change) {
-case "flip":
-record["canonical"] = canonical.slice(0, middle) + (canonical[middle] === "a" ? "b" : "a") + canonical.slice(middle + 1);
-break;
-case "edit":
-record["canonical"] = edited;
-break;
-case "resign":
-record["canonical"] = edited;
-record["hash"] = sha3Hex(encoder.encode(edited));
-break;
-case "forge":
-await forge(record, edited);
-break;
-case "drop":
-records.splice(place, 1);
-break;
-case "double":
-records.splice(place, 0, { ...record });
-break;
-case "swap":
-if (place + 1 >= records.length) throw new NotJudged("this is the last record: there is no next one to swap it with");
-records.splice(place, 2, ...records.slice(place, place + 2).reverse());
-break;
-case "cut":
-records.length = place;
-break;
-case "rollback":
-if (place === 0) throw new NotJudged("this is the first record: nothing would be left");
-records.length = place;
-shorten(document, place, records.at(-1)?.["hash"] ?? null);
-}
-return JSON.stringify(document);
-}
-async function forge(record, text) {
-const pair = await crypto.subtle.generateKey("Ed25519", true, ["sign"]);
-const signer = toHex(await crypto.subtle.exportKey("raw", pair.publicKey)).slice(0, 16);
-const canonical = text.replaceAll(`"by":"${record["signed_by"]}"`, `"by":"${signer}"`);
-const hash = sha3Hex(encoder.encode(canonical));
-const signature = toHex(await crypto.subtle.sign("Ed25519", pair.privateKey, encoder.encode(hash)));
-Object.assign(record, { canonical, hash, signature, signature_pq: "", signed_by: signer });
-}
-function toHex(bytes) {
-return [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-function shorten(claim, length, head) {
-claim["length"] = length;
-claim["head_hash"] = head;
-for (const name of CLAIMS) delete claim[name];
-}
-function rollIndexBack(source, chain, changed) {
-const index = JSON.parse(source);
-const records = JSON.parse(changed).capsules ?? [];
-const claim = index.chains?.find((one) => one["id"] === chain);
-if (claim === void 0) throw new NotJudged(`the index does not list ${chain}`);
-const before = Number(claim["length"]);
-shorten(claim, records.length, records.at(-1)?.["hash"] ?? null);
-if (typeof index["capsule_count"] === "number") index["capsule_count"] -= before - records.length;
-index["meta"] = null;
-return JSON.stringify(index);
-}
-var PAGE$1 = 500;
-var CHAINS_PAGE = 500;
-var CHAINS_MAX = 2e5;
-var BLOB_MAX$1 = 256 * 1024 ** 2;
-var AHEAD = 6;
-var AHEAD_BYTES_MAX = 4 * 1024 ** 2;
-var REFERENCE = /"blob":\{"alg":"sha256","digest":"([0-9a-f]{64})"(?:,"media":"[^"\\]*")?,"size":(\d{1,9})\}/g;
-var RECORD_BYTES = 2e3;
-var LiveChainSource = class {
-size;
-api;
-chain;
-start;
-stop;
-note;
-constructor(api, chain, stop, start = 0, note = () => {}) {
-this.note = note;
-this.api = api;
-this.chain = chain;
-this.start = start;
-this.stop = stop;
-this.size = Math.max((stop - start) * RECORD_BYTES, 1);
-}
-async read() {
-throw new NotJudged("a ledger's chain is read by records");
-}
-async *entries() {
-for (let at = this.start; at < this.stop;) {
-const entries = await this.fetchPage(at, Math.min(at + PAGE$1, this.stop));
-if (!entries.length) return;
-for (const entry of entries) {
-const canonical = entry instanceof Map ? entry.get("canonical") : void 0;
-if (typeof canonical === "string") this.note(canonical);
-}
-yield entries;
-at += entries.length;
-}
-}
-async fetchPage(start, stop) {
-const path = `chains/${encodeURIComponent(this.chain)}/records${query({ start, stop })}`;
-let raw;
-try {
-raw = await this.api.bytes(path);
-} catch (error) {
-if (error instanceof ApiError && error.status === 404) return [];
-throw error;
-}
-const entries = [];
-for (let from = 0; from < raw.length && entries.length < stop - start;) {
-const end = raw.indexOf(10, from);
-const line = raw.subarray(from, end < 0 ? raw.length : end);
-from = end < 0 ? raw.length : end + 1;
-if (line.length) entries.push(readEntry(line));
-}
-return entries;
-}
-};
-function readEntry(line) {
-try {
-const entry = readJson(line);
-if (entry instanceof Map && entry.has("canonical_hex")) return new Unreadable("its bytes are not UTF-8");
-return entry;
-} catch (error) {
-if (error instanceof BadInput) return error;
-throw error;
-}
-}
-async function openBlob(api, digest, limit = BLOB_MAX$1) {
-try {
-return new MemorySource(await api.bytes(`blobs/${encodeURIComponent(digest)}`, limit));
-} catch (error) {
-if (error instanceof ApiError && error.status === 404) throw new NotFound(`there is no blob ${digest}`);
-throw error;
-}
-}
-var BlobsAhead = class {
-api;
-seen = new Set();
-queue = [];
-begun = new Map();
-constructor(api) {
-this.api = api;
-}
-note = (canonical) => {
-if (!canonical.includes("\"blob\":{")) return;
-for (const [, digest, size] of canonical.matchAll(REFERENCE)) {
-if (this.seen.has(digest) || Number(size) > AHEAD_BYTES_MAX) continue;
-this.seen.add(digest);
-this.queue.push(digest);
-}
-this.fill();
-};
-async take(digest) {
-const begun = this.begun.get(digest);
-if (begun === void 0 && this.begun.size >= AHEAD) this.begun.delete(this.begun.keys().next().value);
-this.begun.delete(digest);
-this.seen.add(digest);
-const source = await begun ?? await openBlob(this.api, digest);
-this.fill();
-return source;
-}
-fill() {
-while (this.begun.size < AHEAD && this.queue.length) {
-const digest = this.queue.shift();
-this.begun.set(digest, openBlob(this.api, digest, AHEAD_BYTES_MAX).catch(() => null));
-}
-}
-};
-var LiveDirectory = class LiveDirectory {
-name;
-isLive = true;
-about;
-chains;
-api;
-listedKeys;
-blobs;
-only;
-constructor(api, name, about, chains, keys, only = null) {
-this.listedKeys = keys;
-this.api = api;
-this.blobs = new BlobsAhead(api);
-this.name = name;
-this.about = about;
-this.chains = chains;
-this.only = only;
-}
-static async fetch(access, name) {
-const api = new Api(access);
-const { keys } = await api.json("keys");
-const isKey = (key) => typeof key?.public_key === "string";
-if (!Array.isArray(keys) || !keys.every(isKey)) throw new NotJudged("the server's list of keys is none");
-return new LiveDirectory(api, name, await api.json("about"), await fetchChains(api), keys);
-}
-limitTo(chains) {
-return new LiveDirectory(this.api, this.name, this.about, this.chains, this.listedKeys, new Set([...chains, "keys"]));
-}
-get keys() {
-return this.listedKeys.map((key) => [key.public_key.slice(0, 16), key.public_key]);
-}
-get pqKeys() {
-return this.listedKeys.flatMap((key) => key.public_key_pq ? [[key.public_key.slice(0, 16), key.public_key_pq]] : []);
-}
-get listed() {
-return [...this.chains.values()].filter((chain) => this.only === null || this.only.has(chain.name));
-}
-async list(inside) {
-return inside === void 0 ? [INDEX, ...this.listed.map((chain) => `${chain.name}.json`)] : null;
-}
-async open(...names) {
-const [name = "", inside] = names;
-if (inside !== void 0) return this.blobs.take(inside);
-if (name === "index.json") return new MemorySource(encoder.encode(this.buildIndex()));
-const chain = this.chains.get(name === "meta.json" ? "meta" : name.replace(/\.json$/, ""));
-if (chain === void 0) throw new NotFound(`there is no ${name}`);
-return new LiveChainSource(this.api, chain.name, chain.count, 0, this.blobs.note);
-}
-buildIndex() {
-const claim = ({ name, count, head, origin }) => ({ id: name, length: count, head_hash: head, ...origin && origin !== name ? { origin } : {} });
-const meta = this.listed.find((chain) => chain.name === "meta");
-return JSON.stringify({ ledger: this.about.ledger, tenant: this.about.tenant, part: this.only !== null, meta: meta === void 0 ? null : claim(meta), chains: this.listed.filter((chain) => chain.name !== "meta").map(claim) });
-}
-};
-function isChain(chain) {
-return typeof chain?.name === "string" && Number.isSafeInteger(chain.count) && chain.count >= 0;
-}
-async function fetchChains(api) {
-const chains = new Map();
-for (let after = null;;) {
-const page = await api.json(`chains${query({ after, limit: CHAINS_PAGE })}`);
-const known = chains.size;
-if (!Array.isArray(page.chains) || !page.chains.every(isChain)) throw new NotJudged("the server's list of chains is none");
-for (const chain of page.chains) chains.set(chain.name, chain);
-after = page.next ?? null;
-if (after === null) return chains;
-if (chains.size === known) throw new NotJudged("the server's list of chains has no end");
-if (chains.size >= CHAINS_MAX) throw new NotJudged(`the ledger has more than ${CHAINS_MAX} chains; run: aver verify`);
-}
-}
-var LISTED_MAX = 5e4;
-var KEPT_MAX = 5e3;
-var BLOB_MAX = 16777216;
-var CHANGED_MAX = 67108864;
-var Library = class {
-ed25519;
-thing = null;
-contents = null;
-live = null;
-inner = null;
-kept = null;
-crew = null;
-constructor(ed25519) {
-this.ed25519 = ed25519;
-}
-async open(thing) {
-this.thing = thing;
-this.kept = null;
-this.inner = null;
-this.live = thing.live ? await LiveDirectory.fetch(thing.live, thing.name) : null;
-if (this.live !== null) this.contents = listLedger(thing.name, this.live);
-else this.contents = thing.isFolder ? await this.listBundle(thing) : await this.listFile(thing);
-return this.contents;
-}
-async refresh() {
-return this.open(this.opened);
-}
-get directory() {
-if (this.live !== null) return this.live;
-if (this.inner !== null) return this.inner;
-const { name, files } = this.opened;
-return new FileMap(name, new Map(files.map(([path, blob]) => [path, new BlobSource(blob)])));
-}
-get opened() {
-if (this.thing === null) throw new NotJudged("nothing is open");
-return this.thing;
-}
-get chains() {
-return this.contents?.chains ?? [];
-}
-get owner() {
-return { ledger: this.contents?.ledger ?? "", tenant: this.contents?.tenant ?? "" };
-}
-get verifier() {
-return this.ed25519;
-}
-async listBundle(thing) {
-const bare = { name: thing.name, format: "bundle", ledger: null, tenant: null, keys: [], pqKeys: [] };
-try {
-const index = await readIndex(this.directory);
-const chains = index.chains.map((claim) => {
-return { id: claim.id, title: claim.title ?? claim.id, tool: claim.tool || domainOf(claim.id), length: claim.length, head: claim.headHash, origin: claim.origin, startedAt: claim.startedAt ?? "", endedAt: claim.endedAt ?? "", signers: claim.signedBy ?? [] };
-});
-if (index.meta !== null) {
-const { length, headHash, signedBy, startedAt, endedAt } = index.meta;
-chains.push({ ...bareChain("meta"), title: "heads of all chains", length, head: headHash, startedAt: startedAt ?? "", endedAt: endedAt ?? "", signers: signedBy ?? [] });
-}
-const keys = new Map(index.keys ?? []);
-if (index.publicKey && index.fingerprint) keys.set(index.fingerprint, index.publicKey);
-return { ...bare, ledger: index.ledger, tenant: index.tenant, chains, keys: [...keys], pqKeys: [...index.pqKeys ?? []] };
-} catch (error) {
-if (error instanceof NotFound) throw new NotJudged(`${thing.name} is no bundle: it has no index.json. For a run or a ledger, run: aver verify ${thing.name}`);
-if (!(error instanceof BadInput)) throw error;
-return { ...bare, chains: [] };
-}
-}
-async listFile(thing) {
-const { name, source, format } = await this.recognise(thing);
-if (format === "report") try {
-this.inner = new FileMap(name, splitReport(await source.read(0, source.size)).files);
-return { ...await this.listBundle(thing), format };
-} catch (error) {
-if (!(error instanceof BadInput || error instanceof NotJudged)) throw error;
-}
-const chain = { ...bareChain(name), tool: format };
-return { name, format, ledger: null, tenant: null, chains: format === "proof" || format === "report" ? [] : [chain], keys: [], pqKeys: [] };
-}
-async recognise(thing) {
-const [name, blob] = thing.files[0];
-const source = new BlobSource(blob);
-const beginning = await readStart(source, BEGINNING_BYTES);
-const other = describeOther(name, beginning);
-if (other !== null) throw new NotJudged(other);
-const format = recogniseFile(name, beginning);
-if (format === null) throw new NotJudged(`${name} is nothing that Aver can verify.`);
-if (format === "elsewhere") throw new NotJudged(`A page cannot judge ${name}. Run: aver verify ${name}`);
-return { name, source, format, opening: jsonOpening(beginning) };
-}
-async verify(keys, remembered, chains, progress) {
-const thing = this.opened;
-const seen = new HeadWitness(remembered);
-const options = { ring: makeRing(keys), ed25519: this.ed25519, progress, witness: seen.take, crew: this.crew };
-const [name, blob] = thing.files[0] ?? ["", new Blob()];
-const verdict = thing.isFolder ? await verifyDirectory(this.live !== null && chains !== null ? this.live.limitTo(chains) : this.directory, options) : await verifyFile(name, new BlobSource(blob), options);
-seen.addTo(verdict, chains);
-if (thing.areCopies) noteCopies(verdict);
-return { verdict, usesPlatform: this.ed25519.usesPlatform, heads: verdict.status === "failed" ? [] : seen.heads };
-}
-async readFirst(chain) {
-try {
-for await (const items of this.readBatches(chain, 0, 1)) if (items[0]) return items[0];
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-}
-return null;
-}
-async change(chain, place, change) {
-const thing = this.opened;
-const name = thing.isFolder ? chain === "meta" ? "meta.json" : `${chain}.json` : thing.files[0]?.[0] ?? "";
-const file = thing.files.find(([path]) => path === name)?.[1];
-if (file === void 0) throw new NotJudged(`there is no ${name} that could be copied`);
-if (file.size > CHANGED_MAX) throw new NotJudged("this chain is too large to be copied into a page's memory");
-const changed = await changeChain(await file.text(), place, change);
-const files = [[name, new Blob([changed])]];
-const index = thing.files.find(([path]) => path === "index.json")?.[1];
-if (change === "rollback" && index !== void 0) files.push(["index.json", new Blob([rollIndexBack(await index.text(), chain, changed)])], ["head.json", null], ["meta.json", null]);
-return { files };
-}
-async rows(chain, start, stop) {
-if (this.live !== null) {
-const rows = [];
-for await (const batch of this.readBatches(chain, start, stop)) for (const item of batch) rows.push(describeRow(item, start + rows.length));
-return { rows, total: this.live.chains.get(chain)?.count ?? 0, isMore: false, isCut: false };
-}
-if (this.kept?.chain !== chain) this.kept = { chain, rows: [], items: [], rest: this.readBatches(chain) };
-const { kept } = this;
-while (kept.rest !== null && kept.rows.length < stop) {
-const next = await kept.rest.next();
-if (next.done) {
-kept.rest = null;
-break;
-}
-for (const item of next.value) kept.rows.push(describeRow(item, kept.rows.length));
-kept.items = kept.items !== null && kept.rows.length <= KEPT_MAX ? [...kept.items, ...next.value] : null;
-if (kept.rows.length >= LISTED_MAX) kept.rest = null;
-}
-const isCut = kept.rows.length >= LISTED_MAX;
-if (isCut) kept.rows.length = LISTED_MAX;
-const claimed = Math.min(this.chains.find((one) => one.id === chain)?.length ?? 0, LISTED_MAX);
-const total = kept.rest === null ? kept.rows.length : Math.max(kept.rows.length, claimed);
-return { rows: kept.rows.slice(start, stop), total, isMore: kept.rest !== null, isCut };
-}
-keptItems(chain) {
-return this.kept?.chain === chain && this.kept.rest === null ? this.kept.items : null;
-}
-async records(chain, start, stop) {
-const found = [];
-let place = this.live === null ? 0 : start;
-const known = this.keptItems(chain);
-for await (const batch of known ? [known] : this.readBatches(chain, start, stop)) for (const item of batch) {
-if (place >= stop) return found;
-if (place >= start) found.push(describeText(item, place));
-place++;
-}
-return found;
-}
-async blob(digest) {
-const file = await this.directory.open("blobs", digest);
-if (file.size > BLOB_MAX) throw new NotJudged(`the blob is larger than ${BLOB_MAX / 1024 ** 2} MiB, and is not shown`);
-const data = await file.read(0, file.size);
-if (sha256Hex(data) !== digest) throw new NotJudged(`the blob stored as ${digest} has other bytes`);
-return data;
-}
-async findRecord(chain, address) {
-if (this.live !== null) {
-const place = "place" in address ? address.place : Number(address.sequence);
-for await (const batch of this.readBatches(chain, place, place + 1)) if (batch[0]) return { item: batch[0], place };
-return null;
-}
-const isWanted = (item, place) => "place" in address ? place === address.place : item instanceof Sealed && text(at(safeContent(item), "sequence")) === address.sequence;
-let place = 0;
-const known = this.keptItems(chain);
-for await (const batch of known ? [known] : this.readBatches(chain)) {
-const likely = "sequence" in address ? Number(address.sequence) - place : -1;
-if (batch[likely] !== void 0 && isWanted(batch[likely], place + likely)) return { item: batch[likely], place: place + likely };
-for (const item of batch) {
-if (isWanted(item, place)) return { item, place };
-place++;
-}
-}
-return null;
-}
-async record(chain, address, keys) {
-const found = await this.findRecord(chain, address);
-if (found === null) throw new NotJudged(`there is no such record in ${chain}`);
-const { item, place } = found;
-if (item instanceof BadInput) throw new NotJudged(`this record cannot be read: ${item.message}`);
-const ring = makeRing(keys);
-const judge = new ChainJudge(plainRules(ring, this.ed25519), { chain, start: null });
-judge.judge(item);
-return { row: describeRow(item, place), canonical: item.canonical, hash: item.hash, computedHash: item.canonical.isWellFormed() ? item.computedHash : "", signature: item.signature, signaturePq: item.signature_pq, signedAt: item.signed_at, signedBy: item.signed_by, previousHash: text(at(safeContent(item), "previous_hash")), findings: judge.tally.findings.map(({ check, status, code, words }) => ({ check, status, code, words })), matchesOwnKey: this.matchOwnKey(item, ring) };
-}
-matchOwnKey(record, ring) {
-if (ring.lookup(record.signed_by).length) return null;
-const key = this.contents?.keys.find(([fingerprint]) => fingerprint === record.signed_by)?.[1];
-return key === void 0 ? null : this.ed25519.verify(key, record.hash, record.signature);
-}
-async *readBatches(chain, start = 0, stop) {
-const thing = this.opened;
-if (this.live !== null) {
-const count = this.live.chains.get(chain)?.count ?? 0;
-const end = Math.min(stop ?? count, count);
-const part = new LiveChainSource(this.live.api, chain, end, start);
-if (start < end) yield* keepRecords(readChainFile(part));
-return;
-}
-if (thing.isFolder || this.inner !== null) {
-yield* keepRecords(readChainFile(await this.directory.open(chain === "meta" ? "meta.json" : fileOf({ id: chain }))));
-return;
-}
-const { source, format, opening } = await this.recognise(thing);
-if (format === "chain") yield* keepRecords(readChainFile(source));
-else if (format === "capsules") for await (const items of readCapsuleItems(source, opening)) yield items.map(({ item }) => item);
-else if (format === "cap") yield readCap(await source.read(0, source.size));
-else yield [];
-}
-};
-function describeOther(name, beginning) {
-const keys = firstKeys(beginning);
-const has = (...names) => names.every((key) => keys.includes(key));
-const start = new TextDecoder("latin1").decode(beginning);
-if (has("format", "version", "keys") && /"format"\s*:\s*"aver-public-keys"/.test(start)) return `${name} is a list of public keys. It has no record to verify. Open the records, and choose this file on Keys, after you compared it with its owner.`;
-if (has("statement", "payload", "artifacts")) return `${name} is a participant's contribution to a trace. It is for the operator of the trace, who takes it by: aver protocol accept ${name}`;
-if (has("artifacts", "checks", "claims")) return `${name} is the report of an audit, without its records, so nothing in it can be checked. Open the bundle or the ledger that has the trace, or run: aver verify BUNDLE`;
-if (has("subject", "status", "first_bad", "checks", "findings")) return `${name} is a verdict that somebody wrote down. It proves nothing by itself: open the records that it is about.`;
-return null;
-}
-function bareChain(id) {
-return { id, title: id, tool: domainOf(id), length: null, head: null, origin: null, startedAt: "", endedAt: "", signers: [] };
-}
-function listLedger(name, live) {
-const chains = [...live.chains.values()].map((chain) => {
-return { ...bareChain(chain.name), tool: domainOf(chain.origin ?? chain.name), length: chain.count, head: chain.head, origin: chain.origin };
-});
-return { name, format: "ledger", ledger: live.about.ledger, tenant: live.about.tenant, chains, keys: live.keys, pqKeys: live.pqKeys };
-}
-async function* keepRecords(batches) {
-for await (const items of batches) yield items.flatMap((item) => item instanceof Sealed || item instanceof BadInput ? [item] : []);
-}
-function describeText(item, place) {
-const bare = { place, canonical: "", hash: "", signature: "", signaturePq: "", signedAt: "", signedBy: "", problem: "" };
-if (item instanceof BadInput) return { ...bare, problem: item.message };
-const { canonical, hash, signature } = item;
-return { ...bare, canonical, hash, signature, signaturePq: item.signature_pq, signedAt: item.signed_at, signedBy: item.signed_by };
-}
-function readCap(packed) {
-const archive = readArchive(packed, new Set(MEMBER_ORDER), CAPSEAL_MEMBERS);
-const lines = readRawLines(archive.members.get("actions.jsonl") ?? new Uint8Array(), ACTION_LINE_MAX);
-const items = [];
-for (const raw of readOwnLines(archive.members.get("capsules.jsonl") ?? new Uint8Array(), CAPSULE_LINE_MAX)) try {
-if (raw instanceof BadInput) throw raw;
-const capsule = readCapsuleLine(readJson(raw));
-let action = null;
-if (capsule.hasAction) {
-const line = lines.next().value;
-if (line instanceof Uint8Array) {
-const read = readActionLine(line);
-action = sealForm(read.action, read.texts);
-}
-}
-items.push(capsule.rebuild(action));
-} catch (error) {
-if (!(error instanceof BadInput)) throw error;
-items.push(error);
-}
-return items;
-}
-function noteCopies(verdict) {
-verdict.checks.push({ name: "page", status: "not_checked", reason: "the page judged its own copies in explorer/data, and cannot read the bundle's files to compare them", code: null, place: null, count: 0, matters: true });
-if (verdict.status === "verified") verdict.status = "qualified";
-}
-var HeadWitness = class {
-remembered;
-found = new Map();
-last = new Map();
-constructor(remembered) {
-this.remembered = new Map(remembered);
-}
-take = (chain, place, hash) => {
-this.last.set(chain, { count: place + 1, hash });
-if (this.remembered.get(chain)?.count === place + 1) this.found.set(chain, hash);
-};
-get heads() {
-return [...this.last];
-}
-addTo(verdict, chains) {
-const compared = [...this.remembered].filter(([chain]) => chains === null || chains.includes(chain));
-if (!compared.length) return;
-const plain = { name: "rollback", code: null, place: null, matters: false };
-let grown = 0;
-let first = true;
-for (const [chain, remembered] of compared) {
-const actual = this.last.get(chain) ?? { count: 0, hash: null };
-if (actual.count === 0 && chain.startsWith("import.")) continue;
-if (this.found.get(chain) === remembered.hash) {
-grown += Number(actual.count > remembered.count);
-continue;
-}
-const words = actual.count < remembered.count ? `this browser remembers ${remembered.count} records of the chain ${chain}; ${actual.count} are here` : `this browser remembers another record of the chain ${chain} at this place`;
-const place = { chain, sequence: Math.min(remembered.count - 1, actual.count), source: null };
-const finding = { check: "rollback", status: "failed", code: "ROLLBACK", words, place, proof: { remembered, actual } };
-verdict.findings.push(finding);
-verdict.first_bad ??= finding;
-verdict.status = "failed";
-if (first) verdict.checks.push({ ...plain, status: "failed", reason: words, code: "ROLLBACK", place, count: 1, matters: true });
-first = false;
-}
-if (first) {
-const reason = `${compared.length} chains have the records that this browser remembers; ${grown} have grown`;
-verdict.checks.push({ ...plain, status: "passed", reason, count: compared.length });
-}
-}
-};
-function makeRing(keys) {
-return new Ring(keys.map((key) => new PublicKey(key.publicKey, key.publicKeyPq)));
-}
-var ENTRIES_MAX = 2e4;
-async function listMeta(library) {
-const here = new Map(library.chains.map((chain) => [chain.id, chain.length]));
-if (!here.has("meta")) return { entries: [], records: 0, isCut: false };
-const entries = new Map();
-let records = 0;
-for await (const items of library.readBatches("meta")) for (const item of items) {
-records++;
-const content = item instanceof BadInput ? void 0 : safeContent(item);
-if (item instanceof BadInput || !isObject(content)) continue;
-const found = new Map();
-collectHeads(content, found, "", "");
-for (const { chain, count, hash } of found.values()) {
-if (entries.size >= ENTRIES_MAX && !entries.has(chain)) continue;
-entries.set(chain, { chain, count, hash, at: item.signed_at, kind: readKind(content), here: here.has(chain) ? here.get(chain) ?? null : null });
-}
-}
-return { entries: [...entries.values()], records, isCut: entries.size >= ENTRIES_MAX };
-}
-var SEARCHED_MAX$2 = 2e5;
-var AROUND = 60;
-var FIELDS = ["tool", "kind", "outcome", "path", "since", "until"];
-function readQuery(given) {
-const words = [];
-const fields = [];
-for (const [, field, quoted, bare] of given.matchAll(/(?:([a-z]+):)?(?:"([^"]*)"|(\S+))/g)) {
-const value = quoted ?? bare ?? "";
-if (field !== void 0 && FIELDS.includes(field)) {
-fields.push([field, value.toLowerCase()]);
-continue;
-}
-const whole = field === void 0 ? value : `${field}:${value}`;
-const isPrefix = quoted === void 0 && whole.endsWith("*");
-const plain = whole.match(/[\p{L}\p{N}\p{M}]+/gu)?.join("[^\\p{L}\\p{N}]+");
-if (plain) words.push(new RegExp(`(?<![\\p{L}\\p{N}])${plain}${isPrefix ? "" : "(?![\\p{L}\\p{N}])"}`, "iu"));
-}
-return { words, fields };
-}
-async function search(library, given, limit) {
-const query = readQuery(given);
-const hits = [];
-let searched = 0;
-if (!query.words.length && !query.fields.length) return { hits, searched, isCut: false };
-for (const { id: chain } of library.chains) {
-let place = -1;
-for await (const items of library.readBatches(chain)) {
-for (const item of items) {
-place++;
-searched++;
-if (item instanceof BadInput) continue;
-const written = item.canonical.includes("\\") ? item.canonical.replace(/\\(?:u.{4}|.)/g, "  ") : item.canonical;
-if (!query.words.every((word) => word.test(written))) continue;
-const row = describeRow(item, place);
-const content = safeContent(item);
-if (!query.fields.every(([field, value]) => hasField(field, value, row.at, item.canonical, row, content))) continue;
-hits.push({ chain, row, excerpt: cutExcerpt(content, query) });
-if (hits.length >= limit) return { hits, searched, isCut: true };
-}
-if (searched >= SEARCHED_MAX$2) return { hits, searched, isCut: true };
-}
-}
-return { hits, searched, isCut: false };
-}
-function hasField(field, value, when, canonical, row, content) {
-switch (field) {
-case "tool": return row.tool.toLowerCase() === value || text(at(content, "domain")).toLowerCase() === value;
-case "kind": return row.kind === value || row.kind.startsWith(`${value}.`);
-case "outcome": return row.status === value;
-case "path": return canonical.toLowerCase().includes(value);
-case "since": return when >= value.toUpperCase();
-case "until": return when <= value.toUpperCase();
-}
-}
-async function readHit$1(library, chain, place, given) {
-for await (const [item] of library.readBatches(chain, place, place + 1)) {
-if (item === void 0) continue;
-const row = describeRow(item, place);
-if (item instanceof BadInput) return { chain, row, excerpt: null, hasHash: false };
-return { chain, row, excerpt: cutExcerpt(safeContent(item), readQuery(given)), hasHash: item.computedHash === item.hash };
-}
-return null;
-}
-function cutExcerpt(content, { words: [word] }) {
-if (word === void 0) return null;
-for (const value of listTexts(content)) {
-const found = word.exec(value);
-if (found === null) continue;
-const [start, end] = [found.index, found.index + found[0].length];
-const before = value.slice(Math.max(0, start - AROUND), start);
-const after = value.slice(end, end + AROUND);
-return [`${start > AROUND ? "… " : ""}${before}`, found[0], `${after}${end + AROUND < value.length ? " …" : ""}`];
-}
-return null;
-}
-function* listTexts(value) {
-if (typeof value === "string") yield value;
-else if (Array.isArray(value)) for (const item of value) yield* listTexts(item);
-else if (isObject(value)) for (const item of value.values()) yield* listTexts(item);
-}
-var OTHER_DOMAINS = new Set(["gate", "actions", "gateway", "protocol", "approvals", ...RESERVED_CHAINS]);
-function isOfSession(name) {
-return !OTHER_DOMAINS.has(name.replace(/^import\.[0-9a-f]{16}\./, "").split(".")[0]);
-}
-function chainNames({ main, agents, decisions }) {
-return [main, ...agents.map(([, chain]) => chain), decisions].filter((chain) => chain !== null);
-}
-function madeDomain({ name, origin }) {
-return splitChainName(origin === null ? name : originalName(name, origin))[0];
-}
-async function groupChains(rows, readFirst, like = null) {
-const found = rows.find((row) => row.name === like);
-const domain = found === void 0 ? null : madeDomain(found);
-const decisions = new Map();
-const groups = new Map();
-const strays = [];
-for (const row of rows) {
-const source = row.origin === null ? "" : readDigits(row.name) ?? "imported";
-const rowDomain = madeDomain(row);
-if (rowDomain === "gate") {
-const first = await readFirst(row.name);
-if (first?.session) decisions.set(`${source}\n${first.session}`, row.name);
-} else if (!OTHER_DOMAINS.has(rowDomain) && (domain === null || domain === rowDomain)) {
-const place = identifyChain(row, await readFirst(row.name));
-if (place === null) strays.push(row);
-else {
-const key = `${source}\n${place.tool}\n${place.session}`;
-const group = groups.get(key) ?? { ...place, members: [] };
-group.members.push([place.agent, row]);
-groups.set(key, group);
-}
-}
-}
-adoptStrays(strays, [...groups.values()]);
-return [...groups].map(([key, { tool, session, members }]) => {
-const main = members.find(([agent]) => !agent)?.[1].name ?? null;
-return { tool, session, main, agents: members.filter(([, row]) => row.name !== main).map(([agent, row]) => [agent || row.name, row.name]), decisions: decisions.get(`${key.split("\n", 1)[0]}\n${session}`) ?? null, imported: members.some(([, row]) => row.origin !== null) };
-});
-}
-function adoptStrays(strays, groups) {
-const mains = new Map();
-for (const { members } of groups) for (const [agent, row] of members) if (!agent) mains.set(row.name, members);
-for (const row of strays) for (let dot = row.name.lastIndexOf("."); dot >= 0; dot = row.name.slice(0, dot).lastIndexOf(".")) mains.get(row.name.slice(0, dot))?.push([row.name.slice(row.name.lastIndexOf(".") + 1), row]);
-}
-function identifyChain(row, first) {
-if (first === null) return null;
-const { toolName: tool, session, agent } = first;
-if (first.own) return first.key.startsWith(`${tool}:`) && session !== "" && (row.origin || row.name) === sessionChainName(tool, session, agent) ? { tool, session, agent } : null;
-if (row.origin === null || OTHER_DOMAINS.has(tool) || !tool) return null;
-return { tool, session: session || splitChainName(originalName(row.name, row.origin))[1], agent: "" };
-}
-function sessionChainName(tool, session, agent = "") {
-return chainName(tool, (agent ? [session, agent] : [session]).map((part) => {
-return /^[A-Za-z0-9_-]{1,63}$/.test(part) && !/^x-[0-9a-f]{32}$/.test(part) ? part : `x-${sha256Hex(part).slice(0, 32)}`;
-}).join("."));
-}
-function originalName(chain, origin) {
-if (origin.includes(".") || RESERVED_CHAINS.has(origin)) return origin;
-let name = chain;
-for (let digits = readDigits(name); digits; digits = readDigits(name)) name = name.slice(`import.${digits}.`.length);
-return name;
-}
-function sessionOfFile(first, name) {
-const { toolName: tool, session } = first;
-if (!tool || OTHER_DOMAINS.has(tool) || !session || first.own && !first.key.startsWith(`${tool}:`)) return null;
-return { tool, session, main: name, agents: [], decisions: null, imported: false };
+var known_tools_default = { "command": ["bash", "bashtool", "containerexec", "exec", "execcommand", "executebash", "executecommand", "localshell", "monitor", "runcommand", "runcommands", "runinterminal", "runshellcommand", "runterminalcmd", "shell", "shellcommand", "terminal", "unifiedexec"], "patch": ["applypatch"], "path": ["absolutepath", "dest", "destination", "dir", "directory", "dirpath", "file", "filename", "filepath", "filepaths", "files", "folder", "inputfile", "inputpath", "localpath", "newpath", "notebookpath", "oldpath", "outputfile", "outputpath", "path", "paths", "relativeworkspacepath", "scriptpath", "source", "targetfile", "uri"] };
+var COMMANDS = new Set(known_tools_default.command);
+var PATCHES = new Set(known_tools_default.patch);
+var PATHS$2 = new Set(known_tools_default.path);
+function normalise(name) {
+return /[^\x00-\x7f]/.test(name) ? name : name.replace(/[-_. ]/g, "").toLowerCase();
+}
+function isOfMcpServer(tool) {
+return /^mcp__.+?__.+$/.test(tool);
+}
+function takesCommand(tool) {
+return !isOfMcpServer(tool) && COMMANDS.has(normalise(tool));
+}
+function takesPatch(tool) {
+return !isOfMcpServer(tool) && PATCHES.has(normalise(tool));
+}
+function namesPath(argument) {
+return PATHS$2.has(normalise(argument));
 }
 var HUNK = /^@@ -([0-9]{1,9})(?:,([0-9]{1,9}))? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@/;
 function countChangedLines(diff) {
@@ -9309,21 +8799,6 @@ return lines;
 function isDiff(text) {
 return (text.startsWith("--- ") || text.startsWith("@@ ") || text.startsWith("diff ")) && text.includes("@@ ");
 }
-var known_tools_default = { "command": ["bash", "bashtool", "containerexec", "exec", "execcommand", "executebash", "executecommand", "localshell", "monitor", "runcommand", "runcommands", "runinterminal", "runshellcommand", "runterminalcmd", "shell", "shellcommand", "terminal", "unifiedexec"], "patch": ["applypatch"] };
-var COMMANDS = new Set(known_tools_default.command);
-var PATCHES = new Set(known_tools_default.patch);
-function normalise(name) {
-return /[^\x00-\x7f]/.test(name) ? name : name.replace(/[-_. ]/g, "").toLowerCase();
-}
-function isOfMcpServer(tool) {
-return /^mcp__.+?__.+$/.test(tool);
-}
-function takesCommand(tool) {
-return !isOfMcpServer(tool) && COMMANDS.has(normalise(tool));
-}
-function takesPatch(tool) {
-return !isOfMcpServer(tool) && PATCHES.has(normalise(tool));
-}
 var COUNT_MAX = 0x38d7ea4c68000;
 var COST_MAX = 1e9;
 var NOTHING = new Map();
@@ -9355,12 +8830,21 @@ if (value instanceof JsonNumber) return value.value !== 0;
 if (Array.isArray(value)) return value.length > 0;
 return isObject(value) ? value.size > 0 : true;
 }
-var MOMENT = /^(\d{4})-?(\d\d)-?(\d\d)(?:[^\d](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)?(Z|[+-]\d\d(?::?\d\d(?::?\d\d(?:\.\d+)?)?)?)?)?$/u;
+var WEEK = /^(\d{4})(-?)W(\d\d)(?:\2(\d))?/;
+var MOMENT = /^(\d{4})(-?)(\d\d)\2(\d\d)(?:[^\d](\d\d)(?:(:?)(\d\d)(?:\6(\d\d))?)?(?:[.,](\d+))?(Z|[+-]\d\d(?:(:?)\d\d(?:\11\d\d(?:\.\d+)?)?)?)?)?$/u;
+function weekDate(whole, year, _, week, day = "1") {
+const date = new Date(0);
+date.setUTCFullYear(Number(year), 0, 4);
+date.setUTCDate(4 - (date.getUTCDay() || 7) + 7 * Number(week) - 3);
+if (date.getUTCFullYear() !== Number(year) || !/[1-7]/.test(day)) return whole;
+date.setUTCDate(date.getUTCDate() - 4 + Number(day));
+return date.toISOString().slice(0, 10);
+}
 function toUtc(value) {
 if (typeof value !== "string") return null;
-const found = MOMENT.exec(value);
+const found = MOMENT.exec(value.replace(WEEK, weekDate));
 if (found === null) return null;
-const [, year, month, day, hour = "0", minute = "0", second = "0", fraction = "", zone = ""] = found;
+const [, year, , month, day, hour = "0", , minute = "0", second = "0", fraction = "", zone = ""] = found;
 const parts = [year, month, day, hour, minute, second].map(Number);
 if (parts[0] < 1 || parts[3] > 23 || parts[4] > 59 || parts[5] > 59) return null;
 const moment = new Date(0);
@@ -9624,6 +9108,1433 @@ const files = asList(action.get("files")).map(asText).filter(Boolean);
 const about = webTarget(given) || TELLING.map((name) => asText(given.get(name))).find(Boolean) || (files.length > 1 ? `${files[0]} and ${files.length - 1} more` : files[0] ?? "");
 return [asText(action.get("tool")) || VERBS[type] || type.replaceAll("_", " ") || "an action", about].filter(Boolean).join(" ");
 }
+var BATCH = 500;
+var ActionItem = class extends Sealed {
+keys;
+findings;
+constructor(canonical, { hash, computedHash, keys, at, findings }) {
+super(canonical, { hash, signature: "", signature_pq: "", signed_at: at, signed_by: "" });
+this.adoptHash(computedHash);
+this.keys = keys;
+this.findings = findings;
+}
+get value() {
+const fields = readJson(this.canonical);
+const metadata = fields.get("metadata");
+const said = (name) => isObject(metadata) && typeof metadata.get(name) === "string" ? metadata.get(name) : "";
+const type = String(fields.get("action_type"));
+const call = new Map([["tool", said("tool_name") || type], ["success", fields.get("success")]]);
+const words = said("description") || said("tool_name") || String(fields.get("action_id"));
+return new Map([["type", "tool"], ["trigger", new Map([["timestamp", this.signed_at]])], ["context", new Map([["environment", new Map([["aver", new Map([["kind", "action"]])]])]])], ["authority", new Map([["type", fields.get("gate_decision") ?? ""]])], ["execution", new Map([["tool_calls", [call]]])], ["outcome", new Map([["status", fields.get("success") === true ? "success" : "failure"], ["summary", `${type}: ${words}`], ["result", fields]])]]);
+}
+};
+function* readActions(data) {
+const tally = new Tally();
+const judge = new ReceiptJudge(tally, {});
+let batch = [];
+for (const raw of readRawLines(data, ACTION_LINE_MAX)) {
+const line = judge.take(raw);
+const findings = tally.findings.splice(0);
+tally.counts.clear();
+if (line === null) batch.push(raw instanceof BadInput ? raw : new Unreadable(findings[0]?.words ?? ""));
+else {
+const { action, texts, receiptHash: hash, keys, problem } = line;
+const computedHash = problem === null ? hash : keys === RECEIPT_KEY_COUNT ? texts.receiptHash : "";
+batch.push(new ActionItem(new TextDecoder().decode(raw), { hash, computedHash, keys, at: action.timestamp, findings }));
+}
+if (batch.length < BATCH) continue;
+yield batch;
+batch = [];
+}
+yield batch;
+}
+function readProof(data) {
+const document = readJson(data);
+if (!isObject(document)) throw new BadInput("a proof is an object");
+const items = [];
+const action = readAction(document.get("action"));
+const { receiptHash } = encodeAction(action);
+const hash = String(document.get("receipt_hash"));
+items.push(new ActionItem(canonicalJson(actionFields(action)), { hash, computedHash: receiptHash, keys: RECEIPT_KEY_COUNT, at: action.timestamp, findings: [] }));
+const seal = document.get("seal");
+if (isObject(seal)) items.push(new Sealed(String(seal.get("canonical")), readSeal(seal, (key) => new BadInput(`${key} must be a string`))));
+return items;
+}
+function* readCap(packed, name) {
+const archive = readArchive(packed, new Set(MEMBER_ORDER), CAPSEAL_MEMBERS);
+const actions = archive.members.get("actions.jsonl") ?? new Uint8Array();
+if (isCapseal(archive)) {
+for (const items of readActions(actions)) yield { chain: name, items };
+return;
+}
+const lines = readRawLines(actions, ACTION_LINE_MAX);
+let last = name;
+for (const raw of readOwnLines(archive.members.get("capsules.jsonl") ?? new Uint8Array(), CAPSULE_LINE_MAX)) try {
+if (raw instanceof BadInput) throw raw;
+const capsule = readCapsuleLine(readJson(raw));
+last = capsule.chain;
+let action = null;
+if (capsule.hasAction) {
+const line = lines.next().value;
+if (line instanceof Uint8Array) {
+const read = readActionLine(line);
+action = sealForm(read.action, read.texts);
+}
+}
+yield { chain: last, items: [capsule.rebuild(action)] };
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+yield { chain: last, items: [error] };
+}
+}
+var SUMMARY_MAX = 240;
+function text(value) {
+if (typeof value === "string") return value;
+return value instanceof JsonNumber ? value.text : "";
+}
+function safeContent(record) {
+try {
+if (record instanceof ActionItem) return record.content;
+return record.canonical.isWellFormed() ? readJson(record.canonical) : void 0;
+} catch (error) {
+if (error instanceof BadInput) return void 0;
+throw error;
+}
+}
+function statusOf(content) {
+return content instanceof Map && readKind(content) === "gate.decision" && at(content, "outcome", "result", "mode") === "observe" ? "observed" : text(at(content, "outcome", "status"));
+}
+function describeRow(item, place) {
+const bare = { place, sequence: "", hash: "", at: "", type: "", kind: "", summary: "", status: "", tool: "", authority: "", tokens: "" };
+if (item instanceof BadInput) return { ...bare, problem: item.message };
+const content = safeContent(item);
+if (!(content instanceof Map)) return { ...bare, hash: item.hash, at: item.signed_at, problem: "this is no capsule" };
+const calls = at(content, "execution", "tool_calls");
+const usage = at(content, "execution", "resources_used");
+const request = text(at(content, "trigger", "request"));
+const summary = text(at(content, "outcome", "summary")) || text(at(content, "reasoning", "analysis")) || request;
+const [tokensIn, tokensOut] = ["tokens_in", "tokens_out"].map((name) => text(at(usage, name)));
+return { place, sequence: text(at(content, "sequence")), hash: item.hash, at: text(at(content, "trigger", "timestamp")) || item.signed_at, type: text(at(content, "type")), kind: readKind(content), summary: summary.slice(0, SUMMARY_MAX), status: statusOf(content), tool: Array.isArray(calls) ? text(at(calls[0], "tool")) : "", authority: text(at(content, "authority", "type")), tokens: tokensIn || tokensOut ? `${tokensIn || 0} → ${tokensOut || 0}` : "", problem: "" };
+}
+var COUNTED_MAX$1 = 2e5;
+var DENIALS_MAX = 8;
+var OWN = new Set(["meta", "keys"]);
+var ABORTED_KIND = "protocol.session_aborted";
+async function countActivity(library) {
+const days = new Map();
+let denials = [];
+const audits = [];
+let records = 0;
+for (const { id: chain } of library.chains) {
+if (OWN.has(chain)) continue;
+let place = -1;
+for await (const items of library.readBatches(chain)) for (const item of items) {
+place++;
+if (records++ >= COUNTED_MAX$1) return { days: sortDays(days), denials, audits, records: COUNTED_MAX$1, isCut: true };
+if (item instanceof BadInput) continue;
+const content = safeContent(item);
+const day = (text(at(content, "trigger", "timestamp")) || item.signed_at).slice(0, 10);
+if (!/^\d{4}-\d\d-\d\d$/.test(day)) continue;
+const sum = days.get(day) ?? { day, records: 0, success: 0, failure: 0, blocked: 0, tokens: 0, cost: 0 };
+days.set(day, sum);
+sum.records++;
+const kind = content instanceof Map ? readKind(content) : "";
+const status = kind === "protocol.session_aborted" ? "" : statusOf(content);
+if (status === "success" || status === "failure" || status === "blocked") sum[status]++;
+const usage = at(content, "execution", "resources_used");
+for (const name of ["tokens_in", "tokens_out"]) sum.tokens += numberOf(at(usage, name));
+sum.cost += numberOf(at(usage, "cost_usd"));
+if (status === "blocked") {
+denials.push({ chain, row: describeRow(item, place) });
+if (denials.length > 64) denials = latest(denials);
+}
+if (kind === "protocol.verification_run_completed" && status === "failure") audits.push({ chain, row: describeRow(item, place) });
+}
+}
+return { days: sortDays(days), denials: latest(denials), audits, records, isCut: false };
+}
+function numberOf(value) {
+return value instanceof JsonNumber && Number.isFinite(value.value) ? Math.max(0, value.value) : 0;
+}
+function sortDays(days) {
+return [...days.values()].sort((one, other) => one.day < other.day ? -1 : 1).slice(-366);
+}
+function latest(denials) {
+return denials.sort((one, other) => one.row.at < other.row.at ? 1 : -1).slice(0, DENIALS_MAX);
+}
+var ApiError = class extends Error {
+status;
+code;
+constructor(status, code, message, advice) {
+super(advice ? `${message} (${advice})` : message);
+this.status = status;
+this.code = code;
+}
+};
+var ANSWER_MAX = 64 * 1024 ** 2;
+var SILENT_AFTER = 12e4;
+var TRIES = 4;
+var Api = class {
+access;
+constructor(access) {
+this.access = access;
+}
+async ask(path, init = {}) {
+const headers = { ...init.headers, Authorization: `Bearer ${this.access.token}` };
+for (let tried = 1;; tried++) {
+let answer;
+const signal = init.signal ?? AbortSignal.timeout(SILENT_AFTER);
+try {
+answer = await fetch(`${this.access.origin}/api/v1/${path}`, { ...init, signal, headers, cache: "no-store", credentials: "omit", redirect: "error" });
+} catch (error) {
+if (error.name === "AbortError") throw error;
+throw unreachable();
+}
+if (answer.ok) return answer;
+if ((answer.status === 429 || answer.status === 503) && tried < TRIES) {
+await new Promise((resolve) => setTimeout(resolve, 250 * 2 ** tried));
+continue;
+}
+throw await readError(answer);
+}
+}
+async bytes(path, limit = ANSWER_MAX) {
+const answer = await this.ask(path);
+const parts = [];
+let size = 0;
+try {
+for (const reader = answer.body.getReader();;) {
+const { done, value } = await reader.read();
+if (done) break;
+size += value.length;
+if (size > limit) {
+reader.cancel();
+throw new NotJudged(`the server's answer is larger than ${limit / 1024 ** 2} MiB`);
+}
+parts.push(value);
+}
+} catch (error) {
+if (error instanceof NotJudged) throw error;
+throw unreachable();
+}
+if (parts.length === 1) return parts[0];
+return new Uint8Array(await new Blob(parts).arrayBuffer());
+}
+async json(path) {
+const text = new TextDecoder().decode(await this.bytes(path));
+try {
+return JSON.parse(text);
+} catch {
+throw new ApiError(200, "NOT_JSON", "the server's answer is no JSON", "Start it again: aver serve");
+}
+}
+};
+function unreachable() {
+return new ApiError(0, "UNREACHABLE", "the server does not answer", "Start it again: aver serve");
+}
+async function readError(answer) {
+let said = {};
+try {
+said = await answer.json();
+} catch {}
+const text = (value, otherwise) => typeof value === "string" ? value : otherwise;
+const words = `the server says ${answer.status}`;
+if (answer.status === 401) return new ApiError(401, text(said.code, ""), "the server does not accept this page's token: each start of aver serve makes a new one; open the link that it printed last", "");
+return new ApiError(answer.status, text(said.code, ""), text(said.message, words), text(said.advice, ""));
+}
+function query(values) {
+const given = Object.entries(values).filter(([, value]) => value !== null && value !== void 0 && value !== "");
+return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
+}
+async function listApprovals(library, ring, now) {
+const { ledger, tenant } = library.owner;
+const chain = library.chains.find((one) => domainOf(one.id) === "approvals")?.id;
+if (chain === void 0) return { cases: [], isCut: false };
+const rules = plainRules(ring, library.verifier);
+const cases = new Map();
+let place = -1;
+let isCut = false;
+for await (const items of library.readBatches(chain)) {
+await prepareRecords(rules, items.filter((item) => item instanceof Sealed));
+for (const record of items) {
+place++;
+if (record instanceof BadInput) continue;
+try {
+if (record.kind === "approval.request") {
+const judge = new ChainJudge(rules, { chain, start: null });
+judge.judge(record);
+const failed = judge.tally.findings.find((finding) => finding.status === "failed");
+const request = readRequest(record, ledger, tenant);
+cases.set(request.id, { request, record, place, votes: [], newest: request.opened, problem: failed === void 0 ? "" : `${failed.code}: ${failed.words}`, isSignerKnown: judge.signer !== null });
+if (cases.size > 500) {
+const [oldest] = cases.keys();
+const over = [...cases.values()].find((one) => one.request.expires < now)?.request.id;
+cases.delete(over ?? oldest);
+isCut = true;
+}
+} else if (record.kind === "approval.decision" || record.kind === "approval.use") {
+const { about, vote } = readVote(record);
+const found = cases.get(about);
+found?.votes.push({ vote, place });
+if (found && vote.at > found.newest) found.newest = vote.at;
+}
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+}
+}
+}
+return { cases: [...cases.values()].reverse().map((found) => describe$1(found, chain, library.verifier, now)), isCut };
+}
+function describe$1({ request, record, place, problem, isSignerKnown, votes, newest }, chain, verifier, now) {
+const state = computeState(request, votes.map(({ vote }) => vote), verifier, now, newest);
+return { id: request.id, chain, place, canonical: record.canonical, hash: record.hash, opened: request.opened, expires: request.expires, digest: request.digest, state: state.state, reason: state.reason, floor: state.floor, levels: request.levels, approvers: [...request.approvers.values()].map(({ identity, key, custody }) => ({ identity, fingerprint: key.fingerprint, custody })), isSameAction: matchesAction(request), votes: votes.map(({ vote, place: at }) => ({ at: vote.at, word: vote.word, approver: vote.approver ?? "", level: vote.level, place: at, problem: isByPerson(vote) ? voteProblem(request, vote, verifier)?.join(": ") ?? "" : "" })), problem, isSignerKnown };
+}
+var LOST_AFTER = 6e4;
+function assist(port, ed25519) {
+port.onmessage = (event) => {
+const { id, texts, questions } = event.data;
+const asked = ed25519.prefetch(questions);
+const hashes = texts.map((text) => sha3Hex(encoder.encode(text)));
+asked.then(() => {
+const answers = questions.map(({ publicHex, message, signature }) => ed25519.verify(publicHex, message, signature));
+port.postMessage({ id, hashes, answers });
+});
+};
+}
+var REST_MS = 150;
+var REST_MAX = 1e3;
+var REST_LOOK = 50;
+var TASKS_EACH = 4;
+var WorkerCrew = class {
+size;
+ports;
+waiting = new Map();
+nextId = 0;
+begun = 0;
+restUntil = 0;
+constructor(ports) {
+this.ports = ports;
+this.size = ports.length;
+for (const port of ports) port.onmessage = (event) => this.take(event.data);
+}
+get isBusy() {
+return this.begun >= TASKS_EACH * this.size;
+}
+rest() {
+this.restUntil = performance.now() + REST_MS;
+}
+async work(texts, questions) {
+this.begun++;
+try {
+return await this.ask(texts, questions);
+} finally {
+this.begun--;
+}
+}
+async ask(texts, questions) {
+for (let waited = 0; performance.now() < this.restUntil && waited < REST_MAX; waited += REST_LOOK) await new Promise((resolve) => setTimeout(resolve, REST_LOOK));
+const id = this.nextId++;
+const port = this.ports[id % this.size];
+return new Promise((resolve, reject) => {
+const timer = setTimeout(() => {
+this.waiting.delete(id);
+reject(new NotJudged("a worker was lost: it does not answer"));
+}, LOST_AFTER);
+this.waiting.set(id, { resolve, reject, timer, sizes: [texts.length, questions.length] });
+port.postMessage({ id, texts, questions });
+});
+}
+take({ id, hashes, answers }) {
+const waiting = this.waiting.get(id);
+if (waiting === void 0) return;
+this.waiting.delete(id);
+clearTimeout(waiting.timer);
+if (hashes.length === waiting.sizes[0] && answers.length === waiting.sizes[1]) waiting.resolve({ hashes, answers });
+else waiting.reject(new NotJudged("a worker gave another number of answers than it was asked for"));
+}
+};
+var CLAIMS = ["ended_at", "signed_by", "all_hashes_ok"];
+async function changeChain(source, place, change) {
+const document = JSON.parse(source);
+const records = document.capsules;
+const record = records?.[place];
+if (!records || !record) throw new NotJudged("only a record of a bundle's chain can be changed here");
+const canonical = record["canonical"] ?? "";
+const middle = Math.floor(canonical.length / 2);
+const edited = canonical.replace(/"summary":"/, "\"summary\":\"(changed) ");
+switch (change) {
+case "flip":
+record["canonical"] = canonical.slice(0, middle) + (canonical[middle] === "a" ? "b" : "a") + canonical.slice(middle + 1);
+break;
+case "edit":
+record["canonical"] = edited;
+break;
+case "resign":
+record["canonical"] = edited;
+record["hash"] = sha3Hex(encoder.encode(edited));
+break;
+case "forge":
+await forge(record, edited);
+break;
+case "drop":
+records.splice(place, 1);
+break;
+case "double":
+records.splice(place, 0, { ...record });
+break;
+case "swap":
+if (place + 1 >= records.length) throw new NotJudged("this is the last record: there is no next one to swap it with");
+records.splice(place, 2, ...records.slice(place, place + 2).reverse());
+break;
+case "cut":
+records.length = place;
+break;
+case "rollback":
+if (place === 0) throw new NotJudged("this is the first record: nothing would be left");
+records.length = place;
+shorten$1(document, records);
+}
+return JSON.stringify(document);
+}
+async function forge(record, text) {
+const pair = await crypto.subtle.generateKey("Ed25519", true, ["sign"]);
+const signer = toHex(await crypto.subtle.exportKey("raw", pair.publicKey)).slice(0, 16);
+const canonical = text.replaceAll(`"by":"${record["signed_by"]}"`, `"by":"${signer}"`);
+const hash = sha3Hex(encoder.encode(canonical));
+const signature = toHex(await crypto.subtle.sign("Ed25519", pair.privateKey, encoder.encode(hash)));
+Object.assign(record, { canonical, hash, signature, signature_pq: "", signed_by: signer });
+}
+function toHex(bytes) {
+return [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+var PAGE_FILES = /^(?:index\.html$|explorer\/)/;
+var BLOB_FILE = /^blobs\/(.+)$/;
+function shorten$1(claim, records) {
+claim["length"] = records.length;
+claim["head_hash"] = records.at(-1)?.["hash"] ?? null;
+for (const name of CLAIMS) delete claim[name];
+if (!records.some(({ canonical = "" }) => /"request":"(?!")/.test(canonical))) delete claim["title"];
+}
+async function rollBack(names, read, chain, place) {
+const index = JSON.parse(await read("index.json"));
+const claims = [...index.meta ? [{ ...index.meta, id: "meta" }] : [], ...index.chains ?? []];
+const documents = new Map();
+for (const { id } of claims) documents.set(String(id), JSON.parse(await read(`${id}.json`)));
+const signedAt = (record) => record["signed_at"] ?? "";
+const target = documents.get(chain)?.capsules?.[place];
+if (target === void 0) throw new NotJudged("only a record of a bundle's chain can be changed here");
+if (place === 0) throw new NotJudged("this is the first record: nothing would be left");
+const moment = signedAt(target);
+let meta = "";
+const kept = [];
+const files = [["head.json", null]];
+const texts = [];
+const signers = new Set([index["fingerprint"]]);
+let total = 0;
+for (const claim of claims) {
+const id = String(claim["id"]);
+const document = documents.get(id);
+const all = document.capsules ?? [];
+const isLater = (record) => id === "meta" ? signedAt(record) >= moment : signedAt(record) > moment;
+const end = id === chain ? place : claim["origin"] ? meta.includes(`"${id}"`) ? -1 : 0 : all.findIndex(isLater);
+const records = end < 0 ? all : all.slice(0, end);
+if (id === "meta") meta = records.map((record) => record["canonical"]).join("\n");
+else total += records.length;
+for (const record of records) {
+texts.push(record["canonical"] ?? "");
+signers.add(record["signed_by"]);
+}
+if (records.length || !all.length) kept.push(claim);
+if (records.length === all.length) continue;
+document.capsules = records;
+for (const one of [document, claim]) shorten$1(one, records);
+files.push([`${id}.json`, records.length ? JSON.stringify(document) : null]);
+}
+const known = texts.join("\n");
+const blobs = names.filter((name) => BLOB_FILE.test(name));
+const lost = blobs.filter((name) => !known.includes(BLOB_FILE.exec(name)?.[1] ?? ""));
+for (const name of [...lost, ...names.filter((name) => PAGE_FILES.test(name))]) files.push([name, null]);
+if (typeof index["blobs"] === "number") index["blobs"] = blobs.length - lost.length;
+if (typeof index["capsule_count"] === "number") index["capsule_count"] = total;
+index.meta = kept.find((claim) => claim["id"] === "meta") ?? null;
+index.chains = kept.filter((claim) => claim["id"] !== "meta");
+if (typeof index["chain_count"] === "number") index["chain_count"] = index.chains.length;
+for (const name of ["keys", "pq_keys"]) if (index[name]) index[name] = Object.fromEntries(Object.entries(index[name]).filter(([signer]) => signers.has(signer)));
+return [...files, ["index.json", JSON.stringify(index)]];
+}
+var HELD_MAX = 5e5;
+var GIVEN_MAX = 5e4;
+var DIGITS = 13;
+function shorten(hash) {
+return [parseInt(hash.slice(0, DIGITS), 16), parseInt(hash.slice(DIGITS, 26), 16)];
+}
+var DigestNotes = class {
+noted = new Map();
+count = 0;
+add(chain, hash) {
+if (this.count++ >= HELD_MAX) return;
+const known = this.noted.get(chain);
+if (known === void 0) this.noted.set(chain, shorten(hash));
+else known.push(...shorten(hash));
+}
+get digests() {
+return [...this.noted].map(([chain, numbers]) => [chain, new Float64Array(numbers)]);
+}
+};
+var HeldRecords = class {
+held;
+given = new Map();
+constructor(digests = []) {
+this.held = new Map(digests);
+}
+hold(digests) {
+this.held = new Map(digests);
+for (const [where, hash] of this.given) {
+const [place = "", chain = ""] = where.split(/ (.*)/s);
+if (!this.isSame(chain, Number(place), hash)) return `record ${place} of ${chain}`;
+}
+return "";
+}
+async *check(chain, start, stop, batches) {
+let place = start;
+for await (const items of batches) yield items.map((item) => this.take(chain, place++, item));
+const judged = Math.min(stop, (this.held.get(chain)?.length ?? 0) / 2);
+if (place < judged) yield Array.from({ length: judged - place }, () => new NotFound("the server withholds this record, which it gave to be verified (v verifies again)"));
+}
+take(chain, place, item) {
+if (!(item instanceof Sealed) || !item.canonical.isWellFormed()) return item;
+const where = `${place} ${chain}`;
+const before = this.given.get(where) ?? item.computedHash;
+this.given.set(where, before === item.computedHash ? before : "");
+if (this.given.size > GIVEN_MAX) this.given.delete(this.given.keys().next().value);
+return this.isSame(chain, place, item.computedHash) ? item : new Unreadable("the server gives another record here than it gave to be verified (v verifies again)");
+}
+isSame(chain, place, hash) {
+const held = this.held.get(chain);
+if (held === void 0 || held.length <= 2 * place) return true;
+const [first, second] = shorten(hash);
+return held[2 * place] === first && held[2 * place + 1] === second;
+}
+};
+var PAGE$1 = 500;
+var CHAINS_PAGE = 500;
+var CHAINS_MAX = 2e5;
+var BLOB_MAX$1 = 256 * 1024 ** 2;
+var AHEAD = 6;
+var AHEAD_BYTES_MAX = 4 * 1024 ** 2;
+var REFERENCE$1 = /"blob":\{"alg":"sha256","digest":"([0-9a-f]{64})"(?:,"media":"[^"\\]*")?,"size":(\d{1,9})\}/g;
+var RECORD_BYTES = 2e3;
+var LiveChainSource = class {
+size;
+api;
+chain;
+start;
+stop;
+note;
+constructor(api, chain, stop, start = 0, note = () => {}) {
+this.note = note;
+this.api = api;
+this.chain = chain;
+this.start = start;
+this.stop = stop;
+this.size = Math.max((stop - start) * RECORD_BYTES, 1);
+}
+async read() {
+throw new NotJudged("a ledger's chain is read by records");
+}
+async *entries() {
+for (let at = this.start; at < this.stop;) {
+const entries = await this.fetchPage(at, Math.min(at + PAGE$1, this.stop));
+if (!entries.length) return;
+for (const entry of entries) {
+const canonical = entry instanceof Map ? entry.get("canonical") : void 0;
+if (typeof canonical === "string") this.note(canonical);
+}
+yield entries;
+at += entries.length;
+}
+}
+async fetchPage(start, stop) {
+const path = `chains/${encodeURIComponent(this.chain)}/records${query({ start, stop })}`;
+let raw;
+try {
+raw = await this.api.bytes(path);
+} catch (error) {
+if (error instanceof ApiError && error.status === 404) return [];
+throw error;
+}
+const entries = [];
+for (let from = 0; from < raw.length && entries.length < stop - start;) {
+const end = raw.indexOf(10, from);
+const line = raw.subarray(from, end < 0 ? raw.length : end);
+from = end < 0 ? raw.length : end + 1;
+if (line.length) entries.push(readEntry(line));
+}
+return entries;
+}
+};
+function readEntry(line) {
+try {
+const entry = readJson(line);
+if (entry instanceof Map && entry.has("canonical_hex")) return new Unreadable("its bytes are not UTF-8");
+return entry;
+} catch (error) {
+if (error instanceof BadInput) return error;
+throw error;
+}
+}
+async function openBlob(api, digest, limit = BLOB_MAX$1) {
+try {
+return new MemorySource(await api.bytes(`blobs/${encodeURIComponent(digest)}`, limit));
+} catch (error) {
+if (error instanceof ApiError && error.status === 404) throw new NotFound(`there is no blob ${digest}`);
+throw error;
+}
+}
+var BlobsAhead = class {
+api;
+seen = new Set();
+queue = [];
+begun = new Map();
+constructor(api) {
+this.api = api;
+}
+note = (canonical) => {
+if (!canonical.includes("\"blob\":{")) return;
+for (const [, digest, size] of canonical.matchAll(REFERENCE$1)) {
+if (this.seen.has(digest) || Number(size) > AHEAD_BYTES_MAX) continue;
+this.seen.add(digest);
+this.queue.push(digest);
+}
+this.fill();
+};
+async take(digest) {
+const begun = this.begun.get(digest);
+if (begun === void 0 && this.begun.size >= AHEAD) this.begun.delete(this.begun.keys().next().value);
+this.begun.delete(digest);
+this.seen.add(digest);
+const source = await begun ?? await openBlob(this.api, digest);
+this.fill();
+return source;
+}
+fill() {
+while (this.begun.size < AHEAD && this.queue.length) {
+const digest = this.queue.shift();
+this.begun.set(digest, openBlob(this.api, digest, AHEAD_BYTES_MAX).catch(() => null));
+}
+}
+};
+var LiveDirectory = class LiveDirectory {
+name;
+isLive = true;
+about;
+chains;
+api;
+listedKeys;
+blobs;
+only;
+constructor(api, name, about, chains, keys, only = null) {
+this.listedKeys = keys;
+this.api = api;
+this.blobs = new BlobsAhead(api);
+this.name = name;
+this.about = about;
+this.chains = chains;
+this.only = only;
+}
+static async fetch(access, name) {
+const api = new Api(access);
+const { keys } = await api.json("keys");
+const isKey = (key) => typeof key?.public_key === "string";
+if (!Array.isArray(keys) || !keys.every(isKey)) throw new NotJudged("the server's list of keys is none");
+return new LiveDirectory(api, name, await api.json("about"), await fetchChains(api), keys);
+}
+limitTo(chains) {
+return new LiveDirectory(this.api, this.name, this.about, this.chains, this.listedKeys, new Set([...chains, "keys"]));
+}
+get keys() {
+return this.listedKeys.map((key) => [key.public_key.slice(0, 16), key.public_key]);
+}
+get pqKeys() {
+return this.listedKeys.flatMap((key) => key.public_key_pq ? [[key.public_key.slice(0, 16), key.public_key_pq]] : []);
+}
+get listed() {
+return [...this.chains.values()].filter((chain) => this.only === null || this.only.has(chain.name));
+}
+async list(inside) {
+return inside === void 0 ? [INDEX, ...this.listed.map((chain) => `${chain.name}.json`)] : null;
+}
+async open(...names) {
+const [name = "", inside] = names;
+if (inside !== void 0) return this.blobs.take(inside);
+if (name === "index.json") return new MemorySource(encoder.encode(this.buildIndex()));
+const chain = this.chains.get(name === "meta.json" ? "meta" : name.replace(/\.json$/, ""));
+if (chain === void 0) throw new NotFound(`there is no ${name}`);
+return new LiveChainSource(this.api, chain.name, chain.count, 0, this.blobs.note);
+}
+buildIndex() {
+const claim = ({ name, count, head, origin }) => ({ id: name, length: count, head_hash: head, ...origin && origin !== name ? { origin } : {} });
+const meta = this.listed.find((chain) => chain.name === "meta");
+return JSON.stringify({ ledger: this.about.ledger, tenant: this.about.tenant, part: this.only !== null, meta: meta === void 0 ? null : claim(meta), chains: this.listed.filter((chain) => chain.name !== "meta").map(claim) });
+}
+};
+function isChain(chain) {
+return typeof chain?.name === "string" && Number.isSafeInteger(chain.count) && chain.count >= 0;
+}
+async function fetchChains(api) {
+const chains = new Map();
+for (let after = null;;) {
+const page = await api.json(`chains${query({ after, limit: CHAINS_PAGE })}`);
+const known = chains.size;
+if (!Array.isArray(page.chains) || !page.chains.every(isChain)) throw new NotJudged("the server's list of chains is none");
+for (const chain of page.chains) chains.set(chain.name, chain);
+after = page.next ?? null;
+if (after === null) return chains;
+if (chains.size === known) throw new NotJudged("the server's list of chains has no end");
+if (chains.size >= CHAINS_MAX) throw new NotJudged(`the ledger has more than ${CHAINS_MAX} chains; run: aver verify`);
+}
+}
+var LISTED_MAX = 5e4;
+var KEPT_MAX = 5e3;
+var BLOB_MAX = 16777216;
+var CHANGED_MAX = 67108864;
+var Library = class {
+ed25519;
+thing = null;
+contents = null;
+live = null;
+keysAlong = new Map();
+inner = null;
+kept = null;
+crew = null;
+held = new HeldRecords();
+constructor(ed25519) {
+this.ed25519 = ed25519;
+}
+async open(thing) {
+if (thing !== this.thing) this.held = new HeldRecords(thing.held);
+this.thing = thing;
+this.contents = null;
+this.kept = null;
+this.inner = null;
+this.live = thing.live ? await LiveDirectory.fetch(thing.live, thing.name) : null;
+if (this.live !== null) this.contents = listLedger(thing.name, this.live);
+else this.contents = thing.isFolder ? await this.listBundle(thing) : await this.listFile(thing);
+this.keysAlong = new Map(this.contents.keys);
+return this.contents;
+}
+async refresh() {
+return this.open(this.opened);
+}
+get directory() {
+if (this.live !== null) return this.live;
+if (this.inner !== null) return this.inner;
+const { name, files } = this.opened;
+return new FileMap(name, new Map(files.map(([path, blob]) => [path, new BlobSource(blob)])));
+}
+get opened() {
+if (this.thing === null) throw new NotJudged("nothing is open");
+return this.thing;
+}
+get chains() {
+return this.contents?.chains ?? [];
+}
+get owner() {
+return { ledger: this.contents?.ledger ?? "", tenant: this.contents?.tenant ?? "" };
+}
+get api() {
+return this.live?.api ?? null;
+}
+get verifier() {
+return this.ed25519;
+}
+async listBundle(thing) {
+const bare = { name: thing.name, format: "bundle", ledger: null, tenant: null, keys: [], pqKeys: [] };
+try {
+const index = await readIndex(this.directory);
+const chains = index.chains.map((claim) => {
+return { id: claim.id, title: claim.title ?? claim.id, tool: claim.tool || domainOf(claim.id), length: claim.length, head: claim.headHash, origin: claim.origin, startedAt: claim.startedAt ?? "", endedAt: claim.endedAt ?? "", signers: claim.signedBy ?? [] };
+});
+if (index.meta !== null) {
+const { length, headHash, signedBy, startedAt, endedAt } = index.meta;
+chains.push({ ...bareChain("meta"), title: "heads of all chains", length, head: headHash, startedAt: startedAt ?? "", endedAt: endedAt ?? "", signers: signedBy ?? [] });
+}
+const keys = new Map(index.keys ?? []);
+if (index.publicKey && index.fingerprint) keys.set(index.fingerprint, index.publicKey);
+return { ...bare, ledger: index.ledger, tenant: index.tenant, isPart: index.isPart, chains, keys: [...keys], pqKeys: [...index.pqKeys ?? []] };
+} catch (error) {
+if (error instanceof NotFound) throw new NotJudged(`${thing.name} is no bundle: it has no index.json. For a run or a ledger, run: aver verify ${thing.name}`);
+if (!(error instanceof BadInput)) throw error;
+return { ...bare, chains: [] };
+}
+}
+async listFile(thing) {
+const { name, source, format } = await this.recognise(thing);
+if (format === "report") try {
+this.inner = new FileMap(name, splitReport(await source.read(0, source.size)).files);
+return { ...await this.listBundle(thing), format };
+} catch (error) {
+if (!(error instanceof BadInput || error instanceof NotJudged)) throw error;
+}
+const bare = { name, keys: [], pqKeys: [] };
+const listed = format === "cap" ? await listCap(name, source) : { format, chains: [{ ...bareChain(name), tool: format }] };
+if (format === "report") listed.chains = [];
+const [chain] = listed.chains;
+const first = chain === void 0 ? null : await this.readFirst(chain.id);
+const named = at(first instanceof Sealed ? safeContent(first) : void 0, "context", "environment", "aver", "chain");
+const [id, ledger, tenant] = ["name", "ledger", "tenant"].map((key) => text(at(named, key)));
+if (chain !== void 0 && id && format !== "cap") chain.id = id;
+return { ...bare, ...listed, ledger: ledger || null, tenant: tenant || null };
+}
+async recognise(thing) {
+const [name, blob] = thing.files[0];
+const source = new BlobSource(blob);
+const beginning = await readStart(source, BEGINNING_BYTES);
+const other = describeOther(name, beginning);
+if (other !== null) throw new NotJudged(other);
+const format = recogniseFile(name, beginning);
+if (format === null) throw new NotJudged(`${name} is nothing that Aver can verify.`);
+if (format === "elsewhere") throw new NotJudged(`A page cannot judge ${name}. Run: aver verify ${name}`);
+return { name, source, format, opening: jsonOpening(beginning) };
+}
+async verify(keys, remembered, chains, progress) {
+const thing = this.opened;
+const seen = new HeadWitness(remembered);
+const ring = makeRing(keys);
+const fits = new Map();
+const witness = (chain, place, record) => {
+seen.take(chain, place, record.hash);
+const isMatching = this.matchOwnKey(record, ring);
+const [matching, others] = fits.get(record.signed_by) ?? [0, 0];
+if (isMatching !== null) fits.set(record.signed_by, isMatching ? [matching + 1, others] : [matching, others + 1]);
+};
+const options = { ring, ed25519: this.ed25519, progress, witness, crew: this.crew, along: this.keysAlong };
+const [name, blob] = thing.files[0] ?? ["", new Blob()];
+const verdict = thing.isFolder ? await verifyDirectory(this.live !== null && chains !== null ? this.live.limitTo(chains) : this.directory, options) : await verifyFile(name, new BlobSource(blob), options);
+seen.addTo(verdict, chains ?? (this.contents?.isPart ? this.chains.map(({ id }) => id) : null));
+if (thing.areCopies) noteCopies(verdict);
+const [heads, held] = verdict.status === "failed" ? [[], []] : [seen.heads, this.live === null ? [] : seen.notes.digests];
+return { verdict, usesPlatform: this.ed25519.usesPlatform, heads, held, fits: [...fits] };
+}
+async readFirst(chain) {
+try {
+for await (const items of this.readBatches(chain, 0, 1)) if (items[0]) return items[0];
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+}
+return null;
+}
+async change(chain, place, change) {
+const thing = this.opened;
+const name = thing.isFolder ? chain === "meta" ? "meta.json" : `${chain}.json` : thing.files[0]?.[0] ?? "";
+const file = thing.files.find(([path]) => path === name)?.[1];
+if (file === void 0) throw new NotJudged(`there is no ${name} that could be copied`);
+if (file.size > CHANGED_MAX) throw new NotJudged("this chain is too large to be copied into a page's memory");
+if (change === "rollback" && thing.isFolder) {
+const inside = new Map(thing.files);
+let size = 0;
+const read = async (path) => {
+const found = inside.get(path);
+if (found === void 0) throw new NotJudged(`there is no ${path} that could be copied`);
+if ((size += found.size) > CHANGED_MAX) throw new NotJudged("this bundle is too large to be copied into a page's memory");
+return found.text();
+};
+return { files: (await rollBack([...inside.keys()], read, chain, place)).map(([path, text]) => [path, text === null ? null : new Blob([text])]) };
+}
+return { files: [[name, new Blob([await changeChain(await file.text(), place, change)])]] };
+}
+async rows(chain, start, stop) {
+if (this.live !== null) {
+const rows = [];
+for await (const batch of this.readBatches(chain, start, stop)) for (const item of batch) rows.push(describeRow(item, start + rows.length));
+return { rows, total: this.live.chains.get(chain)?.count ?? 0, isMore: false, isCut: false };
+}
+if (this.kept?.chain !== chain) this.kept = { chain, rows: [], items: [], rest: this.readBatches(chain) };
+const { kept } = this;
+while (kept.rest !== null && kept.rows.length < stop) {
+const next = await kept.rest.next();
+if (next.done) {
+kept.rest = null;
+break;
+}
+for (const item of next.value) kept.rows.push(describeRow(item, kept.rows.length));
+kept.items = kept.items !== null && kept.rows.length <= KEPT_MAX ? [...kept.items, ...next.value] : null;
+if (kept.rows.length >= LISTED_MAX) kept.rest = null;
+}
+const isCut = kept.rows.length >= LISTED_MAX;
+if (isCut) kept.rows.length = LISTED_MAX;
+const claimed = Math.min(this.chains.find((one) => one.id === chain)?.length ?? 0, LISTED_MAX);
+const total = kept.rest === null ? kept.rows.length : Math.max(kept.rows.length, claimed);
+return { rows: kept.rows.slice(start, stop), total, isMore: kept.rest !== null, isCut };
+}
+keptItems(chain) {
+return this.kept?.chain === chain && this.kept.rest === null ? this.kept.items : null;
+}
+async records(chain, start, stop) {
+const found = [];
+let place = this.live === null ? 0 : start;
+const known = this.keptItems(chain);
+for await (const batch of known ? [known] : this.readBatches(chain, start, stop)) for (const item of batch) {
+if (place >= stop) return found;
+if (place >= start) found.push(describeText(item, place));
+place++;
+}
+return found;
+}
+async blob(digest) {
+const file = await this.directory.open("blobs", digest);
+if (file.size > BLOB_MAX) throw new NotJudged(`the blob is larger than ${BLOB_MAX / 1024 ** 2} MiB, and is not shown`);
+const data = await file.read(0, file.size);
+if (sha256Hex(data) !== digest) throw new NotJudged(`the blob stored as ${digest} has other bytes`);
+return data;
+}
+async findRecord(chain, address) {
+if (this.live !== null) {
+const place = "place" in address ? address.place : Number(address.sequence);
+for await (const batch of this.readBatches(chain, place, place + 1)) if (batch[0]) return { item: batch[0], place };
+return null;
+}
+const isWanted = (item, place) => "place" in address ? place === address.place : item instanceof Sealed && (item instanceof ActionItem ? String(place) : text(at(safeContent(item), "sequence"))) === address.sequence;
+let place = 0;
+const known = this.keptItems(chain);
+for await (const batch of known ? [known] : this.readBatches(chain)) {
+const likely = "sequence" in address ? Number(address.sequence) - place : -1;
+if (batch[likely] !== void 0 && isWanted(batch[likely], place + likely)) return { item: batch[likely], place: place + likely };
+for (const item of batch) {
+if (isWanted(item, place)) return { item, place };
+place++;
+}
+}
+return null;
+}
+async record(chain, address, keys) {
+const found = await this.findRecord(chain, address);
+if (found === null) throw new NotJudged(`there is no such record in ${chain}`);
+const { item, place } = found;
+if (item instanceof BadInput) throw new NotJudged(`this record cannot be read: ${item.message}`);
+if (item instanceof ActionItem) return describeAction(item, place);
+const ring = makeRing(keys);
+const judge = new ChainJudge(plainRules(ring, this.ed25519), { chain, start: this.live === null ? null : place });
+judge.judge(item);
+return { row: describeRow(item, place), canonical: item.canonical, hash: item.hash, computedHash: item.canonical.isWellFormed() ? item.computedHash : "", signature: item.signature, signaturePq: item.signature_pq, signedAt: item.signed_at, signedBy: item.signed_by, previousHash: text(at(safeContent(item), "previous_hash")), findings: judge.tally.findings.map(({ check, status, code, words }) => ({ check, status, code, words })), matchesOwnKey: this.matchOwnKey(item, ring) };
+}
+matchOwnKey(record, ring) {
+if (ring.lookup(record.signed_by).length) return null;
+const key = this.keysAlong.get(record.signed_by);
+return key === void 0 || !record.signature || record.computedHash !== record.hash ? null : this.ed25519.verify(key, record.hash, record.signature);
+}
+async *readBatches(chain, start = 0, stop) {
+const thing = this.opened;
+if (this.live !== null) {
+const count = this.live.chains.get(chain)?.count ?? 0;
+const end = Math.min(stop ?? count, count);
+const part = new LiveChainSource(this.live.api, chain, end, start);
+if (start < end) yield* this.held.check(chain, start, end, keepRecords(readChainFile(part)));
+return;
+}
+if (thing.isFolder || this.inner !== null) {
+yield* keepRecords(readChainFile(await this.directory.open(chain === "meta" ? "meta.json" : fileOf({ id: chain }))));
+return;
+}
+const { source, format, opening } = await this.recognise(thing);
+if (format === "chain") yield* keepRecords(readChainFile(source));
+else if (format === "capsules") for await (const items of readCapsuleItems(source, opening)) yield items.map(({ item }) => item);
+else if (format === "cap") {
+for (const part of readCap(await readWhole(thing.name, source), thing.name)) if (part.chain === chain) yield part.items;
+} else if (format === "actions") yield* readActions(await readWhole(thing.name, source));
+else if (format === "proof") yield readProof(await readWhole(thing.name, source));
+}
+};
+function describeAction(item, place) {
+const { canonical, hash, computedHash, findings, keys } = item;
+const unsigned = { signature: "", signaturePq: "", signedAt: "", signedBy: "", matchesOwnKey: null };
+const previousHash = text(at(item.content, "outcome", "result", "parent_receipt_hash"));
+return { ...unsigned, row: describeRow(item, place), canonical, hash, computedHash, previousHash, findings, receiptKeys: keys };
+}
+function describeOther(name, beginning) {
+const keys = firstKeys(beginning);
+const has = (...names) => names.every((key) => keys.includes(key));
+const start = new TextDecoder("latin1").decode(beginning);
+if (has("format", "version", "keys") && /"format"\s*:\s*"aver-public-keys"/.test(start)) return `${name} is a list of public keys. It has no record to verify. Open the records, and choose this file on Keys, after you compared it with its owner.`;
+if (has("statement", "payload", "artifacts")) return `${name} is a participant's contribution to a trace. It is for the operator of the trace, who takes it by: aver protocol accept ${name}`;
+if (has("artifacts", "checks", "claims")) return `${name} is the report of an audit, without its records, so nothing in it can be checked. Open the bundle or the ledger that has the trace, or run: aver verify BUNDLE`;
+if (has("subject", "status", "first_bad", "checks", "findings")) return `${name} is a verdict that somebody wrote down. It proves nothing by itself: open the records that it is about.`;
+return null;
+}
+function bareChain(id) {
+return { id, title: id, tool: domainOf(id), length: null, head: null, origin: null, startedAt: "", endedAt: "", signers: [] };
+}
+function listLedger(name, live) {
+const chains = [...live.chains.values()].map((chain) => {
+return { ...bareChain(chain.name), tool: domainOf(chain.origin ?? chain.name), length: chain.count, head: chain.head, origin: chain.origin };
+});
+return { name, format: "ledger", ledger: live.about.ledger, tenant: live.about.tenant, chains, keys: live.keys, pqKeys: live.pqKeys };
+}
+async function* keepRecords(batches) {
+for await (const items of batches) yield items.flatMap((item) => item instanceof Sealed || item instanceof BadInput ? [item] : []);
+}
+async function listCap(name, source) {
+const lengths = new Map();
+let isPublic = false;
+try {
+for (const { chain, items } of readCap(await readWhole(name, source), name)) {
+lengths.set(chain, (lengths.get(chain) ?? 0) + items.length);
+isPublic ||= items[0] instanceof ActionItem;
+}
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+}
+const chains = [...lengths.size ? lengths : [[name, 0]]].map(([chain, length]) => ({ ...bareChain(chain), length }));
+return { format: isPublic ? "capseal" : "cap", chains };
+}
+function describeText(item, place) {
+const bare = { place, canonical: "", hash: "", signature: "", signaturePq: "", signedAt: "", signedBy: "", problem: "" };
+if (item instanceof BadInput) return { ...bare, problem: item.message };
+const { canonical, hash } = item;
+if (item instanceof ActionItem) return { ...bare, canonical, hash };
+const { signature } = item;
+return { ...bare, canonical, hash, signature, signaturePq: item.signature_pq, signedAt: item.signed_at, signedBy: item.signed_by };
+}
+function noteCopies(verdict) {
+verdict.checks.push({ name: "page", status: "not_checked", reason: "the page judged its own copies in explorer/data, and cannot read the bundle's files to compare them", code: null, place: null, count: 0, matters: true });
+if (verdict.status === "verified") verdict.status = "qualified";
+}
+var HeadWitness = class {
+remembered;
+found = new Map();
+last = new Map();
+notes = new DigestNotes();
+constructor(remembered) {
+this.remembered = new Map(remembered);
+}
+take = (chain, place, hash) => {
+this.last.set(chain, { count: place + 1, hash });
+this.notes.add(chain, hash);
+if (this.remembered.get(chain)?.count === place + 1) this.found.set(chain, hash);
+};
+get heads() {
+return [...this.last];
+}
+addTo(verdict, chains) {
+const compared = [...this.remembered].filter(([chain]) => chains === null || chains.includes(chain));
+if (!compared.length) return;
+const plain = { name: "rollback", code: null, place: null, matters: false };
+let grown = 0;
+let first = true;
+for (const [chain, remembered] of compared) {
+const actual = this.last.get(chain) ?? { count: 0, hash: null };
+if (actual.count === 0 && chain.startsWith("import.")) continue;
+if (this.found.get(chain) === remembered.hash) {
+grown += Number(actual.count > remembered.count);
+continue;
+}
+const words = actual.count < remembered.count ? `this browser remembers ${remembered.count} records of the chain ${chain}; ${actual.count} are here` : `this browser remembers another record of the chain ${chain} at this place`;
+const place = { chain, sequence: Math.min(remembered.count - 1, actual.count), source: null };
+const finding = { check: "rollback", status: "failed", code: "ROLLBACK", words, place, proof: { remembered, actual } };
+verdict.findings.push(finding);
+verdict.first_bad ??= finding;
+verdict.status = "failed";
+if (first) verdict.checks.push({ ...plain, status: "failed", reason: words, code: "ROLLBACK", place, count: 1, matters: true });
+first = false;
+}
+if (first) {
+const reason = `${compared.length} chains have the records that this browser remembers; ${grown} have grown`;
+verdict.checks.push({ ...plain, status: "passed", reason, count: compared.length });
+}
+}
+};
+function makeRing(keys) {
+return new Ring(keys.map((key) => new PublicKey(key.publicKey, key.publicKeyPq)));
+}
+// src/verify/uri.ts
+var SCHEME = "capsule://";
+var URI_MAX = 2048;
+var CHAIN = /^[A-Za-z0-9._-]+$/;
+var SEQUENCE = /^(?:0|[1-9][0-9]{0,18})$/;
+var SEQUENCE_END = 2n ** 63n;
+var UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+var SEGMENT = /^(?:[A-Za-z0-9._!$&'()*+,;=:@-]|~[01]|%[0-9A-Fa-f]{2})+$/;
+function parseUri(text) {
+const bad = (why) => new BadInput(`not a capsule URI: ${text.slice(0, 120)}: ${why}`);
+if (!text.startsWith("capsule://")) throw bad(`it must begin with ${SCHEME}`);
+if ([...text].length > URI_MAX) throw bad(`it is longer than ${URI_MAX} characters`);
+const [rest = "", ...marked] = text.slice(10).split("#");
+const fragment = marked.length ? marked.join("#") : null;
+const problem = fragment === null ? null : readFragment(fragment);
+if (typeof problem === "string") throw bad(problem);
+const slash = rest.indexOf("/");
+const [chain, reference] = slash < 0 ? [null, rest] : [rest.slice(0, slash), rest.slice(slash + 1)];
+if (chain !== null && !CHAIN.test(chain)) throw bad("it has no chain name");
+const place = { chain, hash: null, sequence: null, id: null, fragment };
+if (reference.startsWith("sha3_")) {
+const hash = reference.slice(5);
+if (!HEX64.test(hash)) throw bad("a hash has 64 lower-case hex digits");
+return { ...place, hash };
+}
+if (chain !== null) {
+if (!SEQUENCE.test(reference) || BigInt(reference) >= SEQUENCE_END) throw bad("after the chain comes a sequence number or a hash");
+return { ...place, sequence: reference };
+}
+if (!UUID.test(reference)) throw bad(reference ? "it names neither a hash (sha3_…) nor a UUID" : "it names no record");
+return { ...place, id: reference };
+}
+function readFragment(fragment) {
+const segments = [];
+for (const raw of fragment.split("/")) {
+if (!SEGMENT.test(raw)) return "its fragment has a segment that is none";
+try {
+segments.push(decodeURIComponent(raw).replaceAll("~1", "/").replaceAll("~0", "~"));
+} catch {
+return "its fragment is not percent-encoded UTF-8";
+}
+}
+if (segments.includes(".") || segments.includes("..")) return "a fragment cannot walk upwards";
+return CAPSULE_KEYS.includes(segments[0]) ? segments : "its fragment begins with no part of a capsule";
+}
+function resolveFragment(content, fragment) {
+const segments = readFragment(fragment);
+if (typeof segments === "string") return void 0;
+let value = content;
+for (const segment of segments) if (isObject(value)) value = value.get(segment);
+else value = Array.isArray(value) && SEQUENCE.test(segment) ? value[Number(segment)] : void 0;
+return value;
+}
+var REFERENCE = /capsule:\/\/(?:[A-Za-z0-9._-]+\/)?(?:sha3_[0-9a-f]{64}|[0-9a-f-]{36}|[0-9]{1,19})(?![0-9A-Za-z])(?:#[A-Za-z0-9._!$&'()*+,;=:@~%/-]*[A-Za-z0-9_])?/g;
+function splitReferences(text) {
+const pieces = [""];
+let end = 0;
+for (const found of text.includes("capsule://") ? text.matchAll(REFERENCE) : []) {
+try {
+parseUri(found[0]);
+} catch {
+continue;
+}
+pieces.push((pieces.pop() ?? "") + text.slice(end, found.index), found[0], "");
+end = found.index + found[0].length;
+}
+pieces.push((pieces.pop() ?? "") + text.slice(end));
+return pieces;
+}
+var LOOKED_MAX = 2e5;
+async function locate(library, text) {
+const uri = parseUri(text);
+if (library.api !== null) return { found: await askServer(library, text, uri), isCut: false };
+let looked = 0;
+for (const { id: chain } of library.chains) {
+if (uri.chain !== null && chain !== uri.chain) continue;
+let place = -1;
+for await (const items of library.readBatches(chain)) {
+for (const item of items) {
+place++;
+if (isNamed(item, uri)) return { found: { chain, row: describeRow(item, place) }, isCut: false };
+}
+if ((looked += items.length) >= LOOKED_MAX) return { found: null, isCut: true };
+}
+}
+return { found: null, isCut: false };
+}
+async function askServer(library, text, uri) {
+let place;
+try {
+place = await library.api?.json(`locate${query({ ref: text })}`) ?? { chain: null, sequence: null };
+} catch (error) {
+if (error instanceof ApiError && error.status === 404) return null;
+throw error;
+}
+const { chain, sequence } = place;
+if (typeof chain !== "string" || !Number.isSafeInteger(sequence)) throw new NotJudged("the server's answer names no record");
+const start = sequence;
+for await (const [item] of library.readBatches(chain, start, start + 1)) if (item !== void 0 && (uri.chain === null || uri.chain === chain) && isNamed(item, uri)) return { chain, row: describeRow(item, start) };
+throw new NotJudged(`the server says that it is record ${start} of ${chain}, and another record is there`);
+}
+function isNamed(item, { hash, sequence, id }) {
+if (item instanceof BadInput) return false;
+if (hash !== null) return item.hash === hash;
+const content = safeContent(item);
+return sequence !== null ? text(at(content, "sequence")) === sequence : text(at(content, "id")) === id;
+}
+var ENTRIES_MAX = 2e4;
+async function listMeta(library) {
+const here = new Map(library.chains.map((chain) => [claimedName(chain), chain]));
+const entries = new Map();
+let records = 0;
+for await (const items of here.has("meta") ? library.readBatches(META_CHAIN) : []) for (const item of items) {
+records++;
+const content = item instanceof BadInput ? void 0 : safeContent(item);
+if (item instanceof BadInput || !isObject(content)) continue;
+const kind = readKind(content);
+const dropped = kind === "chain.drop" ? at(content, "outcome", "result", "chains") : null;
+if (isObject(dropped)) for (const name of dropped.keys()) noteDrop(entries.get(name));
+const found = new Map();
+collectHeads(content, found, "", "");
+for (const { chain: name, count, hash } of found.values()) {
+if (entries.size >= ENTRIES_MAX && !entries.has(name)) continue;
+const listed = here.get(name);
+entries.set(name, { chain: listed?.id ?? name, count, hash, at: item.signed_at, kind, here: listed?.length ?? null });
+}
+}
+const unrecorded = [...here.keys()].filter((name) => !entries.has(name) && !RESERVED_CHAINS.has(name)).length;
+return { entries: [...entries.values()], records, unrecorded, isCut: entries.size >= ENTRIES_MAX };
+}
+function noteDrop(entry) {
+if (entry !== void 0) entry.kind = DROP_KIND;
+}
+async function listPasskeys(library) {
+const { ledger, tenant } = library.owner;
+const chain = chainName("approvers", tenant);
+const roster = new Roster(library.verifier, ledger, tenant);
+if (chain === null || !library.chains.some(({ id }) => id === chain)) return [];
+for await (const items of library.readBatches(chain)) for (const item of items) {
+if (item instanceof BadInput) continue;
+try {
+roster.apply(item, new Map());
+} catch (error) {
+if (!(error instanceof BadInput)) throw error;
+}
+}
+return [...roster.approvers.values()].flatMap(({ identity, key }) => {
+return key instanceof Passkey ? [{ identity, fields: [["alg", key.alg], ["public_key", key.publicKey], ["rp_id", key.rpId], ["credential", key.credential]] }] : [];
+});
+}
+var TEXT_MEDIA = "text/plain; charset=utf-8";
+async function fetchBlobs(value, blob, most) {
+if (Array.isArray(value)) return Promise.all(value.map((item) => fetchBlobs(item, blob, most)));
+if (!isObject(value)) return value;
+if (!isBlobReference(value)) {
+const members = [...value].map(async ([name, item]) => [name, await fetchBlobs(item, blob, most)]);
+return new Map(await Promise.all(members));
+}
+const size = at(value, "blob", "size");
+const media = at(value, "blob", "media");
+if (!(size instanceof JsonNumber) || size.value > most || media !== TEXT_MEDIA && media !== "text/x-diff" && media !== "application/json") return value;
+const data = await blob(String(at(value, "blob", "digest")));
+if (data === null) return value;
+if (media !== "application/json") return new TextDecoder().decode(data);
+try {
+return await fetchBlobs(readJson(data), blob, most);
+} catch (error) {
+if (error instanceof BadInput) return value;
+throw error;
+}
+}
+async function fullText(step, name, blob) {
+const digest = step.cut.get(name);
+const data = digest === void 0 ? null : await blob(digest);
+return data === null ? step[name] : new TextDecoder().decode(data);
+}
+async function fetchStep(step, blob, most) {
+const [asked, text, thinking, error] = await Promise.all(["asked", "text", "thinking", "error"].map((name) => fullText(step, name, blob)));
+const [given, result, diff] = await Promise.all([step.arguments, step.result, step.diff].map((value) => fetchBlobs(value, blob, most)));
+return { ...step, asked: asked ?? "", text: text ?? "", thinking: thinking ?? "", error: error ?? "", arguments: given ?? null, result: result ?? null, diff: diff ?? null };
+}
+var TEXT_MAX$2 = 65536;
+var DIGEST$1 = /^(?:[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128})$/;
+var EFFECT_PATH = /^(?:edited|wrote|added|deleted|read|moved|copied|renamed) (.+)/s;
+async function readTexts(step, blob, lastAsked) {
+const [asked, text, thinking, error] = await Promise.all(["asked", "text", "thinking", "error"].map((name) => fullText(step, name, blob)));
+const parts = [step.summary, text, thinking, error, step.title, step.call, step.rule, ...step.sideEffects];
+if (!step.asked || step.asked !== lastAsked) parts.push(asked);
+const paths = step.sideEffects.flatMap((effect) => EFFECT_PATH.exec(effect)?.[1] ?? []);
+await collect$1(step.arguments, blob, parts, paths);
+const more = step.kind === "gate.decision" ? at(step.more ?? void 0, "action") : step.more;
+for (const value of [step.result, step.diff, more, step.addition?.says]) await collect$1(value, blob, parts, null);
+return { text: parts.filter(Boolean).join("\n").slice(0, TEXT_MAX$2), paths: paths.join("\n").slice(0, TEXT_MAX$2) };
+}
+async function collect$1(value, blob, parts, paths) {
+const waiting = [[value, false]];
+for (let size = 0, next = waiting.pop(); next !== void 0 && size <= TEXT_MAX$2; next = waiting.pop()) {
+const [item, isPath] = next;
+if (typeof item === "string") {
+if (DIGEST$1.test(item)) continue;
+parts.push(item);
+size += item.length;
+if (isPath) paths?.push(item);
+} else if (isBlobReference(item)) {
+const found = at(item, "blob", "media") === "text/x-diff" ? item : await fetchBlobs(item, blob, TEXT_MAX$2);
+if (found !== item) waiting.push([found, isPath]);
+} else if (isObject(item)) for (const [name, inner] of [...item].reverse()) waiting.push([inner, isPath || namesPath(name)]);
+else if (Array.isArray(item)) for (const inner of [...item].reverse()) waiting.push([inner, isPath]);
+}
+}
+var QUERY_MAX = 1e3;
+var TERMS_MAX = 32;
+var AROUND = 60;
+var OUTCOME_WORDS = new Map([["denied", "blocked"], ["refused", "blocked"], ["failed", "failure"], ["ok", "success"], ["done", "success"]]);
+var TERM = /(?:(?<name>tool|kind|outcome|path|since):)?(?:"(?<phrase>[^"]*)(?:"|$)|(?<word>[^\s"]+))(?<star>\*)?/gu;
+var LETTER = "[\\p{L}\\p{N}\\p{Co}]";
+var WORDS$2 = new RegExp(`${LETTER}+`, "gu");
+var UNIT_SECONDS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 };
+function parseQuery(given, now = Date.now()) {
+if (codePoints(given) > QUERY_MAX) throw new BadInput(`a query has at most ${QUERY_MAX} characters (search for fewer words)`);
+if (given.includes("\0") || !given.isWellFormed()) throw new BadInput("a query is text, and this one has characters that no text has");
+const query = { words: [], path: [], tool: [], kind: [], outcome: [], since: null, ignored: [] };
+let count = 0;
+for (const [whole, name = "words", phrase, word, star] of given.matchAll(TERM)) {
+if (++count > TERMS_MAX) throw new BadInput(`a query has at most ${TERMS_MAX} words and conditions (search for fewer words)`);
+const text = (phrase ?? word.replace(/\*$/, "")).trim().replace(/\s+/g, " ");
+const isText = name === "words" || name === "path";
+if (isText ? !/[\p{L}\p{N}]/u.test(text) : !text) query.ignored.push(whole);
+else if (isText) query[name].push({ text, isPrefix: star !== void 0 || word?.endsWith("*") === true });
+else if (name === "since") {
+const since = parseMoment(text, now);
+if (query.since === null || since > query.since) query.since = since;
+} else {
+const value = text.toLowerCase();
+query[name].push(name === "outcome" ? OUTCOME_WORDS.get(value) ?? value : value);
+}
+}
+if (count === query.ignored.length) throw new BadInput("the query has no word to search for (try: aver search \"permission denied\" tool:Bash)");
+return query;
+}
+function parseMoment(given, now) {
+const [, number, unit = ""] = /^([0-9]{1,6})([smhdw])$/.exec(given) ?? [];
+const found = toUtc(number === void 0 ? given : new Date(now - Number(number) * 1e3 * (UNIT_SECONDS[unit] ?? 0)).toISOString());
+if (found !== null) return found;
+const quote = given.includes("'") ? "\"" : "'";
+throw new BadInput(`${quote}${[...given].slice(0, 80).join("").replaceAll("\\", "\\\\")}${quote} is not a time: use 2026-05-31, 2026-05-31T09:00 or 2h (s, m, h, d, w) ago`);
+}
+function makeFilter(query) {
+const [words, paths] = [query.words, query.path].map((terms) => terms.map((term) => patternOf({ ...term, text: fold(term.text) }, "u")));
+const isAny = (values, fits) => !values.length || values.some(fits);
+return { fitsStep: (step) => {
+const kind = step.kind || step.what;
+const outcome = (step.status || step.addition?.status || "").toLowerCase();
+const names = [step.toolName, step.call].map((name) => name.toLowerCase());
+return isAny(query.tool, (value) => names.includes(value)) && isAny(query.kind, (value) => kind === value || kind.startsWith(`${value}.`)) && isAny(query.outcome, (value) => outcome === value) && (query.since === null || secondsOf(step.at ?? toUtc(step.signedAt)) >= secondsOf(query.since));
+}, fitsTexts: ({ text, paths: named }) => {
+const folded = words.length ? fold(text) : "";
+return words.every((word) => word.test(folded)) && (!paths.length || paths.some((path) => path.test(fold(named))));
+} };
+}
+function secondsOf(moment) {
+return moment === null ? 0 : Math.max(0, Math.floor(Date.parse(moment) / 1e3));
+}
+function fold(text) {
+const lower = text.toLowerCase();
+if (/^[\0-\x7f]*$/.test(lower)) return lower;
+return lower.replace(/[^\0-\x7f]/gu, (letter) => /^([a-z])[\u0300-\u0331]$/.exec(letter.normalize("NFD"))?.[1] ?? letter).replace(/[\u0300-\u0331]/g, "").replaceAll("ς", "σ");
+}
+function patternOf({ text, isPrefix }, flags) {
+const words = (text.match(WORDS$2) ?? []).join(`${LETTER.replace("[", "[^")}+`);
+return new RegExp(`(?<!${LETTER})${words}${isPrefix ? "" : `(?!${LETTER})`}`, flags);
+}
+function cutExcerpt(texts, { words: [word], path: [path] }) {
+for (const [term, text] of [[word, texts.text], [path, texts.paths]]) {
+const found = term === void 0 ? null : patternOf(term, "iu").exec(text);
+if (found === null) continue;
+const [before, after] = [text.slice(0, found.index), text.slice(found.index + found[0].length)];
+const parts = [before.slice(-60), found[0], after.slice(0, AROUND)].map((part) => part.replace(/\s+/g, " "));
+return [`${before.length > AROUND ? "… " : ""}${parts[0]}`, parts[1], `${parts[2]}${after.length > AROUND ? " …" : ""}`];
+}
+return null;
+}
+var SEARCHED_MAX$2 = 2e5;
+async function search(library, given, limit) {
+const query = parseQuery(given);
+const { fitsStep, fitsTexts } = makeFilter(query);
+const hits = [];
+let searched = 0;
+for (const { id: chain } of library.chains) {
+let place = -1;
+let lastAsked = "";
+for await (const items of library.readBatches(chain)) {
+for (const item of items) {
+place++;
+searched++;
+if (item instanceof BadInput) continue;
+const step = readStep(item);
+const asked = lastAsked;
+lastAsked = step.asked || asked;
+if (!fitsStep(step)) continue;
+const texts = await readTexts(step, readBlobOf(library), asked);
+if (!fitsTexts(texts)) continue;
+hits.push({ chain, row: describeRow(item, place), excerpt: cutExcerpt(texts, query) });
+if (hits.length >= limit) return { hits, searched, isCut: true };
+}
+if (searched >= SEARCHED_MAX$2) return { hits, searched, isCut: true };
+}
+}
+return { hits, searched, isCut: false };
+}
+async function readHit$1(library, chain, place, given) {
+for await (const [item] of library.readBatches(chain, place, place + 1)) {
+if (item === void 0) continue;
+const row = describeRow(item, place);
+if (item instanceof BadInput) return { chain, row, excerpt: null, hasHash: false };
+return { chain, row, excerpt: cutExcerpt(await readTexts(readStep(item), readBlobOf(library), ""), parseQuery(given)), hasHash: item.computedHash === item.hash };
+}
+return null;
+}
+function readBlobOf(library) {
+return (digest) => library.blob(digest).catch(() => null);
+}
+var OTHER_DOMAINS = new Set(["gate", "actions", "gateway", "protocol", "approvals", ...RESERVED_CHAINS]);
+function isOfSession(name) {
+return !OTHER_DOMAINS.has(name.replace(/^import\.[0-9a-f]{16}\./, "").split(".")[0]);
+}
+function chainNames({ main, agents, decisions }) {
+return [main, ...agents.map(([, chain]) => chain), decisions].filter((chain) => chain !== null);
+}
+function madeDomain({ name, origin }) {
+return splitChainName(origin === null ? name : originalName(name, origin))[0];
+}
+async function groupChains(rows, readFirst, like = null) {
+const found = rows.find((row) => row.name === like);
+const domain = found === void 0 ? null : madeDomain(found);
+const decisions = new Map();
+const groups = new Map();
+const strays = [];
+for (const row of rows) {
+const source = row.origin === null ? "" : readDigits(row.name) ?? "imported";
+const rowDomain = madeDomain(row);
+if (rowDomain === "gate") {
+const first = await readFirst(row.name);
+if (first?.session) decisions.set(`${source}\n${first.session}`, row.name);
+} else if (!OTHER_DOMAINS.has(rowDomain) && (domain === null || domain === rowDomain)) {
+const place = identifyChain(row, await readFirst(row.name));
+if (place === null) strays.push(row);
+else {
+const key = `${source}\n${place.tool}\n${place.session}`;
+const group = groups.get(key) ?? { ...place, members: [] };
+group.members.push([place.agent, row]);
+groups.set(key, group);
+}
+}
+}
+adoptStrays(strays, [...groups.values()]);
+return [...groups].map(([key, { tool, session, members }]) => {
+const main = members.find(([agent]) => !agent)?.[1].name ?? null;
+return { tool, session, main, agents: members.filter(([, row]) => row.name !== main).map(([agent, row]) => [agent || row.name, row.name]), decisions: decisions.get(`${key.split("\n", 1)[0]}\n${session}`) ?? null, imported: members.some(([, row]) => row.origin !== null) };
+});
+}
+function adoptStrays(strays, groups) {
+const mains = new Map();
+for (const { members } of groups) for (const [agent, row] of members) if (!agent) mains.set(row.name, members);
+for (const row of strays) for (let dot = row.name.lastIndexOf("."); dot >= 0; dot = row.name.slice(0, dot).lastIndexOf(".")) mains.get(row.name.slice(0, dot))?.push([row.name.slice(row.name.lastIndexOf(".") + 1), row]);
+}
+function identifyChain(row, first) {
+if (first === null) return null;
+const { toolName: tool, session, agent } = first;
+if (first.own) return first.key.startsWith(`${tool}:`) && session !== "" && (row.origin || row.name) === sessionChainName(tool, session, agent) ? { tool, session, agent } : null;
+if (row.origin === null || OTHER_DOMAINS.has(tool) || !tool) return null;
+return { tool, session: session || splitChainName(originalName(row.name, row.origin))[1], agent: "" };
+}
+function sessionChainName(tool, session, agent = "") {
+return chainName(tool, (agent ? [session, agent] : [session]).map((part) => {
+return /^[A-Za-z0-9_-]{1,63}$/.test(part) && !/^x-[0-9a-f]{32}$/.test(part) ? part : `x-${sha256Hex(part).slice(0, 32)}`;
+}).join("."));
+}
+function originalName(chain, origin) {
+if (origin.includes(".") || RESERVED_CHAINS.has(origin)) return origin;
+let name = chain;
+for (let digits = readDigits(name); digits; digits = readDigits(name)) name = name.slice(`import.${digits}.`.length);
+return name;
+}
+function sessionOfFile(first, name) {
+const { toolName: tool, session } = first;
+if (!tool || OTHER_DOMAINS.has(tool) || !session || first.own && !first.key.startsWith(`${tool}:`)) return null;
+return { tool, session, main: name, agents: [], decisions: null, imported: false };
+}
 var ARGUMENTS_MAX = 160;
 var SPACES = /[\t-\r\u001c- \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/g;
 function toOneLine(text) {
@@ -9641,10 +10552,10 @@ if (session.edits) figures.push({ words: `${plural$1(session.edits, "edit")} (+$
 const counted = [[session.commands, "command", "command"], [session.failures, "failure", "failure"], [session.denials, "denial", "denial"], [session.subagents, "subagent", "agent"], [session.unknown, "unknown record", "unknown"], [session.unreadable, "unreadable record", "unreadable"]];
 for (const [count, noun, sort] of counted) if (count) figures.push({ words: plural$1(count, noun), sort });
 const tokens = tokensLabel(session.tokensIn, session.tokensOut);
-if (tokens) figures.push({ words: `tokens: ${tokens}`, sort: "" });
-if (session.costUsd !== null) figures.push({ words: formatMoney(session.costUsd), sort: "" });
-for (const model of session.models) figures.push({ words: model, sort: "" });
-figures.push({ words: plural$1(session.records, "record"), sort: "" });
+if (tokens) figures.push({ words: `tokens: ${tokens}`, sort: "spent" });
+if (session.costUsd !== null) figures.push({ words: formatMoney(session.costUsd), sort: "spent" });
+for (const model of session.models) figures.push({ words: model, sort: `model ${model}` });
+figures.push({ words: plural$1(session.records, "record"), sort: "record" });
 if (session.imported) figures.push({ words: "imported", sort: "" });
 return figures;
 }
@@ -9733,6 +10644,7 @@ if (isObject(value)) return `{${[...value].map(([name, item]) => `${JSON.stringi
 return JSON.stringify(value);
 }
 var TITLE_MAX = 120;
+var TITLE_SOURCE_MAX = 480;
 var COST_DIGITS = 9;
 var CUMULATIVE_TOOLS = new Set(["codex"]);
 var LINE_END = /\r\n|[\n\v\f\r\u001c-\u001e\u0085\u2028\u2029]/;
@@ -9743,6 +10655,7 @@ growing = UNKNOWN_CONSUMPTION;
 sessionCost = null;
 title = "";
 firstPrompt = "";
+firstText = "";
 times = null;
 sealed = null;
 models = new Set();
@@ -9755,6 +10668,7 @@ sum.records++;
 if (step.what === "unknown") sum.unknown++;
 if (step.what === "unreadable") sum.unreadable++;
 if (step.model) this.models.add(step.model);
+if (!this.firstText && (step.what === "call" || step.what === "answer")) this.firstText = toOneLine(cutText(step.summary || step.text || step.call, TITLE_SOURCE_MAX));
 this.times = widenSpan(this.times, step.at);
 this.sealed = widenSpan(this.sealed, step.signedAt);
 this.addConsumption(step);
@@ -9801,7 +10715,7 @@ let spent = addConsumption(this.spent, this.growing);
 for (const each of this.byMessage.values()) spent = addConsumption(spent, each);
 const costUsd = this.sessionCost ?? (spent.costUsd === null ? null : Number(spent.costUsd.toFixed(COST_DIGITS)));
 const [started, ended] = this.times ?? this.sealed ?? [null, null];
-return { ...this.sum, tool: chains.tool, session: chains.session, title: this.title || cutText(this.firstPrompt, TITLE_MAX), started, ended, denials: this.sum.denials + left.filter((decision) => refuses(decision) && !isObserved(decision)).length, observed: this.sum.observed + left.filter(isObserved).length, tokensIn: spent.tokensIn, tokensOut: spent.tokensOut, costUsd, models: [...this.models], subagents: chains.agents.length, imported: chains.imported, chains: chainNames(chains) };
+return { ...this.sum, tool: chains.tool, session: chains.session, title: this.title || cutText(this.firstPrompt, TITLE_MAX) || cutText(this.firstText, TITLE_MAX), started, ended, denials: this.sum.denials + left.filter((decision) => refuses(decision) && !isObserved(decision)).length, observed: this.sum.observed + left.filter(isObserved).length, tokensIn: spent.tokensIn, tokensOut: spent.tokensOut, costUsd, models: [...this.models], subagents: chains.agents.length, imported: chains.imported, chains: chainNames(chains) };
 }
 };
 function widenSpan(ends, moment) {
@@ -10004,6 +10918,7 @@ return null;
 case "crew":
 library.crew = request.ports.length ? new WorkerCrew(request.ports) : null;
 return null;
+case "hold": return library.held.hold(request.held);
 case "open": return library.open(request.thing);
 case "refresh": return library.refresh();
 case "rows": return library.rows(request.chain, request.start, request.stop);
@@ -10012,9 +10927,11 @@ case "blob": return library.blob(request.digest);
 case "figures": return countSession(library, request.session);
 case "sessions": return listSessions(library);
 case "search": return search(library, request.words, request.limit);
+case "locate": return locate(library, request.uri);
 case "hit": return readHit$1(library, request.chain, request.place, request.words);
 case "approvals": return listApprovals(library, makeRing(request.keys), request.now);
 case "statements": return checkStatements(request.text, makeRing(request.keys), request.along, library.verifier);
+case "passkeys": return listPasskeys(library);
 case "meta": return listMeta(library);
 case "activity": return countActivity(library);
 case "change": return library.change(request.chain, request.place, request.change);
@@ -10037,6 +10954,7 @@ let queue = Promise.resolve();
 setInterval(() => send({ id: 0, type: "alive" }), ALIVE_EVERY);
 self.addEventListener("message", (event) => {
 if (event.data.type === "rest") opening.then((library) => library.crew?.rest());
+else if (event.data.type === "hold") answer(opening, event.data);
 else queue = queue.then(() => answer(opening, event.data));
 });
 }
@@ -10370,6 +11288,14 @@ return { current: n };
 function w$2(n, r) {
 var u = y$2(t$1++, 7);
 return E(u.__H, r) && (u.__ = n(), u.__H = r), u.__;
+}
+function O$1(n) {
+var u = y$2(t$1++, 10), i = d$2();
+return u.__ = n, r$1.componentDidCatch || (r$1.componentDidCatch = function(n, t) {
+u.__ && u.__(n, t), i[1](n);
+}), [i[0], function() {
+return i[1]();
+}];
 }
 function g$2() {
 var n;
@@ -11090,6 +12016,82 @@ if (theme.value === "auto") delete document.documentElement.dataset["theme"];
 else document.documentElement.dataset["theme"] = theme.value;
 });
 }
+var TOKEN = "aver-token";
+var KEYS$1 = "aver-keys";
+function recall$1(name) {
+try {
+return sessionStorage.getItem(name) ?? "";
+} catch {
+return "";
+}
+}
+function takeSecrets() {
+if (location.protocol === "file:") return { token: "", keys: "" };
+const fragment = location.hash.slice(1);
+if (!fragment.startsWith("token=")) return { token: recall$1(TOKEN), keys: recall$1(KEYS$1) };
+const given = new URLSearchParams(fragment);
+history.replaceState(null, "", `${location.pathname}${location.search}#/`);
+const found = { token: given.get("token") ?? "", keys: given.get("keys") ?? "" };
+try {
+sessionStorage.setItem(TOKEN, found.token);
+sessionStorage.setItem(KEYS$1, found.keys);
+} catch {}
+return found;
+}
+var secrets = takeSecrets();
+function readRoute() {
+if (location.hash.startsWith(`#capsule://`)) return ["ref", location.hash.slice(1)];
+return location.hash.replace(/^#\/?/, "").split("?", 1)[0].split("/").map((part) => {
+try {
+return decodeURIComponent(part);
+} catch {
+return part;
+}
+});
+}
+var route = y$1(readRoute());
+var left = new Map();
+var scrolled = new Map();
+var here = location.hash;
+var beforeRecord = isRecord(here) ? "" : here || "#/";
+var isFollowed = false;
+addEventListener("click", (event) => {
+isFollowed = event.target instanceof Element && event.target.closest("a[href^='#']") !== null;
+}, { capture: true });
+addEventListener("hashchange", () => {
+const active = document.activeElement;
+const target = active instanceof HTMLElement ? active.getAttribute("href") : null;
+if (target !== null) left.set(here, target);
+scrolled.set(here, scrollY);
+here = location.hash;
+if (!isRecord(here)) beforeRecord = here;
+route.value = readRoute();
+});
+function isRecord(address) {
+return address.startsWith("#/c/");
+}
+function wayBack(chain, sequence) {
+const [view = ""] = beforeRecord.replace(/^#\/?/, "").split("/", 1);
+if (beforeRecord === "" || view === "s") return link("s", chain, `at-${sequence}`);
+return view === "chain" ? link("chain", chain, `at-${sequence}`) : beforeRecord;
+}
+function returnFocus(main) {
+scrollTo(0, isFollowed ? 0 : scrolled.get(location.hash) ?? 0);
+isFollowed = false;
+const target = left.get(location.hash);
+const found = [...main.querySelectorAll("a[href]")].find((one) => target !== void 0 && one.getAttribute("href") === target);
+if (main.contains(document.activeElement) && document.activeElement !== main) return;
+(found ?? main).focus({ preventScroll: found === void 0 });
+}
+function link(...parts) {
+return `#/${parts.map((part) => encodeURIComponent(String(part))).join("/")}`;
+}
+function searchLink(words) {
+return link(words.startsWith("capsule://") ? "ref" : "search", words);
+}
+function recordLink(chain, row) {
+return link("c", chain, row.sequence === String(row.place) ? row.sequence : `p${row.place}`);
+}
 var PLAIN = /^[\t\n\x20-\x7e]*$/;
 var HIDDEN$1 = new RegExp(["(?![\\t\\n\\ufe0e\\ufe0f])[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}\\u2800]", "(?<!\\p{Extended_Pictographic})[\\ufe0e\\ufe0f]", "(?<=\\p{M}{2})\\p{M}"].join("|"), "gu");
 function visible(text) {
@@ -11098,6 +12100,9 @@ return text.replace(HIDDEN$1, (one) => `⟨U+${one.codePointAt(0).toString(16).t
 }
 function Text({ children }) {
 return k$2("bdi", null, visible(children));
+}
+function Linked({ children }) {
+return k$2("bdi", null, splitReferences(children).map((piece, at) => at % 2 ? k$2("a", { key: at, href: link("ref", piece) }, visible(piece)) : visible(piece)));
 }
 function WholeHex({ children }) {
 const [isFocused, setFocused] = d$2(false);
@@ -11139,10 +12144,11 @@ return k$2("span", { class: "command" }, k$2("code", null, visible(children).spl
 }
 var codes_default$1 = { "HASH_MISMATCH": { "meaning": "The content does not have the stored hash: it was changed after sealing, or the hash was.", "advice": "Restore this record from a copy you trust; treat its content as unproven." }, "SIG_INVALID": { "meaning": "The signature was not made over this hash by the key it names.", "advice": "Check that you verify with the signer's key; if you do, the seal was forged or damaged." }, "SIG_MISSING": { "meaning": "The record carries no signature where one is required.", "advice": "Ask the sender for the signed record." }, "UNKNOWN_SIGNER": { "meaning": "The signer's key is not known here, so the signature was not checked.", "advice": "Get the public key from a source you trust, then: aver keys import FILE --trust KEY (all 64 digits), or verify with --key." }, "KEY_RETIRED": { "meaning": "The record was signed by a key after that key was retired.", "advice": "Treat it as forged by someone who holds the old key, unless its maker can explain it." }, "KEY_MISMATCH": { "meaning": "A key was used for something else than its purpose, or a private key file does not hold the key that the ring says.", "advice": "Treat a record that such a key sealed as forged by the key's holder. Of a private file, restore the key files and the ring from the same backup." }, "KEY_UNRECORDED": { "meaning": "A signer's key is not in an intact keys chain, or was recorded only after it had sealed. A ledger records every key before that key seals.", "advice": "The keys chain may have been cut or left out to hide that a key was retired. Ask for the whole ledger or bundle, and verify it with the keys that its owner exports." }, "SEAL_MISMATCH": { "meaning": "signed_at or signed_by differ from what was sealed inside the record.", "advice": "Trust the values inside the record; find out who rewrote the seal." }, "CHAIN_BREAK": { "meaning": "The record does not point at the hash of the one before it.", "advice": "Records were replaced, reordered or removed here; compare with a copy or a checkpoint." }, "CHAIN_IDENTITY": { "meaning": "The chain's first record names another chain, ledger or tenant.", "advice": "It was renamed or copied from elsewhere; look for the original." }, "SEQUENCE_GAP": { "meaning": "A sequence number is missing, repeated or out of order.", "advice": "Records were removed or inserted here; compare with a copy or a checkpoint." }, "GENESIS_INVALID": { "meaning": "The first record points at a predecessor, or a later one claims to be the first.", "advice": "The beginning of the chain was cut off; look for the records before it." }, "NOT_CANONICAL": { "meaning": "The signed bytes are not in canonical form, though they are intact.", "advice": "You need not do anything: the record is intact. The software that made it does not follow the specification exactly." }, "NOT_VALID_CPS": { "meaning": "The record is intact, but a key or a value is not one that the Capsule Protocol allows.", "advice": "The software that made the record does not follow the specification. Read the named field with care." }, "SCHEMA_INVALID": { "meaning": "The bytes are not a capsule: not JSON, or required keys are missing or of the wrong type.", "advice": "Restore this record from a copy you trust." }, "NOT_READ": { "meaning": "So much cannot be read, or a limit is exceeded so far, that the verifier stopped; the rest was not read.", "advice": "The verdict says nothing about the rest. Restore the whole from a copy you trust." }, "UNLISTED_FILE": { "meaning": "A file lies in the bundle or in the directory of the run that is no part of it, or a blob to which no record refers.", "advice": "It was not verified: do not take it for evidence. Move it elsewhere." }, "DUPLICATE_RECORD": { "meaning": "The same record id or idempotency key occurs twice.", "advice": "One of the two was inserted; compare with a copy." }, "DUPLICATE_KEY": { "meaning": "One JSON object has the same key twice, so that the record reads differently in different programs.", "advice": "Treat the record as forged: no honest writer makes such bytes." }, "COLUMN_MISMATCH": { "meaning": "A column that the store searches by differs from the signed content.", "advice": "Searches may hide or invent this record; the signed content is what counts. Rebuild the ledger from an export." }, "STORE_DAMAGED": { "meaning": "The tables or indexes of the ledger's file are not as Aver makes them, or contradict each other.", "advice": "A reader of the file may see other records than were verified. Restore it from a copy, or export and import its chains." }, "TRUNCATED": { "meaning": "The chain is shorter than it once was.", "advice": "Records were removed, at its end or further up; restore them from a copy." }, "ROLLBACK": { "meaning": "This is an older or another copy of a ledger that this machine has seen before.", "advice": "Both heads are given as proof; find out who put the old copy back." }, "CHAIN_MISSING": { "meaning": "A chain that was recorded as sealed is not here.", "advice": "It was deleted; restore it from a copy." }, "HEAD_MISMATCH": { "meaning": "A chain, or records at its end, are in the bundle and not in its signed head.json.", "advice": "They were added after the export; ask the exporter for a new bundle, and treat what was added as unproven." }, "INDEX_MISMATCH": { "meaning": "The index of a bundle claims something about its records or keys that they do not bear out.", "advice": "Trust the records and not the index; find out who rewrote it." }, "RECEIPT_MISMATCH": { "meaning": "An action's receipt does not match the action.", "advice": "The action or its receipt was changed; treat it as unproven." }, "PROOF_INVALID": { "meaning": "A proof does not prove what it states.", "advice": "Ask for the proof again, or verify the whole run." }, "NOT_SEALED": { "meaning": "A transcript or git contains something that no sealed record contains.", "advice": "If it is new, seal it: aver ingest. Otherwise a record was suppressed, or something was added to the transcript." }, "ARTIFACT_MISSING": { "meaning": "The record refers to a large value that is not here.", "advice": "Ask the sender of the data for its blobs." }, "ARTIFACT_HASH_MISMATCH": { "meaning": "A large value does not have the digest by which the record refers to it.", "advice": "It was changed; restore it from a copy." }, "CLAIM_UNPROVEN": { "meaning": "The evidence of a claim does not hold, or there is none.", "advice": "Do not rely on the claim." }, "ROLE_POLICY_VIOLATION": { "meaning": "A participant did something that its role does not allow.", "advice": "Treat what follows from it as unproven." }, "STATE_VIOLATION": { "meaning": "An event came in a state that does not admit it.", "advice": "Treat what follows from it as unproven." }, "REPLAY": { "meaning": "Something that may be used only once was used again.", "advice": "Only the first use counts." }, "EVIDENCE_INVALID": { "meaning": "Signed evidence does not hold: that of a policy server, of a participant, or of an auditor.", "advice": "Treat what rests on it as not decided and not proven." }, "CLAIM_DISPUTED": { "meaning": "A critic disputes a claim, and nobody has settled that; or a person has upheld the challenge.", "advice": "Do not rely on the claim while the challenge is open, and not at all if it was upheld." }, "NOT_REPRODUCED": { "meaning": "An execution that was said to be repeatable gave another result when the auditor repeated it.", "advice": "Find out on what else its result depends; rely on it only for the recorded run." }, "NOT_INDEPENDENT": { "meaning": "A key that approves or judges lies within reach of what it approved or judged: in a plain file, in the same home, or as a passkey that no other key vouched for.", "advice": "Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase, and critics' and auditors' keys elsewhere." }, "UNBOUND_STATEMENT": { "meaning": "An approval was signed for an earlier version of Aver, whose statement names no ledger, tenant or request.", "advice": "Nothing shows that it was given for this request: it may have been copied. Ask the approver, or approve again." }, "GATE_LOOSENED": { "meaning": "Rules or settings let harmful actions pass that did not pass before.", "advice": "Find out who changed them, and when: aver doctor names the change. Check the rules: aver policy check." }, "INSECURE_MODE": { "meaning": "The gateway ran in insecure mode, in which its executor acts without evidence.", "advice": "Treat the act as ungated. Unset EXECUTOR_INSECURE_ALLOW." }, "UNCONFIRMED": { "meaning": "An act that a person had to confirm was carried out on the word of its caller.", "advice": "Treat it as the agent's own decision. Set gateway.confirm to approval." }, "OUTCOME_UNKNOWN": { "meaning": "An act was begun, and no record says how it ended.", "advice": "Look whether its effect is there. Aver does not try it again." }, "ERASED": { "meaning": "Reserved: the content was erased on purpose; hash and signature remain.", "advice": "See the record that explains the erasure." }, "PRUNED": { "meaning": "Reserved: older records were pruned on purpose.", "advice": "Verify from the head at which the chain was pruned." }, "WITNESS_MISSING": { "meaning": "Reserved: a required witness did not sign.", "advice": "Ask the witness." } };
 var pins = y$1([]);
-var FILES_SCOPE = "files";
+var NO_LEDGER = "files";
 var HEADS_MAX = 2e4;
 var KEPT = location.protocol !== "file:";
-var scope = FILES_SCOPE;
+var scope = "";
+var visit = { pins: new Map(), heads: new Map() };
 function openStore() {
 return new Promise((resolve, reject) => {
 const opening = indexedDB.open("aver", 2);
@@ -11163,14 +12169,15 @@ asking.onerror = () => reject(asking.error);
 });
 }
 async function enterScope(name) {
-if (name === scope && pins.value.length) return;
+if (name === scope) return;
+const carried = scope === "" ? pins.value : [];
 scope = name;
-if (!KEPT) return;
-pins.value = [];
-try {
+pins.value = visit.pins.get(name) ?? [];
+if (KEPT && name !== "") try {
 const range = IDBKeyRange.bound([name], [name, []]);
 pins.value = await settle((await openStore()).transaction("pins").objectStore("pins").getAll(range));
 } catch {}
+for (const { publicKey, publicKeyPq, origin } of carried) pinKey(new PublicKey(publicKey, publicKeyPq), origin);
 }
 function pinKey(key, origin) {
 if (pins.value.some((pin) => pin.publicKey === key.ed25519 && (pin.publicKeyPq || !key.mlDsa))) return;
@@ -11183,25 +12190,29 @@ pins.value = pins.value.filter((pin) => pin.publicKey !== publicKey);
 change((store) => store.delete([scope, publicKey]));
 }
 async function change(work) {
+if (scope === "") return;
+visit.pins.set(scope, pins.value);
 if (!KEPT) return;
 try {
 work((await openStore()).transaction("pins", "readwrite").objectStore("pins"));
 } catch {}
 }
 async function recallHeads(ledger) {
-if (!KEPT) return [];
+const seen = visit.heads.get(ledger) ?? [];
+if (!KEPT) return seen;
 try {
 return (await settle((await openStore()).transaction("heads").objectStore("heads").get(ledger)))?.heads ?? [];
 } catch {
-return [];
+return seen;
 }
 }
 async function rememberHeads(ledger, heads) {
-if (!KEPT) return;
 const all = new Map(await recallHeads(ledger));
 for (const [chain, head] of heads) if ((all.get(chain)?.count ?? 0) < head.count) all.set(chain, head);
+visit.heads.set(ledger, [...all].slice(0, HEADS_MAX));
+if (!KEPT) return;
 try {
-(await openStore()).transaction("heads", "readwrite").objectStore("heads").put({ scope: ledger, heads: [...all].slice(0, HEADS_MAX) });
+(await openStore()).transaction("heads", "readwrite").objectStore("heads").put({ scope: ledger, heads: visit.heads.get(ledger) });
 } catch {}
 }
 var NO_KEY = "This is no key. Give 64 hex digits, or the file that aver keys export writes.";
@@ -11342,78 +12353,6 @@ if (answer.type === "done") waiting.resolve(answer.result);
 else waiting.reject(answer.isNotJudged ? new NotJudgedHere(answer.words) : new Error(answer.words));
 }
 };
-var TOKEN = "aver-token";
-var KEYS$1 = "aver-keys";
-function recall$1(name) {
-try {
-return sessionStorage.getItem(name) ?? "";
-} catch {
-return "";
-}
-}
-function takeSecrets() {
-if (location.protocol === "file:") return { token: "", keys: "" };
-const fragment = location.hash.slice(1);
-if (!fragment.startsWith("token=")) return { token: recall$1(TOKEN), keys: recall$1(KEYS$1) };
-const given = new URLSearchParams(fragment);
-history.replaceState(null, "", `${location.pathname}${location.search}#/`);
-const found = { token: given.get("token") ?? "", keys: given.get("keys") ?? "" };
-try {
-sessionStorage.setItem(TOKEN, found.token);
-sessionStorage.setItem(KEYS$1, found.keys);
-} catch {}
-return found;
-}
-var secrets = takeSecrets();
-function readRoute() {
-return location.hash.replace(/^#\/?/, "").split("?", 1)[0].split("/").map((part) => {
-try {
-return decodeURIComponent(part);
-} catch {
-return part;
-}
-});
-}
-var route = y$1(readRoute());
-var left = new Map();
-var scrolled = new Map();
-var here = location.hash;
-var beforeRecord = isRecord(here) ? "" : here || "#/";
-var isFollowed = false;
-addEventListener("click", (event) => {
-isFollowed = event.target instanceof Element && event.target.closest("a[href^='#']") !== null;
-}, { capture: true });
-addEventListener("hashchange", () => {
-const active = document.activeElement;
-const target = active instanceof HTMLElement ? active.getAttribute("href") : null;
-if (target !== null) left.set(here, target);
-scrolled.set(here, scrollY);
-here = location.hash;
-if (!isRecord(here)) beforeRecord = here;
-route.value = readRoute();
-});
-function isRecord(address) {
-return address.startsWith("#/c/");
-}
-function wayBack(chain, sequence) {
-const [view = ""] = beforeRecord.replace(/^#\/?/, "").split("/", 1);
-if (beforeRecord === "" || view === "s") return link("s", chain, `at-${sequence}`);
-return view === "chain" ? link("chain", chain, `at-${sequence}`) : beforeRecord;
-}
-function returnFocus(main) {
-scrollTo(0, isFollowed ? 0 : scrolled.get(location.hash) ?? 0);
-isFollowed = false;
-const target = left.get(location.hash);
-const found = [...main.querySelectorAll("a[href]")].find((one) => target !== void 0 && one.getAttribute("href") === target);
-if (main.contains(document.activeElement) && document.activeElement !== main) return;
-(found ?? main).focus({ preventScroll: found === void 0 });
-}
-function link(...parts) {
-return `#/${parts.map((part) => encodeURIComponent(String(part))).join("/")}`;
-}
-function recordLink(chain, row) {
-return link("c", chain, row.sequence === String(row.place) ? row.sequence : `p${row.place}`);
-}
 var connection = new Connection();
 var judges = new Connection(crewSize());
 var thing = y$1(null);
@@ -11444,15 +12383,30 @@ return own !== void 0 && judgement.value.state !== "done" ? own : judgement.valu
 function findingsOf(chain) {
 const found = judgementOf(chain);
 if (found.state !== "done") return [];
-const isAlone = !["bundle", "ledger", "report"].includes(contents.value?.format ?? "");
-return found.verdict.findings.filter((finding) => finding.place.chain === chain || isAlone && finding.place.chain === null);
+return found.verdict.findings.filter((finding) => finding.place.chain === chain || isAlone() && finding.place.chain === null).map((finding) => ({ ...finding, place: placeInChain(finding.place) }));
+}
+function isAlone() {
+return !["bundle", "ledger", "report", "cap"].includes(contents.value?.format ?? "");
+}
+function isOfActions() {
+return ["actions", "capseal"].includes(contents.value?.format ?? "");
+}
+function placeInChain(place) {
+const { name = "", format = "" } = contents.value ?? {};
+const prefix = place.chain !== null ? "" : `${format === "capseal" ? "actions.jsonl" : name}, `;
+if (place.sequence !== null || !place.source?.startsWith(`${prefix}action `)) return place;
+const number = Number.parseInt(place.source.slice(`${prefix}action `.length));
+return { ...place, sequence: place.chain === null ? number : number + 1 };
 }
 function pinnedKeys() {
 return pins.value.map(({ publicKey, publicKeyPq }) => ({ publicKey, publicKeyPq }));
 }
-function scopeOf(found, { ledger, tenant }) {
-const isFromDisk = !found.live && document.documentElement.dataset["door"] !== "site";
-return ledger === null || isFromDisk ? FILES_SCOPE : `${ledger}/${tenant}`;
+function scopeOf({ ledger, tenant }) {
+return ledger === null ? NO_LEDGER : `${ledger}/${tenant}`;
+}
+function headScopes(found, listed) {
+if (!found.isFolder || listed.ledger === null) return [];
+return found.live ? [scopeOf(listed)] : [`copies of ${scopeOf(listed)}`, scopeOf(listed)];
 }
 function warmWorkers() {
 connection.warm();
@@ -11474,7 +12428,7 @@ retryOpening.value = null;
 opening.value = `Reading ${found.name}`;
 try {
 const listed = await connection.ask({ type: "open", thing: found });
-if (!change) await enterScope(scopeOf(found, listed));
+if (!change) await enterScope(scopeOf(listed));
 contents.value = listed;
 opening.value = "";
 const isVerified = totalRecords.value <= 2e4 || !found.live;
@@ -11485,6 +12439,7 @@ await judging;
 } catch (error) {
 opening.value = "";
 thing.value = null;
+await enterScope("");
 problem.value = error.message;
 if (found === home$1.value) retryOpening.value = () => void openThing(found, change, beforeJudging);
 }
@@ -11520,14 +12475,19 @@ if (done.state === "done" && pins.value !== keys) await verifyChain(chain);
 spoken.value = done.state === "done" ? `Verdict on this chain: ${done.verdict.status}` : "Not judged";
 }
 async function judge(found, listed, chains, report) {
-const scope = scopeOf(found, listed);
+const scopes = headScopes(found, listed);
 try {
-const remembered = changed.value ? copyHeads : scope === "files" ? [] : await recallHeads(scope);
+const remembered = changed.value ? copyHeads : scopes[0] ? await recallHeads(scopes[0]) : [];
 await judges.ask({ type: "open", thing: found });
-const { heads, ...result } = await judges.ask({ type: "verify", keys: pinnedKeys(), remembered, chains }, (progress) => {
+const { heads, held, ...result } = await judges.ask({ type: "verify", keys: pinnedKeys(), remembered, chains }, (progress) => {
 if (thing.value === found) report({ state: "working", progress });
 });
-if (scope !== "files" && !changed.value && isSignedByPins(result.verdict)) await rememberHeads(scope, heads);
+if (found.live && thing.value === found) {
+found.held = [...chains === null ? [] : (found.held ?? []).filter(([name]) => !chains.includes(name)), ...held];
+const other = await connection.ask({ type: "hold", held: found.held });
+if (other) throw new NotJudgedHere(`the server gave this page another ${other} than it gave to be verified`);
+}
+if (!changed.value && isSignedByPins(result.verdict)) for (const scope of scopes) await rememberHeads(scope, heads);
 if (!changed.value) copyHeads = heads;
 return { state: "done", ...result, at: new Date() };
 } catch (error) {
@@ -11559,7 +12519,10 @@ const listed = await connection.ask({ type: "refresh" });
 const heads = ({ chains }) => chains.map(({ id, length, head }) => `${id} ${length} ${head}`).join("\n");
 if (before === null || heads(before) === heads(listed)) return false;
 const records = totalRecords.value;
+const lengths = new Map(listed.chains.map(({ id, length }) => [id, length ?? 0]));
+const shorter = before.chains.find(({ id, length }) => (length ?? 0) > (lengths.get(id) ?? 0));
 contents.value = listed;
+if (shorter && judgement.value.state === "done") judgement.value = { state: "not judged", words: `there are fewer records of ${shorter.id} than before` };
 unjudged.value += Math.max(0, totalRecords.value - records);
 return true;
 }
@@ -11602,6 +12565,7 @@ function isOnlyOfCommand({ name }) {
 return ["decisions", "changes", "evidence", "effects", "delegation", "protocol"].includes(name);
 }
 function remedy(check) {
+if (isOfActions()) return "";
 if (check.code === "UNKNOWN_SIGNER" || check.name === "signature" || check.name === "signature_pq") return k$2($, null, "Pin the signer's key on ", k$2("a", { href: link("keys") }, "Keys"), ", after you compared it with its owner.");
 if (check.name === "page") return k$2($, null, "Choose this folder under ", k$2("a", { href: link("open") }, "Verify a file"), ", or: ", k$2(Command, null, verifyCommand()));
 if (isOnlyOfCommand(check)) return changed.value ? "" : k$2(Command, null, verifyCommand());
@@ -11627,9 +12591,9 @@ return `It does not hold: ${verdict.first_bad?.words ?? "a check failed"}.`;
 function describePlace({ chain, sequence, source }) {
 return [source ?? "", chain === null ? "" : `chain ${chain}`, sequence === null ? "" : `sequence ${sequence}`].filter(Boolean).join(", ") || "the whole";
 }
-function placeLink({ chain, sequence }) {
-const only = contents.value?.chains[0]?.id;
-const name = chain ?? (["bundle", "ledger", "report"].includes(contents.value?.format ?? "") ? null : only);
+function placeLink(place) {
+const { chain, sequence } = placeInChain(place);
+const name = chain ?? (isAlone() ? contents.value?.chains[0]?.id : null);
 return name ? sequence === null ? link("chain", name) : link("chain", name, `at-${sequence}`) : null;
 }
 function FindingCard({ finding, isFirst = false }) {
@@ -11651,9 +12615,14 @@ groups.set(key, [...groups.get(key) ?? [], check]);
 }
 return [...groups.values()];
 }
-function UnmadeRow({ checks }) {
+function FitWords({ fits }) {
+const [matching, others] = [0, 1].map((at) => fits.reduce((sum, one) => sum + (one[at] ?? 0), 0));
+const key = thing.value?.live ? "key that the server lists" : "key in the bundle";
+return k$2($, null, matching ? k$2("p", { class: "warn tight" }, plural(matching, "signature matches", "signatures match"), " the ", key, ", which you have not pinned: not checked.") : null, others ? k$2("p", { class: "bad tight" }, plural(others, "signature does", "signatures do"), " not match the ", key, ".") : null);
+}
+function UnmadeRow({ checks, fits }) {
 const [first] = checks;
-return k$2("tr", { class: first.matters ? "matters" : "" }, k$2("th", { scope: "row" }, checks.map((check) => k$2("span", { key: check.name, class: "unmade-name" }, check.name.replace("_", " ")))), k$2("td", null, k$2(Text, null, isOnlyOfCommand(first) ? first.reason.replace(/; run: aver verify$/, "") : first.reason)), k$2("td", null, remedy(first)));
+return k$2("tr", { class: first.matters ? "matters" : "" }, k$2("th", { scope: "row" }, checks.map((check) => k$2("span", { key: check.name, class: "unmade-name" }, check.name.replace("_", " ")))), k$2("td", null, k$2(Text, null, isOnlyOfCommand(first) ? first.reason.replace(/; run: aver verify$/, "") : first.reason), first.name === "signature" ? k$2(FitWords, { fits: fits.map(([, counts]) => counts) }) : null), k$2("td", null, remedy(first)));
 }
 function VerdictBand() {
 const now = judgement.value;
@@ -11671,7 +12640,7 @@ const of = total >= records && total > 0 ? ` of ${plural(total, "record")}` : ""
 return k$2("section", { class: "band working" }, k$2("h2", null, k$2(Mark, { name: "working", share }), " Verifying"), k$2("p", { class: "figure" }, of ? `${count(records)}${of}` : plural(records, "record"), " judged so far, ", share, " % of the bytes."), k$2("progress", { max: 100, value: share, "aria-label": "Verification" }), k$2("p", null, k$2("button", { type: "button", onClick: () => stopVerifying() }, "Stop")), k$2("table", { class: "checks pending", "aria-hidden": "true" }, k$2("tbody", null, CHECKS.filter((name) => !["columns", "store"].includes(name)).map((name) => k$2("tr", { key: name }, k$2("th", null, name.replace("_", " ")), k$2("td", null, "…"))))));
 }
 if (now.state === "not judged") return k$2("section", { class: "band not-judged" }, k$2("h2", null, k$2(Mark, { name: "not judged" }), " Not judged"), k$2("p", null, k$2(Text, null, now.words)), k$2("p", null, k$2("button", { type: "button", onClick: () => void again() }, "Try again")));
-return k$2(Judged, { verdict: now.verdict, usesPlatform: now.usesPlatform, at: now.at });
+return k$2(Judged, now);
 }
 function origin() {
 const door = document.documentElement.dataset["door"];
@@ -11686,14 +12655,14 @@ return /^[A-Za-z0-9_@%+=:,./][A-Za-z0-9_@%+=:,./-]*$/.test(name) ? name : `'${na
 function command() {
 return thing.value?.live ? verifyCommand() : `${verifyCommand()}${pins.value.map((pin) => ` --key ${pin.publicKey}`).join("")}`;
 }
-function Judged({ verdict, usesPlatform, at }) {
+function Judged({ verdict, usesPlatform, fits, at }) {
 const made = verdict.checks.filter((check) => check.status !== "not_checked");
 const unmade = verdict.checks.filter((check) => check.status === "not_checked");
 const others = unmade.filter((check) => check.reason !== DOES_NOT_APPLY);
 const foreign = unmade.filter((check) => check.reason === DOES_NOT_APPLY).map((check) => check.name.replace("_", " "));
 const word = verdict.status;
 const [first, ...rest] = verdict.first_bad ? [verdict.first_bad, ...verdict.findings.filter((one) => one !== verdict.first_bad)] : [void 0, ...verdict.findings];
-return k$2("section", { class: `band ${word}`, "aria-labelledby": "verdict" }, k$2("h2", { id: "verdict" }, k$2(Mark, { name: word }), " ", word[0]?.toUpperCase(), word.slice(1)), k$2("p", { class: "sentence" }, k$2(Text, null, sentence(verdict))), thing.value?.areCopies ? k$2("p", { class: "strip copies" }, "This page judged its own copies of the records, in explorer/data, and not the bundle's files: a browser lets no page that was opened by a double click read them. Someone may have changed the files and left the copies.") : null, unjudged.value ? k$2("p", { class: "strip" }, plural(unjudged.value, "record"), " came after this verdict. ", k$2("button", { type: "button", class: "small", onClick: () => void verifyThing() }, "Verify again (v)")) : null, first === void 0 ? null : k$2(FindingCard, { finding: first, isFirst: true }), k$2("div", { class: "columns" }, k$2("div", null, k$2("h3", null, "Checked"), k$2("table", { class: "checks" }, k$2("tbody", null, made.map((check) => k$2(CheckRow, { key: check.name, check })))), made.length ? null : k$2("p", null, "No check was made.")), k$2("div", null, k$2("h3", null, "Not checked"), k$2("table", { class: "checks" }, k$2("tbody", null, groupUnmade(others).map((checks) => k$2(UnmadeRow, { key: checks[0]?.name, checks })))), others.length ? null : k$2("p", null, "Every check that applies was made."), foreign.length ? k$2("p", { class: "beside" }, "Does not apply here: ", foreign.join(", "), ".") : null)), rest.length ? k$2("details", { open: rest.length <= 8 }, k$2("summary", null, plural(rest.length, first === void 0 ? "finding" : "more finding")), rest.slice(0, 100).map((finding, at) => k$2(FindingCard, { key: at, finding }))) : null, k$2("p", { class: "beside judged-by" }, "This page judged it at ", k$2(Time, { short: true }, at.toISOString()), ", and came ", origin(), ". Ed25519 by ", usesPlatform ? "the browser, after checks of our own" : "JavaScript", "."), k$2("p", { class: "beside without-page" }, changed.value ? "No command judges this changed copy: it is in this page's memory alone." : k$2($, null, thing.value?.areCopies ? "The bundle's own files, without this page: " : "The same without this page: ", k$2(Command, null, command())), " ", k$2(Copy, { text: JSON.stringify(verdictDocument(verdict), (_, value) => typeof value === "bigint" ? String(value) : value, 2), label: "copy as JSON" })));
+return k$2("section", { class: `band ${word}`, "aria-labelledby": "verdict" }, k$2("h2", { id: "verdict" }, k$2(Mark, { name: word }), " ", word[0]?.toUpperCase(), word.slice(1)), k$2("p", { class: "sentence" }, k$2(Text, null, sentence(verdict))), thing.value?.areCopies ? k$2("p", { class: "strip copies" }, "This page judged its own copies of the records, in explorer/data, and not the bundle's files: a browser lets no page that was opened by a double click read them. Someone may have changed the files and left the copies.") : null, unjudged.value ? k$2("p", { class: "strip" }, plural(unjudged.value, "record"), " came after this verdict. ", k$2("button", { type: "button", class: "small", onClick: () => void verifyThing() }, "Verify again (v)")) : null, first === void 0 ? null : k$2(FindingCard, { finding: first, isFirst: true }), k$2("div", { class: "columns" }, k$2("div", null, k$2("h3", null, "Checked"), k$2("table", { class: "checks" }, k$2("tbody", null, made.map((check) => k$2(CheckRow, { key: check.name, check })))), made.length ? null : k$2("p", null, "No check was made.")), k$2("div", null, k$2("h3", null, "Not checked"), k$2("table", { class: "checks" }, k$2("tbody", null, groupUnmade(others).map((checks) => k$2(UnmadeRow, { key: checks[0]?.name, checks, fits })))), others.length ? null : k$2("p", null, "Every check that applies was made."), foreign.length ? k$2("p", { class: "beside" }, "Does not apply here: ", foreign.join(", "), ".") : null)), rest.length ? k$2("details", { open: rest.length <= 8 }, k$2("summary", null, plural(rest.length, first === void 0 ? "finding" : "more finding")), rest.slice(0, 100).map((finding, at) => k$2(FindingCard, { key: at, finding }))) : null, k$2("p", { class: "beside judged-by" }, "This page judged it at ", k$2(Time, { short: true }, at.toISOString()), ", and came ", origin(), ". Ed25519 by ", usesPlatform ? "the browser, after checks of our own" : "JavaScript", "."), k$2("p", { class: "beside without-page" }, changed.value ? "No command judges this changed copy: it is in this page's memory alone." : k$2($, null, thing.value?.areCopies ? "The bundle's own files, without this page: " : "The same without this page: ", k$2(Command, null, command())), " ", k$2(Copy, { text: JSON.stringify(verdictDocument(verdict), (_, value) => typeof value === "bigint" ? String(value) : value, 2), label: "copy as JSON" })));
 }
 function VerdictChip() {
 const now = judgement.value;
@@ -11715,7 +12684,7 @@ if (typeof value === "string") return k$2(LongText, { text: value });
 if (Array.isArray(value)) {
 if (!value.length) return k$2("span", { class: "soft" }, "none");
 const line = oneLine(value);
-if (line) return k$2(Text, null, line);
+if (line) return k$2(Linked, null, line);
 return k$2("ol", { class: "list" }, value.slice(0, ITEMS_MAX).map((item, at) => k$2("li", { key: at }, k$2(Value, { value: item, depth: depth + 1 }))), value.length > ITEMS_MAX ? k$2("li", { class: "soft" }, value.length - ITEMS_MAX, " more, in the exact text of the record") : null);
 }
 if (!value.size) return k$2("span", { class: "soft" }, "none");
@@ -11744,10 +12713,10 @@ return value === null || value === "" || Array.isArray(value) && !value.length |
 function LongText({ text }) {
 if (text === "") return k$2("span", { class: "soft" }, "empty");
 if (DIGEST.test(text)) return k$2("code", { class: "hex" }, text);
-if (!text.includes("\n") && text.length <= 160) return k$2(Text, null, text);
+if (!text.includes("\n") && text.length <= 160) return k$2(Linked, null, text);
 const isDiff = /^(?:diff --git|--- |@@ )/m.test(text) && /^[+-]/m.test(text);
-const shown = visible(text.slice(0, TEXT_MAX));
-return k$2("div", { class: "long" }, k$2("pre", { class: isDiff ? "diff" : "" }, isDiff ? shown.split("\n").map((line, at) => k$2(DiffLine, { key: at, line })) : shown), text.length > TEXT_MAX ? k$2("p", { class: "beside" }, text.length - TEXT_MAX, " more characters, in the exact text of the record") : null);
+const shown = text.slice(0, TEXT_MAX);
+return k$2("div", { class: "long" }, k$2("pre", { class: isDiff ? "diff" : "" }, isDiff ? visible(shown).split("\n").map((line, at) => k$2(DiffLine, { key: at, line })) : k$2(Linked, null, shown)), text.length > TEXT_MAX ? k$2("p", { class: "beside" }, text.length - TEXT_MAX, " more characters, in the exact text of the record") : null);
 }
 function DiffLine({ line }) {
 return k$2("span", { class: /^(?:\+\+\+|---|diff |index )/.test(line) ? "head" : line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : line.startsWith("@@") ? "hunk" : "" }, `${line}\n`);
@@ -11800,12 +12769,17 @@ async function* readRecords(chain) {
 const step = contents.value?.format === "ledger" ? LIVE_RECORDS : FILE_RECORDS;
 for (let start = 0;; start += step) {
 const found = await connection.ask({ type: "records", chain, start, stop: start + step });
+if (!start && !found.length && countRecords([chain])) throw new Error(`no record of ${chain} can be read, though it has some`);
 for (let at = 0; at < found.length; at += SLICE_RECORDS) {
 yield found.slice(at, at + SLICE_RECORDS).map((text) => toSealed(chain, text));
 await pause$1();
 }
 if (found.length < step) return;
 }
+}
+function unreadWords(records, total = records.length) {
+const unread = records.filter((record) => record instanceof BadInput);
+return unread[0] ? `${unread.length} of ${total} records cannot be read, and are left out: ${unread[0].message}` : "";
 }
 async function readRecordAt(chain, place) {
 const [found] = await connection.ask({ type: "records", chain, start: place, stop: place + 1 });
@@ -11814,7 +12788,7 @@ return found === void 0 ? null : toSealed(chain, found);
 async function readBlob(digest) {
 return connection.ask({ type: "blob", digest }).catch(() => null);
 }
-function listRows({ chains, ledger, format }) {
+function listRows$1({ chains, ledger, format }) {
 const isForeign = format === "bundle" && ledger === null;
 return chains.map((chain) => ({ name: chain.id, origin: isForeign ? chain.id : chain.origin }));
 }
@@ -11839,7 +12813,7 @@ if (open.format !== "bundle" && open.format !== "ledger") {
 const first = await readFirst(chain);
 return first === null ? null : sessionOfFile(first, chain);
 }
-return (await groupChains(listRows(open), readFirst, chain.replace(/^import\.[0-9a-f]{16}\./, "").startsWith("gate.") ? null : chain)).find(({ main, agents, decisions }) => main === chain || decisions === chain || agents.some(([, name]) => name === chain)) ?? null;
+return (await groupChains(listRows$1(open), readFirst, chain.replace(/^import\.[0-9a-f]{16}\./, "").startsWith("gate.") ? null : chain)).find(({ main, agents, decisions }) => main === chain || decisions === chain || agents.some(([, name]) => name === chain)) ?? null;
 }
 function countRecords(chains) {
 return (contents.value?.chains ?? []).reduce((sum, chain) => sum + (chains.includes(chain.id) ? chain.length ?? 0 : 0), 0);
@@ -11964,7 +12938,7 @@ if (isCurrent) setNow(next);
 };
 const total = countRecords([chain]);
 if (total > READ_MAX$3) set({ state: "too large", total });
-else readAll(chain).then((records) => set({ state: "done", acts: readActs(records) }), (error) => set({ state: "failed", words: error.message }));
+else readAll(chain).then((records) => set({ state: "done", acts: readActs(records), words: unreadWords(records) }), (error) => set({ state: "failed", words: error.message }));
 return () => {
 isCurrent = false;
 };
@@ -11973,7 +12947,7 @@ if (now.state === "loading") return k$2("div", { "aria-busy": "true" }, k$2("div
 if (now.state === "too large") return k$2("p", { class: "strip" }, "This chain has ", plural(now.total, "record"), ", more than this view reads. ", k$2("a", { href: link("chain", chain) }, "Read the chain"), ", or ask for one act: ", k$2(Command, null, `aver show ACTION_ID`));
 if (now.state === "failed") return k$2(Problem, { words: now.words, retry: () => setTurn(turn + 1) });
 const chosen = actionId ? now.acts.find((act) => act.actionId === actionId) : now.acts[0];
-return k$2($, null, k$2("p", { class: "beside" }, k$2("a", { href: link("chain", chain) }, k$2(Text, null, chain)), " · ", plural(now.acts.length, "act")), now.acts.length ? null : k$2("p", { class: "strip" }, "There is no act in this chain."), actionId && chosen === void 0 ? k$2(NotHere, { what: "act", name: actionId }) : null, k$2("div", { class: "acts-split" }, k$2("nav", { "aria-label": "Acts" }, k$2("ol", null, now.acts.map((act) => k$2("li", { key: act.actionId }, k$2("a", { href: link("acts", chain, act.actionId), "aria-current": act === chosen ? "true" : void 0 }, k$2("span", { class: `state ${act.state}` }, SIGNS$1[act.state], " ", k$2(Text, null, act.state === "broken" ? "no preview" : act.code || act.state)), k$2("span", null, k$2(Text, null, act.intent || act.actionId)), k$2("span", { class: "beside" }, k$2(Text, null, act.caller), " · ", k$2(Time, { short: true }, act.preview?.at ?? act.commits[0]?.at ?? ""))))))), chosen ? k$2(ActDetail, { key: chosen.actionId, act: chosen, chain }) : null));
+return k$2($, null, k$2("p", { class: "beside" }, k$2("a", { href: link("chain", chain) }, k$2(Text, null, chain)), " · ", plural(now.acts.length, "act")), now.words ? k$2(Problem, { words: now.words, retry: () => setTurn(turn + 1) }) : null, now.acts.length || now.words ? null : k$2("p", { class: "strip" }, "There is no act in this chain."), actionId && chosen === void 0 ? k$2(NotHere, { what: "act", name: actionId }) : null, k$2("div", { class: "acts-split" }, k$2("nav", { "aria-label": "Acts" }, k$2("ol", null, now.acts.map((act) => k$2("li", { key: act.actionId }, k$2("a", { href: link("acts", chain, act.actionId), "aria-current": act === chosen ? "true" : void 0 }, k$2("span", { class: `state ${act.state}` }, SIGNS$1[act.state], " ", k$2(Text, null, act.state === "broken" ? "no preview" : act.code || act.state)), k$2("span", null, k$2(Text, null, act.intent || act.actionId)), k$2("span", { class: "beside" }, k$2(Text, null, act.caller), " · ", k$2(Time, { short: true }, act.preview?.at ?? act.commits[0]?.at ?? ""))))))), chosen ? k$2(ActDetail, { key: chosen.actionId, act: chosen, chain }) : null));
 }
 var SIGNS$1 = { done: "✓", refused: "✕", waits: "…", open: "○", broken: "!" };
 function ActDetail({ act, chain }) {
@@ -11981,7 +12955,7 @@ const { preview, commits, outcomes } = act;
 return k$2("ol", { class: "stages" }, k$2(Stage, { title: "Preview", record: preview, chain, missing: "There is no preview of this act. A commit without one is forged, or its preview was cut off." }, preview ? k$2(Preview, { record: preview, chain }) : null), k$2("li", { class: commits.length ? "stage" : "stage missing" }, k$2("h2", null, "Shares"), commits.length ? commits.map((commit) => k$2(Shares, { key: commit.place, commit, act })) : k$2("p", { class: "soft" }, "No share was used: the act was never committed.")), commits.length ? commits.map((commit) => k$2(Stage, { key: commit.place, title: "Commit", record: commit, chain, missing: "" }, k$2("dl", { class: "facts" }, k$2("div", null, k$2("dt", null, "Executor"), k$2("dd", null, k$2(Value, { value: commit.result.get("executor") ?? null }))), k$2("div", null, k$2("dt", null, "Change"), k$2("dd", null, k$2(Value, { value: at(commit.result, "patch") ?? null })))), commit.statements.length ? k$2("details", null, k$2("summary", null, plural(commit.statements.length, "signed statement")), k$2(Statements, { values: commit.statements })) : null)) : k$2(Stage, { title: "Commit", record: null, chain, missing: act.state === "waits" ? "It waits for a person's approval. After that, the same act is sent again." : "It was not committed." }, null), outcomes.length ? outcomes.map((outcome) => k$2(Stage, { key: outcome.place, title: outcome.status === "success" ? "Effect" : "Refused", record: outcome, chain, missing: "" }, k$2(Code, { record: outcome }), k$2(Value, { value: outcome.result.get("result") ?? null }), asText(outcome.result.get("sent_sha256")) ? k$2("p", { class: "beside" }, "SHA-256 of what was sent: ", k$2(Hex, null, asText(outcome.result.get("sent_sha256")))) : null)) : k$2(Stage, { title: "Effect", record: null, chain, missing: commits.length ? "Its outcome is not sealed here: it is unknown whether the effect took place." : "There was no effect." }, null));
 }
 function Stage({ title, record, chain, missing, children }) {
-return k$2("li", { class: `stage${record === null ? " missing" : ""}${record?.status === "blocked" ? " refused" : ""}` }, k$2("h2", null, title, " ", record ? k$2("span", { class: "beside" }, k$2(Time, null, record.at), " · ", k$2("a", { href: link("c", chain, record.place) }, "record ", record.place)) : null), record === null ? k$2("p", { class: "soft" }, missing) : children);
+return k$2("li", { class: `stage${record === null ? " missing" : ""}${record?.status === "blocked" ? " refused" : ""}` }, k$2("h2", null, title, " ", record ? k$2("span", { class: "beside" }, k$2(Time, null, record.at), " · ", k$2("a", { href: link("c", chain, `p${record.place}`) }, "record ", record.place)) : null), record === null ? k$2("p", { class: "soft" }, missing) : children);
 }
 var ALLOWED_SO_FAR = { meaning: "Every check passed so far: the act may be committed. Nothing is done yet.", advice: "" };
 function Code({ record }) {
@@ -12005,204 +12979,6 @@ const preview = act.preview?.result;
 const isSame = preview !== void 0 && bitText(preview.get("allow_pre"), "1", "0") === String(joined.allow) && asText(at(preview, "patch", "patch_name")) === PATCH_NAMES[joined.patch ?? 0];
 const names = joined.servers[0]?.outputs.map(([name]) => name) ?? [];
 return k$2($, null, k$2("p", null, k$2(Mark, { name: joined.isOfThisAct && isSame ? "qualified" : "failed" }), " ", !joined.isOfThisAct ? k$2("strong", { class: "bad" }, "These shares are of another act or request.") : isSame ? "Joined, both shares say what the preview says. Their MACs are checked by aver verify, which has the servers' keys." : k$2("strong", { class: "bad" }, "Joined, the shares do not say what the preview says.")), k$2("div", { class: "scroll" }, k$2("table", { class: "plain shares" }, k$2("thead", null, k$2("tr", null, k$2("th", { scope: "col" }, "Answer"), joined.servers.map(({ server }) => k$2("th", { key: server, scope: "col" }, k$2(Text, null, server))), k$2("th", { scope: "col" }, "together"))), k$2("tbody", null, names.map((name, place) => k$2("tr", { key: name }, k$2("th", { scope: "row" }, k$2(Text, null, name.replaceAll("_", " "))), joined.servers.map(({ server, outputs }) => k$2("td", { key: server, class: "figure" }, outputs[place]?.[1] ?? "–")), k$2("td", { class: "figure" }, name === "allow_pre" ? joined.allow : name === "need_confirm" ? joined.confirm : joined.patch === null ? "–" : joined.patch >> (name === "patch1" ? 1 : 0) & 1)))))));
-}
-var ROLES = ["operator", "planner", "executor", "critic", "auditor"];
-function readTrace(records) {
-const trace = { task: new Map(), profile: "", state: "", events: [], participants: [], claims: [], audit: null };
-let place = -1;
-for (const record of records) {
-place++;
-const event = record instanceof BadInput ? null : readEvent(record, place);
-if (event === null) continue;
-trace.events.push(event);
-trace.state = event.after || trace.state;
-takeUp(trace, event);
-}
-return trace;
-}
-function readEvent(record, place) {
-let content;
-try {
-content = record.content;
-} catch (error) {
-if (error instanceof BadInput) return null;
-throw error;
-}
-if (!readKind(content).startsWith("protocol.")) return null;
-const told = asObject(at(content, "context", "environment", "protocol"));
-const refs = asObject(at(content, "context", "environment", "aver", "refs"));
-return { place, id: asText(content.get("id")), event: asText(told.get("event")), role: asText(told.get("role")), agent: asText(told.get("agent")), at: asText(at(content, "trigger", "timestamp")) || record.signed_at, before: asText(told.get("before")), after: asText(told.get("after")), summary: asText(at(content, "outcome", "summary")), refs: new Map([...refs].map(([name, value]) => [name, asText(value)])), payload: asObject(at(content, "outcome", "result")), statements: asList(at(content, "authority", "chain")) };
-}
-function takeUp(trace, event) {
-const { payload, refs } = event;
-switch (event.event) {
-case "session_initialized":
-trace.task = asObject(payload.get("task"));
-trace.profile = asText(payload.get("profile"));
-trace.participants.push(...asList(payload.get("participants")).map(readParticipant));
-break;
-case "participant_joined":
-trace.participants.push(readParticipant(payload.get("participant") ?? null));
-break;
-case "claim_issued":
-trace.claims.push({ id: event.id, place: event.place, agent: event.agent, ...wording(payload), about: asText(payload.get("about")), standing: "issued", earlier: [], challenges: [] });
-break;
-case "claim_challenged":
-challenge(trace.claims.find((claim) => claim.id === refs.get("claim")), event);
-break;
-case "claim_revised":
-revise(trace.claims.find((claim) => claim.id === refs.get("claim")), event);
-break;
-case "challenge_resolved":
-resolve(trace.claims.find((claim) => claim.challenges.some((one) => one.id === refs.get("challenge"))), event);
-break;
-case "verification_run_completed": trace.audit = event;
-}
-}
-function readParticipant(value) {
-const given = asObject(value);
-return { agent: asText(given.get("agent")), role: asText(given.get("role")), key: asText(given.get("public_key")), held: asText(given.get("held")) };
-}
-function wording(payload) {
-const confidence = payload.get("confidence");
-return { text: asText(payload.get("text")), confidence: confidence instanceof JsonNumber ? confidence.text : "", evidence: asList(payload.get("evidence")) };
-}
-function hasOpenChallenge(claim) {
-return claim.challenges.some((one) => one.standing === "open");
-}
-function challenge(claim, { id, place, agent, payload }) {
-if (claim === void 0) return;
-claim.challenges.push({ id, place, agent, reason: asText(payload.get("reason")), evidence: asList(payload.get("evidence")), standing: "open", rationale: "" });
-claim.standing = "disputed";
-}
-function revise(claim, { place, payload }) {
-if (claim === void 0) return;
-claim.earlier.push({ text: claim.text, place: claim.place });
-if (isTruthy(payload.get("retracted"))) {
-claim.standing = "retracted";
-for (const one of claim.challenges) if (one.standing === "open") one.standing = "moot";
-return;
-}
-Object.assign(claim, wording(payload), { place });
-claim.standing = hasOpenChallenge(claim) ? "disputed" : "issued";
-}
-function resolve(claim, { refs, payload }) {
-const found = claim?.challenges.find((one) => one.id === refs.get("challenge"));
-if (claim === void 0 || found === void 0) return;
-found.standing = asText(payload.get("outcome"));
-found.rationale = asText(payload.get("rationale"));
-if (found.standing === "upheld") claim.standing = "refuted";
-else if (claim.standing !== "refuted") claim.standing = hasOpenChallenge(claim) ? "disputed" : "settled";
-}
-function describeCheck(check) {
-const [entry] = [...asObject(check)];
-if (entry === void 0) return "the artifact is here";
-const [name, value] = entry;
-const scalar = (one) => one instanceof JsonNumber ? one.text : typeof one === "string" ? JSON.stringify(one) : String(one ?? "");
-const compare = (one) => asList(one).map((part) => typeof part === "string" && /^[=!<>]+$/.test(part) ? part : scalar(part)).join(" ");
-if (name === "exit_code") return `exit code ${compare(value)}`;
-if (name === "sha256") return `SHA-256 is ${asText(value).slice(0, 16)}…`;
-if (name === "json") return `JSON at ${asText(at(value, "pointer")) || "/"} ${compare(at(value, "is"))}`;
-if (name === "tests") return [...asObject(at(value, "counts"))].map(([count, is]) => `${count} ${compare(is)}`).join(", ") + ` (${asText(at(value, "format"))})`;
-if (name === "text") return [...asObject(value)].map(([word, is]) => `text ${word} ${Array.isArray(is) ? compare(is) : scalar(is)}`).join(", ");
-if (name === "git") return `git revision ${asText(at(value, "revision")).slice(0, 12)}, ${at(value, "clean") === true ? "clean" : "not clean"}`;
-return `${name} (a check that this page does not know)`;
-}
-var READ_MAX$2 = 1e4;
-var EVENTS_SHOWN = 200;
-function ProtocolView({ parts: [wanted = ""] }) {
-const chains = chainsOf("protocol");
-const chain = wanted ? chains.includes(wanted) ? wanted : "" : chains[0] ?? "";
-return k$2("section", { class: "protocol-view" }, k$2("h1", null, "Protocol"), chains.length ? null : k$2(Empty, { command: "aver protocol run TASK.toml" }, "There is no trace of the agent protocol in these records. This makes one:"), chains.length && !chain ? k$2(NotHere, { what: "trace", name: wanted }) : null, chains.length > 1 || chains.length && !chain ? k$2(ChainChoice, { chains, chosen: chain, route: "protocol" }) : null, chain ? k$2(TraceOfChain, { key: chain, chain }) : null);
-}
-function TraceOfChain({ chain }) {
-const [now, setNow] = d$2({ state: "loading" });
-const [turn, setTurn] = d$2(0);
-A$1(() => {
-let isCurrent = true;
-const set = (next) => {
-if (isCurrent) setNow(next);
-};
-const total = countRecords([chain]);
-if (total > READ_MAX$2) set({ state: "too large", total });
-else (async () => {
-const trace = readTrace(await readAll(chain));
-set({ state: "done", trace, report: await readReport(trace) });
-})().catch((error) => set({ state: "failed", words: error.message }));
-return () => {
-isCurrent = false;
-};
-}, [chain, contents.value, turn]);
-if (now.state === "loading") return k$2("div", { "aria-busy": "true" }, k$2("div", { class: "band placeholder tall" }), k$2("div", { class: "band placeholder tall" }));
-if (now.state === "too large") return k$2("p", { class: "strip" }, "This trace has ", plural(now.total, "event"), ", more than this view lays out. ", k$2("a", { href: link("chain", chain) }, "Read the chain"), ", or: ", k$2(Command, null, `aver show ${chain} --html trace.html`));
-if (now.state === "failed") return k$2(Problem, { words: now.words, retry: () => setTurn(turn + 1) });
-const { trace, report } = now;
-return k$2($, null, k$2("p", { class: "sentence" }, k$2(Text, null, asText(trace.task.get("objective")) || chain)), k$2("p", { class: "beside" }, k$2("a", { href: link("chain", chain) }, k$2(Text, null, chain)), " · ", plural(trace.events.length, "event"), " · state ", k$2("strong", null, k$2(Text, null, trace.state)), " · profile ", k$2(Text, null, trace.profile)), k$2(Audit, { trace, report, chain }), k$2("h2", null, "Claims"), trace.claims.length ? trace.claims.map((claim) => k$2(Claim, { key: claim.id, claim, chain, report, trace })) : k$2("p", { class: "strip" }, "Nothing is claimed yet."), k$2("h2", null, "Events by role"), k$2(Lanes, { trace, chain }), k$2("h2", null, "Participants"), k$2("div", { class: "scroll" }, k$2("table", { class: "plain" }, k$2("thead", null, k$2("tr", null, k$2("th", { scope: "col" }, "Agent"), k$2("th", { scope: "col" }, "Role"), k$2("th", { scope: "col" }, "Key"), k$2("th", { scope: "col" }, "Held"))), k$2("tbody", null, trace.participants.map((one, place) => k$2("tr", { key: place }, k$2("th", { scope: "row" }, k$2(Text, null, one.agent)), k$2("td", null, k$2(Text, null, one.role)), k$2("td", null, k$2(Hex, null, one.key)), k$2("td", null, k$2(Text, null, one.held))))))));
-}
-async function readReport(trace) {
-const digest = asText(at(trace.audit?.payload, "report", "blob", "digest"));
-const data = digest ? await readBlob(digest) : null;
-try {
-const report = data === null ? null : readJson(data);
-return isObject(report ?? void 0) ? report : null;
-} catch (error) {
-if (error instanceof BadInput) return null;
-throw error;
-}
-}
-var AUDITS$1 = { pass: ["verified", "The auditor found that everything holds."], "pass-with-warnings": ["qualified", "The auditor found no failure, and has warnings."], fail: ["failed", "The auditor found that it does not hold."] };
-function Audit({ trace, report, chain }) {
-const { audit } = trace;
-if (audit === null) return k$2("p", { class: "strip" }, "No audit is sealed in this trace. The auditor makes one: ", k$2(Command, null, `aver protocol audit ${chain.replace(/^protocol\./, "")}`));
-const status = asText(audit.payload.get("status"));
-const [mark, words] = AUDITS$1[status] ?? ["failed", "The audit has a status that is not known."];
-const findings = asList(report?.get("findings") ?? null).filter(isObject);
-return k$2("section", { class: `band ${mark}` }, k$2("h2", null, k$2(Mark, { name: mark }), " Audit: ", k$2(Text, null, status)), k$2("p", null, words, " By ", k$2(Text, null, audit.agent), ", ", k$2(Time, null, audit.at), ", in ", k$2("a", { href: link("c", chain, audit.place) }, "record ", audit.place), "."), k$2("p", { class: "beside" }, "These are the auditor's words. The page checks the seals; whether the evidence holds is judged anew by ", k$2(Command, null, verifyCommand())), report === null ? k$2("p", { class: "beside" }, "The report itself is not here: its blob is missing, damaged or too large.") : k$2("div", { class: "columns" }, k$2("div", null, k$2("h3", null, "Checks"), k$2("table", { class: "checks" }, k$2("tbody", null, asList(report.get("checks")).filter(isObject).map((check, place) => k$2("tr", { key: place }, k$2("th", { scope: "row" }, k$2(Text, null, asText(check.get("name")))), k$2("td", null, k$2(Text, null, asText(check.get("status"))))))))), k$2("div", null, k$2("h3", null, "Findings"), findings.length ? k$2("table", { class: "checks" }, k$2("tbody", null, findings.map((finding, place) => k$2(AuditFinding, { key: place, finding, trace, chain })))) : k$2("p", null, "None."))), audit.statements.length ? k$2("details", null, k$2("summary", null, "The auditor's signed statement"), k$2(Statements, { values: audit.statements })) : null);
-}
-var FINDING_WORDS = { CLAIM_UNPROVEN: "The evidence does not bear it out, or there is none.", CLAIM_DISPUTED: "A challenge to it is open, or a person upheld one.", NOT_REPRODUCED: "Repeating the execution gave another result.", NOT_INDEPENDENT: "Its key lies where the executor's key lies, so that whoever has one may have the other.", OUTCOME_UNKNOWN: "Nobody knows how the execution ended." };
-function AuditFinding({ finding, trace, chain }) {
-const [code, subject, status] = ["code", "subject", "status"].map((name) => asText(finding.get(name)));
-const claim = trace.claims.find((one) => one.id === subject);
-const event = trace.events.find((one) => one.id === subject);
-const explained = adviceOn(code);
-const sign = status === "failed" ? "✕" : status === "warning" ? "!" : "i";
-return k$2("tr", null, k$2("th", { scope: "row" }, k$2("span", { class: `check ${status}`, "aria-hidden": "true" }, sign), " ", k$2(Text, null, code)), k$2("td", null, k$2("p", { class: "tight" }, k$2(Text, null, status), ", about ", claim ? k$2($, null, "the claim “", k$2(Text, null, claim.text), "”") : event ? k$2(Text, null, event.summary) : subject ? k$2("strong", null, k$2(Text, null, subject)) : k$2(Text, null, asText(finding.get("check"))), " · event ", k$2(SequenceLink, { chain, value: finding.get("sequence") ?? null })), k$2("p", { class: "soft tight" }, code === "CLAIM_UNPROVEN" && !claim ? "What it expects is not met." : k$2($, null, FINDING_WORDS[code] ?? explained?.meaning ?? "", " ", status === "note" ? "" : explained?.advice ?? ""))));
-}
-function SequenceLink({ chain, value }) {
-const text = value?.text ?? "";
-return text ? k$2("a", { href: link("c", chain, text) }, text) : k$2($, null, "–");
-}
-var STANDINGS = { issued: "nobody challenged it", disputed: "a challenge is open", settled: "every challenge was settled", refuted: "a person upheld a challenge", retracted: "it was taken back" };
-function Claim({ claim, chain, report, trace }) {
-const judged = asList(report?.get("claims") ?? null).filter(isObject).find((one) => one.get("id") === claim.id);
-const failing = asList(judged?.get("evidence") ?? null).filter((item) => at(item, "holds") !== true).length;
-const isStanding = claim.standing === "settled" || claim.standing === "issued";
-const tone = failing || claim.standing === "refuted" || claim.standing === "retracted" ? "bad" : !isStanding || judged === void 0 ? "warn" : "good";
-return k$2("article", { class: `claim is-${tone}` }, k$2("h3", null, k$2(Text, null, claim.text)), k$2("p", { class: "beside" }, failing ? k$2($, null, k$2("strong", { class: "bad" }, "does not hold"), ": by the audit, ", failing === 1 ? "a piece" : `${failing} pieces`, " of its evidence ", failing === 1 ? "does" : "do", " not hold · ") : null, k$2("strong", { class: failing ? "" : tone }, k$2(Text, null, claim.standing)), ": ", STANDINGS[claim.standing] ?? "", judged === void 0 ? ", and no audit has judged it" : "", " · about ", claim.about || "an outcome", " · confidence ", k$2("span", { class: "figure" }, claim.confidence || "–"), " · ", k$2(Text, null, claim.agent), " · ", k$2("a", { href: link("c", chain, claim.place) }, "record ", claim.place)), claim.earlier.map((earlier, place) => k$2("p", { key: place, class: "beside earlier" }, "before: ", k$2("del", null, k$2(Text, null, earlier.text)))), k$2(Evidence, { items: claim.evidence, judged: asList(judged?.get("evidence") ?? null), chain, trace }), claim.challenges.map((challenge) => k$2("div", { key: challenge.id, class: "challenge" }, k$2("p", null, k$2("strong", null, "Challenge"), " by ", k$2(Text, null, challenge.agent), ", ", k$2("strong", { class: challenge.standing === "open" ? "warn" : "" }, k$2(Text, null, challenge.standing)), " · ", k$2("a", { href: link("c", chain, challenge.place) }, "record ", challenge.place)), k$2("p", null, k$2(Text, null, challenge.reason)), challenge.rationale ? k$2("p", { class: "beside" }, k$2(Text, null, challenge.rationale)) : null, k$2(Evidence, { items: challenge.evidence, judged: [], chain, trace }))));
-}
-function Evidence({ items, judged, chain, trace }) {
-if (!items.length) return null;
-return k$2("table", { class: "plain evidence" }, k$2("thead", null, k$2("tr", null, k$2("th", { scope: "col" }, "Evidence"), k$2("th", { scope: "col" }, "From"), k$2("th", { scope: "col" }, "By the audit"))), k$2("tbody", null, items.map((item, place) => {
-const start = trace.events.find((event) => event.id === at(item, "execution"));
-const word = judged[place];
-const holds = at(word, "holds");
-return k$2("tr", { key: place }, k$2("td", null, k$2(Text, null, describeCheck(at(item, "check")))), k$2("td", null, start ? k$2("a", { href: link("c", chain, start.place) }, "execution ", start.place) : null, " ", asText(at(item, "artifact")) ? k$2(Hex, null, asText(at(item, "artifact"))) : null), k$2("td", null, word === void 0 ? "–" : holds === true ? k$2("span", { class: "good" }, "✓ holds") : k$2($, null, k$2("span", { class: "bad" }, "✕ does not hold"), " ", k$2(Text, null, asText(at(word, "reason")))), word !== void 0 && at(word, "found") !== void 0 ? k$2("span", { class: "beside" }, " found ", k$2(Text, null, foundText(at(word, "found")))) : null));
-})));
-}
-function foundText(value) {
-return isObject(value) ? [...value].map(([name, item]) => `${name} ${valueText(item)}`).join(", ") : valueText(value);
-}
-function Lanes({ trace, chain }) {
-const [shown, setShown] = d$2(EVENTS_SHOWN);
-const roles = ROLES.filter((role) => trace.events.some((event) => event.role === role));
-return k$2($, null, k$2("div", { class: "scroll" }, k$2("table", { class: "lanes" }, k$2("thead", null, k$2("tr", null, k$2("th", { scope: "col" }, "Event"), roles.map((role) => k$2("th", { key: role, scope: "col" }, role)))), k$2("tbody", null, trace.events.slice(0, shown).map((event) => k$2("tr", { key: event.place, class: event.before !== event.after ? "turn" : "" }, k$2("th", { scope: "row" }, k$2("a", { href: link("c", chain, event.place) }, event.place), " ", k$2("span", { class: "beside" }, k$2(Time, { short: true }, event.at))), roles.map((role) => k$2("td", { key: role, "data-role": role, class: role === event.role ? "said" : "" }, role === event.role ? k$2(EventCell, { event }) : null))))))), trace.events.length > shown ? k$2("p", null, k$2("button", { type: "button", onClick: () => setShown(shown + 2e3) }, "Show more of ", plural(trace.events.length, "event"))) : null);
-}
-function EventCell({ event }) {
-const { payload } = event;
-const words = ["objective", "text", "reason", "rationale", "justification", "name", "words"].map((name) => asText(payload.get(name))).find(Boolean) ?? "";
-const verdict = asText(payload.get("verdict")) || asText(payload.get("outcome")) || asText(payload.get("status")) || asText(payload.get("code"));
-const code = payload.get("exit_code");
-return k$2($, null, k$2("strong", null, k$2(Text, null, event.event.replaceAll("_", " "))), verdict ? k$2("span", { class: "verdict-word" }, " ", k$2(Text, null, verdict)) : null, code?.text ? k$2("span", { class: "verdict-word" }, " exit code ", code.text) : null, asText(payload.get("tool")) ? k$2($, null, " ", k$2("code", null, k$2(Text, null, asText(payload.get("tool"))))) : null, words ? k$2("p", null, k$2(Text, null, words.slice(0, 300))) : null, asObject(payload.get("arguments")).size ? k$2("p", null, k$2("code", null, k$2(Text, null, shortenArguments(payload.get("arguments"))))) : null, event.before !== event.after ? k$2("p", { class: "beside" }, k$2(Text, null, `${event.before} → ${event.after}`)) : null);
 }
 var claims = [];
 function useKeys(keys) {
@@ -12325,6 +13101,10 @@ at++;
 }
 return rows;
 }
+function headPath(header, known) {
+const named = /^\+\+\+ (?:b\/)?(.+)/.exec(header)?.[1] ?? "";
+return known.find((path) => path.replace(/^\/+/, "") === named) ?? named;
+}
 function textOf(line) {
 return line.pieces.map((piece) => piece.text).join("");
 }
@@ -12335,11 +13115,11 @@ function Counts({ lines }) {
 if (lines === null) return null;
 return k$2("span", { class: "counts figure" }, k$2("span", { class: "added" }, "+", lines[0]), " ", k$2("span", { class: "removed" }, "−", lines[1]));
 }
-function DiffView({ diff, title = "" }) {
+function DiffView({ diff, title = "", paths = [] }) {
 const [shown, setShown] = d$2(LINES_SHOWN);
 const lines = w$2(() => markDiff(diff.slice(0, DIFF_MAX)), [diff]);
 const names = lines.filter((line) => line.sort === "file").map((line) => line.pieces[0]?.text ?? "");
-const path = names.map((name) => /^\+\+\+ (?:b\/)?(.+)/.exec(name)?.[1] ?? "").find((name) => name && name !== "/dev/null");
+const path = names.map((name) => headPath(name, paths)).find((name) => name && name !== "/dev/null");
 const isOfOne = names.filter((name) => name.startsWith("+++ ")).length <= 1;
 const body = isOfOne ? lines.filter((line) => line.sort !== "file" || !/^(?:--- |\+\+\+ )/.test(line.pieces[0]?.text ?? "")) : lines;
 const isSplit = form.value === "split";
@@ -12391,6 +13171,7 @@ const toX = (value) => (onScale(value) ?? 0) * WIDTH$2;
 return k$2("div", { class: "score" }, k$2("svg", { viewBox: `0 0 ${WIDTH$2} 28`, width: "100%", height: "28", preserveAspectRatio: "none", "aria-hidden": "true" }, k$2("rect", { class: "scale", x: "0", y: "12", width: WIDTH$2, height: "4" }), onScale(low) === null || onScale(high) === null ? null : k$2("rect", { class: "interval", x: toX(low), y: "9", width: Math.max(2, toX(high) - toX(low)), height: "10" }), onScale(pass) === null ? null : k$2("rect", { class: "threshold", x: toX(pass), y: "4", width: "2", height: "20" }), onScale(skip) === null ? null : k$2("rect", { class: "threshold", x: toX(skip), y: "4", width: "2", height: "20" }), k$2("rect", { class: "value", x: toX(score) - 2, y: "6", width: "4", height: "16" })), k$2("p", { class: "beside" }, "Risk ", k$2(Score, { value: score }), low instanceof JsonNumber ? k$2($, null, ", interval ", k$2(Score, { value: low }), " to ", k$2(Score, { value: high })) : null, pass instanceof JsonNumber ? k$2($, null, ". It is low if the whole interval is at most ", k$2(Score, { value: pass })) : null, skip instanceof JsonNumber ? k$2($, null, ", and denied if the whole is above ", k$2(Score, { value: skip })) : null, pass instanceof JsonNumber ? ". The rules decide, and see this." : ""));
 }
 var cases = y$1(null);
+var areCasesCut = y$1(false);
 var casesProblem = y$1("");
 var now = y$1(new Date());
 function stateOf(one) {
@@ -12402,6 +13183,7 @@ const mine = ++asked;
 connection.ask({ type: "approvals", keys: pinnedKeys(), now: new Date().toISOString().replace("Z", "+00:00") }).then((found) => {
 if (mine !== asked) return;
 cases.value = found.cases;
+areCasesCut.value = found.isCut;
 casesProblem.value = "";
 }, (error) => {
 if (mine === asked) casesProblem.value = error.message;
@@ -12482,6 +13264,10 @@ const now = `${new Date().toISOString().slice(0, 19)}+00:00`;
 const content = enrolmentContent({ identity, key, custody: "passkey", endorsers: [] }, home.ledger, home.tenant, now);
 return { purpose: "enrolment", content, signatures: [await signByPasskey("enrolment", content, key)] };
 }
+async function endorseEnrolment(statement, endorser) {
+const signature = await signByPasskey(statement.purpose, statement.content, endorser);
+return { ...statement, signatures: [...statement.signatures, signature] };
+}
 function enrolmentCode(statement) {
 return encodeBase64url(encoder.encode(canonicalJson(statementFields(statement))));
 }
@@ -12514,6 +13300,9 @@ return { purpose: "approval", content, signatures: [await signByPasskey("approva
 }
 function voteBody(statement, shown, comment = "") {
 return canonicalJson(new Map([["statement", statementFields(statement)], ["shown", shown], ["comment", comment]]));
+}
+function enrolmentBody(statement) {
+return canonicalJson(new Map([["statement", statementFields(statement)]]));
 }
 function statementFields(statement) {
 return new Map([["v", new JsonNumber("1")], ["purpose", statement.purpose], ["content", statement.content], ["signatures", statement.signatures.map(signatureFields)]]);
@@ -12638,25 +13427,46 @@ return k$2($, null, k$2("h3", null, "Or with a passkey"), obstacle || doubt ? k$
 }
 function PasskeyEnrolment() {
 const [identity, setIdentity] = d$2("person:");
-const [command, setCommand] = d$2({ line: "", fingerprint: "" });
+const [made, setMade] = d$2(null);
+const [endorser, setEndorser] = d$2("");
+const [done, setDone] = d$2("");
 const [words, setWords] = d$2("");
+const known = useAnswer(() => server.value === null ? Promise.resolve([]) : connection.ask({ type: "passkeys" }), [contents.value]);
 if (server.value === null) return null;
+const { api, about } = server.value;
+const endorsers = about["read_only"] === true ? [] : (known.value ?? []).filter(({ fields }) => new Map(fields).get("rp_id") === location.hostname);
 const obstacle = passkeyObstacle();
-const enrol = async () => {
+const endorse = async () => {
 setWords("");
-setCommand({ line: "", fingerprint: "" });
 try {
-if (!PERSON.test(identity)) throw new Error("A person is named such as person:ada-phone: small letters, digits, dots and dashes.");
-const statement = await signEnrolment(identity, home());
-setCommand({ line: endorseCommand(statement), fingerprint: enrolledFingerprint(statement) });
+const by = endorsers.find((one) => one.identity === endorser) ?? endorsers[0];
+if (made === null || by === void 0) return;
+const statement = await endorseEnrolment(made, new Passkey(new Map(by.fields), by.identity));
+await api.ask("approvers", { method: "POST", body: enrolmentBody(statement), headers: { "Content-Type": "application/json" } });
+setMade(null);
+setDone(`${identity} is on the list of approvers. A passkey endorsed it, so that its approvals count as escalated.`);
 } catch (error) {
 setWords(explain(error));
 }
 };
-return k$2("section", { class: "section" }, k$2("h2", null, "Answer from here with a passkey"), k$2("p", null, "Your device makes a passkey and keeps it. An approver who is on the roster endorses it at a terminal; from then on it can answer new requests on this page. The first approver is enrolled at the terminal: ", k$2("code", null, "aver approvals enrol"), "."), obstacle ? k$2("p", { class: "beside" }, obstacle) : k$2("form", { class: "filters", onSubmit: (event) => {
+const enrol = async () => {
+setWords("");
+setDone("");
+setMade(null);
+try {
+if (!PERSON.test(identity)) throw new Error("A person is named such as person:ada-phone: small letters, digits, dots and dashes.");
+setMade(await signEnrolment(identity, home()));
+} catch (error) {
+setWords(explain(error));
+}
+};
+return k$2("section", { class: "section" }, k$2("h2", null, "Answer from here with a passkey"), k$2("p", null, "Your device makes a passkey and keeps it. An approver who is on the roster endorses it, at a terminal or here with a passkey; from then on it can answer new requests on this page. The first approver is enrolled at the terminal: ", k$2("code", null, "aver approvals enrol"), "."), obstacle ? k$2("p", { class: "beside" }, obstacle) : k$2("form", { class: "filters", onSubmit: (event) => {
 event.preventDefault();
 enrol();
-} }, k$2("label", null, "Person ", k$2("input", { type: "search", value: identity, onInput: (event) => setIdentity(event.currentTarget.value), spellcheck: false })), k$2("button", { type: "submit" }, "Make a passkey")), words ? k$2(Problem, { words }) : null, command.line ? k$2("div", { role: "status" }, k$2("p", null, "An approver runs this, and compares the fingerprint ", k$2("code", null, k$2(Text, null, command.fingerprint)), ":"), k$2("p", null, k$2(Command, null, command.line))) : null);
+} }, k$2("label", null, "Person ", k$2("input", { type: "search", value: identity, onInput: (event) => setIdentity(event.currentTarget.value), spellcheck: false })), k$2("button", { type: "submit" }, "Make a passkey")), words ? k$2(Problem, { words }) : null, made === null ? null : k$2("div", { role: "status" }, k$2("p", null, "An approver runs this, and compares the fingerprint ", k$2("code", null, k$2(Text, null, enrolledFingerprint(made))), ":"), k$2("p", null, k$2(Command, null, endorseCommand(made)))), made !== null && endorsers.length ? k$2("form", { class: "filters", onSubmit: (event) => {
+event.preventDefault();
+endorse();
+} }, k$2("label", null, "Or a passkey endorses it: ", k$2("select", { value: endorser, onChange: (event) => setEndorser(event.currentTarget.value) }, endorsers.map(({ identity: name }) => k$2("option", { key: name, value: name }, visible(name))))), k$2("button", { type: "submit" }, "Endorse with a passkey")) : null, k$2("p", { class: "good", role: "status" }, k$2(Text, null, done)));
 }
 var ID_SHOWN = 8;
 async function readApart(value) {
@@ -12736,11 +13546,12 @@ if (id) {
 const one = all?.find((found) => found.id === id);
 if (one) return k$2(Case, { one });
 if (all === null && !casesProblem.value) return k$2(Loading, { rows: 6, words: "Reading the request" });
-return k$2(Problem, { words: casesProblem.value || `There is no request ${id} here.`, retry: readCases });
+const words = `There is no request ${id} here.${areCasesCut.value ? ` The page lists only the newest 500; run: aver approvals show ${id}` : ""}`;
+return k$2(Problem, { words: casesProblem.value || words, retry: readCases });
 }
-return k$2($, null, k$2("h1", null, "Approvals"), casesProblem.value ? k$2(Problem, { words: casesProblem.value, retry: readCases }) : null, all === null && !casesProblem.value ? k$2(Loading, { rows: 6, words: "Reading the requests" }) : null, all !== null && !all.length ? k$2(Empty, { command: "aver approvals enrol person:NAME" }, contents.value?.chains.some((chain) => chain.id.startsWith("approvals.")) ? "No request for an approval is in it." : "The gate has asked nobody yet.", " It asks once a person is enrolled, and a rule or a risk wants an approval.") : null, all?.length ? k$2(Cases, { all }) : null, k$2(PasskeyEnrolment, null));
+return k$2($, null, k$2("h1", null, "Approvals"), casesProblem.value ? k$2(Problem, { words: casesProblem.value, retry: readCases }) : null, all === null && !casesProblem.value ? k$2(Loading, { rows: 6, words: "Reading the requests" }) : null, all !== null && !all.length ? k$2(Empty, { command: "aver approvals enrol person:NAME" }, contents.value?.chains.some((chain) => chain.id.startsWith("approvals.")) ? "No request for an approval is in it." : "The gate has asked nobody yet.", " It asks once a person is enrolled, and a rule or a risk wants an approval.") : null, areCasesCut.value ? k$2("p", { class: "strip" }, "Only ", count(500), " requests are listed: the newest, and those that wait. All of them are in ", k$2("a", { href: link("chain", all?.[0]?.chain ?? "") }, "their chain"), ", record by record.") : null, all?.length ? k$2(Cases, { all }) : null, k$2(PasskeyEnrolment, null));
 }
-var CHANGES = [["flip", "Flip a character", "one character of its text was changed", "One bit of what happened is another."], ["edit", "Edit its summary", "its summary was edited", "The record tells another story."], ["resign", "Edit it, and give it the right hash", "its summary was edited, and its hash computed anew", "The hash fits again; the signature needs the key."], ["forge", "Edit it, and sign it with another key", "its summary was edited, and it was signed by a key made just now", "Hash and signature fit; nobody pinned that key."], ["drop", "Drop it", "it was dropped", "It never happened."], ["double", "Insert it twice", "it was inserted twice", "It happened twice."], ["swap", "Swap it with the next", "it was swapped with the next record", "It happened in another order."], ["cut", "Cut the chain here", "the chain was cut before it", "Nothing happened from here on."], ["rollback", "Roll everything back to here", "the chain was cut before it, and index, heads and meta were left out", "The whole copy is an older one."]];
+var CHANGES = [["flip", "Flip a character", "one character of its text was changed", "One bit of what happened is another."], ["edit", "Edit its summary", "its summary was edited", "The record tells another story."], ["resign", "Edit it, and give it the right hash", "its summary was edited, and its hash computed anew", "The hash fits again; the signature needs the key."], ["forge", "Edit it, and sign it with another key", "its summary was edited, and it was signed by a key made just now", "Hash and signature fit; nobody pinned that key."], ["drop", "Drop it", "it was dropped", "It never happened."], ["double", "Insert it twice", "it was inserted twice", "It happened twice."], ["swap", "Swap it with the next", "it was swapped with the next record", "It happened in another order."], ["cut", "Cut the chain here", "the chain was cut before it", "Nothing happened from here on."], ["rollback", "Roll everything back to here", "every chain was taken back to the time before it, and the signed heads were left out", "The whole copy is an older one, which fits in itself."]];
 function CopyStrip() {
 if (!changed.value) return null;
 return k$2("p", { class: "copy", role: "status" }, k$2("strong", null, "copy"), " You changed this copy: ", k$2(Text, null, changed.value), ". The records themselves are untouched.", " ", k$2("button", { type: "button", class: "small", onClick: () => void undoChange() }, "Back to the records"));
@@ -12753,6 +13564,23 @@ return k$2("section", { class: "section" }, k$2("h2", null, title), k$2("p", nul
 setWords("");
 tryChange(chain, place, change, `record ${sequence} of ${chain}: ${did}`).catch((error) => setWords(error.message));
 } }, label), k$2("span", { class: "beside" }, hope)))), words ? k$2(Problem, { words }) : null);
+}
+var GATE = ["gate_decision", "gate_score", "policy_verdict"];
+var RECEIPT = ["receipt_hash", "canonical_fields", "parent_receipt_hash", "parent_action_id"];
+function ReceiptBand({ detail }) {
+const holds = detail.computedHash === detail.hash && !detail.findings.length;
+const name = holds ? "qualified" : "failed";
+return k$2("p", { class: `seal-band ${name}`, role: "status" }, k$2(Mark, { name }), " ", k$2("strong", null, name), " ", holds ? "Its receipt is right. Nobody signed it: anyone can make such a line." : "This action does not hold by itself.");
+}
+function ActionSections({ detail }) {
+const fields = readJson(detail.canonical);
+const pick = (names) => new Map(names.map((name) => [name, fields.get(name) ?? null]));
+const others = [...fields.keys()].filter((name) => ![...GATE, ...RECEIPT, "metadata"].includes(name));
+return k$2($, null, k$2("section", { class: "section" }, k$2("h2", null, "What was done"), k$2(Value, { value: pick(others) })), k$2("section", { class: "section" }, k$2("h2", null, "What the gate said"), k$2(Value, { value: pick(GATE) }), k$2("p", { class: "beside" }, "The line says so. The gate's own records are not in this file.")), k$2("section", { class: "section" }, k$2("h2", null, "Metadata"), k$2(Value, { value: fields.get("metadata") ?? null }), k$2("p", { class: "beside" }, "The receipt does not cover them.")));
+}
+function ReceiptSection({ detail, before }) {
+const isSame = detail.computedHash === detail.hash;
+return k$2("section", { class: "section seal", id: "section-seal" }, k$2("h2", null, "Receipt"), k$2("div", { class: "members" }, k$2("dl", null, k$2("div", null, k$2("dt", null, k$2(Mark, { name: isSame ? "verified" : "failed" }), " SHA-256 of ", detail.receiptKeys, " fields, computed here"), k$2("dd", null, k$2(Hex, { length: 64 }, detail.computedHash || "another than the stored one"))), k$2("div", null, k$2("dt", null, "receipt, as stored"), k$2("dd", null, k$2(Hex, { length: 64 }, detail.hash), " ", isSame ? "the same" : k$2("strong", null, "another"))), k$2("div", null, k$2("dt", null, "receipt of the action before"), k$2("dd", null, detail.previousHash ? k$2($, null, k$2(Hex, { length: 64 }, detail.previousHash), " ", before ? k$2("a", { href: before, rel: "prev" }, "the action before") : null) : k$2("span", { class: "soft" }, "none: this is the first"))), k$2("div", null, k$2("dt", null, "signature"), k$2("dd", { class: "soft" }, "none")))), detail.findings.map((finding, index) => k$2("p", { key: index, class: "beside" }, k$2("strong", null, finding.code), " ", k$2(Text, null, finding.words))));
 }
 var SEARCHED_AT_ONCE = 2e3;
 var SEARCHED_MAX = 2e4;
@@ -12897,12 +13725,40 @@ return bits[0] + 2 * bits[1] + 4 * bits[2] + (most > 200 ? 8 : 0);
 }
 function Terminal({ text, label = "Output" }) {
 const shown = text.slice(0, TERMINAL_MAX);
-return k$2("div", { class: "terminal-box" }, k$2("pre", { class: "terminal", tabIndex: 0, role: "region", "aria-label": label }, hasEscapes(shown) ? parseTerminal(shown).map((piece, at) => k$2(Piece, { key: at, piece })) : visible(shown.replaceAll("\r\n", "\n"))), text.length > 1e5 ? k$2("p", { class: "beside" }, count(text.length - TERMINAL_MAX), " more characters are not laid out. The exact bytes of the record have them.") : null);
+return k$2("div", { class: "terminal-box" }, k$2("pre", { class: "terminal", tabIndex: 0, role: "region", "aria-label": label }, hasEscapes(shown) ? parseTerminal(shown).map((piece, at) => k$2(Piece, { key: at, piece })) : k$2(Linked, null, shown.replaceAll("\r\n", "\n"))), text.length > 1e5 ? k$2("p", { class: "beside" }, count(text.length - TERMINAL_MAX), " more characters are not laid out. The exact bytes of the record have them.") : null);
 }
 function Piece({ piece }) {
 const { text, front, ground, isBold, isFaint, isItalic, isUnderlined, isMark } = piece;
 const name = [front === void 0 ? "" : `front-${front}`, ground === void 0 ? "" : `ground-${ground}`, isBold ? "bold" : "", isFaint ? "faint" : "", isItalic ? "italic" : "", isUnderlined ? "underlined" : "", isMark ? "escape" : ""].filter(Boolean).join(" ");
-return name ? k$2("span", { class: name }, visible(text)) : visible(text);
+return name ? k$2("span", { class: name }, k$2(Linked, null, text)) : k$2(Linked, null, text);
+}
+var EFFECT = /^(?:edited|wrote|added|deleted) (.+)$/s;
+var SUMMARY = /^[A-Za-z_]+: (.+?)(?: \(\+\d+\/-\d+\))?$/;
+function changedPaths(step) {
+const named = step.sideEffects.flatMap((effect) => EFFECT.exec(effect)?.[1] ?? []);
+if (named.length) return [...new Set(named)];
+return [SUMMARY.exec(step.summary)?.[1] ?? "a file that the record does not name"];
+}
+function listFiles(entries) {
+const files = new Map();
+for (const entry of entries) {
+const { step } = entry;
+if (step === null || !isEdit(step)) continue;
+const paths = changedPaths(step);
+for (const path of paths) {
+const file = files.get(path) ?? files.set(path, { path, edits: [], lines: [0, 0] }).get(path);
+file.edits.push(entry);
+if (paths.length === 1) file.lines = [file.lines[0] + (step.lines?.[0] ?? 0), file.lines[1] + (step.lines?.[1] ?? 0)];
+}
+}
+return [...files.values()];
+}
+function diffOfFile(diff, path) {
+const parts = diff.split(/^(?=--- )/m).filter((part) => part.startsWith("--- "));
+if (parts.length < 2) return diff;
+const isAbout = (part) => part.split("\n", 2).some((line) => /^(?:---|\+\+\+) /.test(line) && (line.slice(4).replace(/^[ab]\//, "") === path.replace(/^\/+/, "") || line.slice(4).endsWith(path)));
+const own = parts.filter(isAbout);
+return own.length ? own.join("") : diff;
 }
 function Section({ name, title, children }) {
 return k$2("section", { class: "section", id: `section-${name}` }, k$2("h2", null, title, " ", k$2("span", { class: "soft" }, name)), children);
@@ -12912,11 +13768,12 @@ const rest = new Map([...section].filter(([name]) => !shown.includes(name)));
 return rest.size ? k$2(Value, { value: rest }) : null;
 }
 function Prose$1({ text }) {
-return k$2("div", { class: "prose" }, k$2(Text, null, text));
+return k$2("div", { class: "prose" }, k$2(Linked, null, text));
 }
 function Sections({ record, content }) {
 const section = (name) => asObject(content.get(name));
-return k$2($, null, k$2(Trigger, { section: section("trigger") }), k$2(Context, { section: section("context") }), k$2(Reasoning, { section: section("reasoning") }), k$2(Authority, { section: section("authority") }), k$2(Execution, { section: section("execution") }), k$2(Outcome, { section: section("outcome"), record }));
+const paths = changedPaths(readStep(record));
+return k$2($, null, k$2(Trigger, { section: section("trigger") }), k$2(Context, { section: section("context") }), k$2(Reasoning, { section: section("reasoning") }), k$2(Authority, { section: section("authority") }), k$2(Execution, { section: section("execution"), paths }), k$2(Outcome, { section: section("outcome"), record, paths }));
 }
 function Trigger({ section }) {
 const request = asText(section.get("request"));
@@ -12958,27 +13815,27 @@ const type = asText(section.get("type"));
 const chain = asList(section.get("chain"));
 return k$2(Section, { name: "authority", title: "Who decided" }, type ? k$2("p", null, k$2("strong", null, k$2(Text, null, type.replaceAll("_", " "))), ". ", k$2(AuthorityWords, { section })) : null, chain.length ? k$2($, null, k$2("h3", null, "Signed statements"), k$2(Statements, { values: chain })) : null, k$2(Rest, { section, shown: ["type", "chain"] }));
 }
-function Execution({ section }) {
-return k$2(Section, { name: "execution", title: "What was done" }, asList(section.get("tool_calls")).filter(isObject).map((call, place) => k$2(Call, { key: place, call })), k$2(Rest, { section, shown: ["tool_calls"] }));
+function Execution({ section, paths }) {
+return k$2(Section, { name: "execution", title: "What was done" }, asList(section.get("tool_calls")).filter(isObject).map((call, place) => k$2(Call, { key: place, call, paths })), k$2(Rest, { section, shown: ["tool_calls"] }));
 }
-function Call({ call }) {
+function Call({ call, paths }) {
 const given = asObject(call.get("arguments"));
 const command = commandLine(given);
-return k$2("div", { class: "tool-call" }, k$2("h3", null, k$2("code", null, k$2(Text, null, asText(call.get("tool")) || "tool")), " ", call.get("success") === true ? k$2("span", { class: "good" }, "ended well") : call.get("success") === false ? k$2("span", { class: "bad" }, "did not end well") : null), command ? k$2("pre", { class: "command-line", tabIndex: 0 }, k$2(Text, null, command)) : null, !command && given.size ? k$2(Value, { value: given }) : null, command && given.size > 1 ? k$2(Value, { value: new Map([...given].filter(([name]) => name !== "command" && name !== "cmd")) }) : null, asText(call.get("error")) ? k$2(Terminal, { text: asText(call.get("error")), label: "Error" }) : null, k$2(Output, { value: call.get("result") ?? null }), k$2(Rest, { section: call, shown: ["tool", "arguments", "result", "success", "error"] }));
+return k$2("div", { class: "tool-call" }, k$2("h3", null, k$2("code", null, k$2(Text, null, asText(call.get("tool")) || "tool")), " ", call.get("success") === true ? k$2("span", { class: "good" }, "ended well") : call.get("success") === false ? k$2("span", { class: "bad" }, "did not end well") : null), command ? k$2("pre", { class: "command-line", tabIndex: 0 }, k$2(Text, null, command)) : null, !command && given.size ? k$2(Value, { value: given }) : null, command && given.size > 1 ? k$2(Value, { value: new Map([...given].filter(([name]) => name !== "command" && name !== "cmd")) }) : null, asText(call.get("error")) ? k$2(Terminal, { text: asText(call.get("error")), label: "Error" }) : null, k$2(Output, { value: call.get("result") ?? null, paths }), k$2(Rest, { section: call, shown: ["tool", "arguments", "result", "success", "error"] }));
 }
-function Output({ value }) {
-if (typeof value === "string") return value ? isDiff(value) ? k$2(DiffView, { diff: value }) : k$2(Terminal, { text: value }) : null;
-if (isObject(value) && [...value.values()].some((item) => typeof item === "string" && (item.includes("\n") || item.includes("\x1B[")))) return k$2($, null, labelledTexts(value).map((part, place) => k$2("section", { key: place, class: "output" }, part.name ? k$2("h4", null, k$2(Text, null, part.name)) : null, part.isAside ? k$2("p", { class: "beside" }, k$2(Text, null, part.text)) : isDiff(part.text) ? k$2(DiffView, { diff: part.text }) : k$2(Terminal, { text: part.text }))));
+function Output({ value, paths = [] }) {
+if (typeof value === "string") return value ? isDiff(value) ? k$2(DiffView, { diff: value, paths }) : k$2(Terminal, { text: value }) : null;
+if (isObject(value) && [...value.values()].some((item) => typeof item === "string" && (item.includes("\n") || item.includes("\x1B[")))) return k$2($, null, labelledTexts(value).map((part, place) => k$2("section", { key: place, class: "output" }, part.name ? k$2("h4", null, k$2(Text, null, part.name)) : null, part.isAside ? k$2("p", { class: "beside" }, k$2(Linked, null, part.text)) : isDiff(part.text) ? k$2(DiffView, { diff: part.text, paths }) : k$2(Terminal, { text: part.text }))));
 return value === null ? null : k$2(Value, { value });
 }
 var STATUSES = { success: ["good", "It ended well."], failure: ["bad", "It failed."], blocked: ["bad", "It was denied."], pending: ["warn", "Its outcome is not known here."], partial: ["warn", "It ended in part."] };
-function Outcome({ section, record }) {
+function Outcome({ section, record, paths }) {
 const status = asText(section.get("status"));
 const decision = readDecision(record);
 const result = section.get("result") ?? null;
 const diff = isObject(result) && typeof result.get("diff") === "string" ? result.get("diff") : "";
 const [tone, words] = STATUSES[status] ?? ["", ""];
-return k$2(Section, { name: "outcome", title: "What came of it" }, status ? k$2("p", null, k$2("strong", { class: tone }, k$2(Text, null, status)), ". ", words) : null, asText(section.get("summary")) ? k$2(Prose$1, { text: asText(section.get("summary")) }) : null, asText(section.get("error")) ? k$2(Terminal, { text: asText(section.get("error")), label: "Error" }) : null, decision === null ? null : k$2(DecisionCard, { decision, isLinked: false }), diff ? k$2(DiffView, { diff }) : null, diff ? k$2(Rest, { section: new Map([...result].filter(([name]) => name !== "diff")), shown: [] }) : decision === null ? k$2(Output, { value: result }) : k$2("details", { class: "all-fields" }, k$2("summary", null, "All that the decision rests on"), k$2(Output, { value: result })), k$2(Rest, { section, shown: ["status", "summary", "error", "result"] }));
+return k$2(Section, { name: "outcome", title: "What came of it" }, status ? k$2("p", null, k$2("strong", { class: tone }, k$2(Text, null, status)), ". ", words) : null, asText(section.get("summary")) ? k$2(Prose$1, { text: asText(section.get("summary")) }) : null, asText(section.get("error")) ? k$2(Terminal, { text: asText(section.get("error")), label: "Error" }) : null, decision === null ? null : k$2(DecisionCard, { decision, isLinked: false }), diff ? k$2(DiffView, { diff, paths }) : null, diff ? k$2(Rest, { section: new Map([...result].filter(([name]) => name !== "diff")), shown: [] }) : decision === null ? k$2(Output, { value: result, paths }) : k$2("details", { class: "all-fields" }, k$2("summary", null, "All that the decision rests on"), k$2(Output, { value: result })), k$2(Rest, { section, shown: ["status", "summary", "error", "result"] }));
 }
 var LAID_OUT_MAX = 2e6;
 var EXACT_MAX = 2e5;
@@ -12988,7 +13845,7 @@ const found = /^(p?)(\d{1,19})$/.exec(text);
 if (found === null) return null;
 return found[1] ? { place: Number(found[2]) } : { sequence: found[2] };
 }
-function CapsuleView({ parts: [chain = "", address = ""] }) {
+function CapsuleView({ parts: [chain = "", address = "", fragment = ""] }) {
 const [detail, setDetail] = d$2(null);
 const [words, setWords] = d$2("");
 const [turn, setTurn] = d$2(0);
@@ -13026,19 +13883,25 @@ location.hash = wayBack(chain, detail?.row.sequence ?? "");
 } });
 if (words) return k$2($, null, k$2("p", null, k$2("a", { href: link("s", chain) }, "Back to the chain")), k$2(Problem, { words, retry: () => setTurn(turn + 1) }));
 if (detail === null) return k$2("div", { "aria-busy": "true" }, k$2("h1", null, "Record"), k$2("p", { class: "beside", role: "status" }, "Reading the record …"), k$2("div", { class: "band placeholder tall" }), k$2("div", { class: "band placeholder tall" }));
-return k$2(Capsule, { key: detail.hash + place, chain, detail, hasNext, near });
+return k$2(Capsule, { key: detail.hash + place, chain, detail, hasNext, near, fragment });
 }
-function Capsule({ chain, detail, hasNext, near }) {
+function Capsule({ chain, detail, hasNext, near, fragment }) {
 const { row } = detail;
 const { place } = row;
+const number = row.sequence || String(place);
 const record = w$2(() => {
 const { canonical, hash, signature, signaturePq, signedAt, signedBy } = detail;
 return toSealed(chain, { place, canonical, hash, signature, signaturePq, signedAt, signedBy, problem: "" });
 }, [detail]);
-const content = w$2(() => readContent(record), [record]);
-const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === row.sequence && one.code !== "UNKNOWN_SIGNER");
-const uri = `capsule://${chain}/${row.sequence || place}`;
-return k$2("article", { class: "capsule record" }, k$2("nav", { class: "beside neighbours", "aria-label": "Neighbours" }, k$2("a", { href: wayBack(chain, row.sequence) }, "Back (Esc)"), k$2("a", { href: link("s", chain, `at-${row.sequence}`) }, "Its session or chain"), place > 0 ? k$2("a", { href: near(place - 1), rel: "prev" }, "Record before (k)") : k$2("span", null, "The first of its chain"), hasNext ? k$2("a", { href: near(place + 1), rel: "next" }, "Record after (j)") : k$2("span", null, "The last of its chain")), k$2("h1", null, k$2(Text, null, row.summary || row.kind)), k$2("p", { class: "beside address" }, k$2("code", null, k$2(Text, null, uri)), " ", k$2(Copy, { text: uri, label: "copy" }), " ", k$2(Copy, { text: location.href, label: "copy link" }), k$2("span", null, k$2(Text, null, `${row.kind} · ${row.type}`), " · ", k$2(Time, null, row.at))), k$2(SealBand, { detail }), inChain.map((finding, index) => k$2(FindingCard, { key: index, finding })), k$2("div", { class: "capsule-body" }, k$2("div", null, content === null ? k$2("p", { class: "strip" }, "The text of this record is no JSON object, or too large to lay out. Its exact bytes are below.") : k$2(Sections, { record, content })), k$2("aside", { "aria-label": "Seal and related records" }, k$2(SealSection, { detail }), content === null ? null : k$2(Related, { chain, place, content }))), k$2(TryToChange, { chain, place, sequence: row.sequence }), k$2("section", { class: "section" }, k$2("h2", null, "Exact bytes"), k$2("p", { class: "beside" }, "This text was hashed, as it is. ", detail.canonical.length > EXACT_MAX ? `The first ${EXACT_MAX} of ${detail.canonical.length} characters are shown; the copy has all.` : ""), k$2("p", null, k$2(Copy, { text: detail.canonical, label: "copy the text that was hashed" })), k$2("pre", { class: "exact", tabIndex: 0 }, visible(detail.canonical.slice(0, EXACT_MAX)))));
+const isAction = detail.receiptKeys !== void 0;
+const content = w$2(() => isAction ? null : readContent(record), [record]);
+const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === number && one.code !== "UNKNOWN_SIGNER");
+const uri = contents.value?.format === "capsules" ? `capsule://sha3_${detail.hash}` : `capsule://${chain}/${number}`;
+return k$2("article", { class: "capsule record" }, k$2("nav", { class: "beside neighbours", "aria-label": "Neighbours" }, k$2("a", { href: wayBack(chain, number) }, "Back (Esc)"), k$2("a", { href: link(isAction ? "chain" : "s", chain, `at-${number}`) }, isAction ? "All actions" : "Its session or chain"), place > 0 ? k$2("a", { href: near(place - 1), rel: "prev" }, "Record before (k)") : k$2("span", null, "The first of its chain"), hasNext ? k$2("a", { href: near(place + 1), rel: "next" }, "Record after (j)") : k$2("span", null, "The last of its chain")), k$2("h1", null, k$2(Text, null, row.summary || row.kind)), k$2("p", { class: "beside address" }, isAction ? null : k$2($, null, k$2("code", null, k$2(Text, null, uri)), " ", k$2(Copy, { text: uri, label: "copy" })), " ", k$2(Copy, { text: location.href, label: "copy link" }), k$2("span", null, k$2(Text, null, `${row.kind} · ${row.type}`), " · ", k$2(Time, null, row.at))), isAction ? k$2(ReceiptBand, { detail }) : k$2(SealBand, { detail }), inChain.map((finding, index) => k$2(FindingCard, { key: index, finding })), content !== null && fragment ? k$2(NamedPart, { content, fragment }) : null, k$2("div", { class: "capsule-body" }, k$2("div", null, isAction ? k$2(ActionSections, { detail }) : content === null ? k$2("p", { class: "strip" }, "The text of this record is no JSON object, or too large to lay out. Its exact bytes are below.") : k$2(Sections, { record, content })), k$2("aside", { "aria-label": "Seal and related records" }, isAction ? k$2(ReceiptSection, { detail, before: place > 0 ? near(place - 1) : "" }) : k$2(SealSection, { detail }), content === null ? null : k$2(Related, { chain, place, content }))), k$2(TryToChange, { chain, place, sequence: row.sequence }), k$2("section", { class: "section" }, k$2("h2", null, "Exact bytes"), k$2("p", { class: "beside" }, isAction ? "The line as it is stored. " : "This text was hashed, as it is. ", detail.canonical.length > EXACT_MAX ? `The first ${EXACT_MAX} of ${detail.canonical.length} characters are shown; the copy has all.` : ""), k$2("p", null, k$2(Copy, { text: detail.canonical, label: isAction ? "copy the line" : "copy the text that was hashed" })), k$2("pre", { class: "exact", tabIndex: 0 }, visible(detail.canonical.slice(0, EXACT_MAX)))));
+}
+function NamedPart({ content, fragment }) {
+const value = resolveFragment(content, fragment);
+return k$2("section", { class: "section", id: "section-named" }, k$2("h2", null, "The part that the reference names ", k$2("span", { class: "soft" }, k$2(Text, null, fragment))), value === void 0 ? k$2("p", null, "This record has nothing there.") : k$2(Value, { value }));
 }
 function readContent(record) {
 try {
@@ -13280,6 +14143,8 @@ return extras.find((extra) => extra.sort === "break" && Number(extra.finding.pla
 var ROW_HEIGHT$3 = 36;
 var PHONE_ROW_HEIGHT$3 = 56;
 var CARD_HEIGHT = 124;
+var BESIDE = 420;
+var PHONE_BESIDE = 90;
 var PLACEHOLDERS = 12;
 var PAGE = 200;
 var FILE_PAGE = 2e3;
@@ -13366,7 +14231,7 @@ const length = rowCount(total ?? 0, extras);
 const entry = (index) => entryAt(index, extras);
 const heights = w$2(() => {
 const all = Array(total === null ? PLACEHOLDERS : length).fill(hasTallRows ? PHONE_ROW_HEIGHT$3 : ROW_HEIGHT$3);
-for (const extra of extras) all[extra.index] = extra.sort === "break" ? CARD_HEIGHT : ROW_HEIGHT$3;
+for (const extra of extras) all[extra.index] = extra.sort === "break" ? Math.max(CARD_HEIGHT, breakHeight(extra.finding, innerWidth - (hasTallRows ? PHONE_BESIDE : BESIDE))) : ROW_HEIGHT$3;
 return all;
 }, [extras, length, total === null]);
 const select = (index) => {
@@ -13405,7 +14270,7 @@ location.hash = link("chains");
 } });
 const broken = w$2(() => new Set(extras.flatMap((extra) => extra.sort === "break" && extra.isAtRow ? [extra.before] : [])), [extras]);
 const firstBreak = extras.find((extra) => extra.sort !== "end")?.before ?? Infinity;
-return k$2("section", { class: "chain-view" }, k$2("header", null, k$2("h1", null, k$2(Text, null, listed?.title ?? chain)), k$2("p", { class: "beside" }, listed && listed.title !== chain ? k$2($, null, k$2("code", null, k$2(Text, null, chain)), " ") : null, total === null ? "" : plural(total, "record"), isCut ? " listed; the chain is longer, and was verified whole" : "", " ", now.state === "done" && listed ? k$2("span", { class: "judged" }, k$2(ChainMark, { chain, isCounted: true })) : null, " ", extras.some((extra) => extra.sort !== "end") ? k$2("button", { type: "button", class: "small", onClick: goToBreak }, "Next break (b)") : null, " ", k$2("a", { href: link("s", chain) }, "as a session")), now.state === "working" || now.state === "not judged" ? k$2(Band, { now, again: () => verifyChain(chain), ...judgement.value.state === "working" ? {} : { total: total ?? 0 } }) : null, extras.some((extra) => extra.sort !== "end") ? k$2("p", { class: "beside tight" }, "Records after a break have a dashed line: no longer tied to what came before. Each keeps its own mark.") : null, k$2(WholeFindings, { findings: findings.filter((one) => one.place.sequence === null) })), words ? k$2(Problem, { words, retry: () => {
+return k$2("section", { class: "chain-view" }, k$2("header", null, k$2("h1", null, k$2(Text, null, listed?.title ?? chain)), k$2("p", { class: "beside" }, listed && listed.title !== chain ? k$2($, null, k$2("code", null, k$2(Text, null, chain)), " ") : null, total === null ? "" : plural(total, "record"), isCut ? " listed; the chain is longer, and was verified whole" : "", " ", now.state === "done" && listed ? k$2("span", { class: "judged" }, k$2(ChainMark, { chain, isCounted: true })) : null, " ", extras.some((extra) => extra.sort !== "end") ? k$2("button", { type: "button", class: "small", onClick: goToBreak }, "Next break (b)") : null, " ", isOfActions() || contents.value?.format === "proof" ? null : k$2("a", { href: link("s", chain) }, "as a session")), now.state === "working" || now.state === "not judged" ? k$2(Band, { now, again: () => verifyChain(chain), ...judgement.value.state === "working" ? {} : { total: total ?? 0 } }) : null, extras.some((extra) => extra.sort !== "end") ? k$2("p", { class: "beside tight" }, "Records after a break have a dashed line: no longer tied to what came before. Each keeps its own mark.") : null, k$2(WholeFindings, { findings: findings.filter((one) => one.place.sequence === null) })), words ? k$2(Problem, { words, retry: () => {
 asked.current.clear();
 if (isLive) fetchPages(0, PAGE);
 else readFile(() => true);
@@ -13543,8 +14408,10 @@ const lines = write(row.entry?.step?.asked ?? "").split("\n").reduce((sum, line)
 return 16 + LINE_HEIGHT * Math.min(PROMPT_LINES_MAX, Math.max(1, lines));
 }
 function isWanted(row, wanted) {
+if (wanted.startsWith("model ")) return row.entry?.step?.model === wanted.slice(6);
 switch (wanted) {
 case "": return true;
+case "observed": return row.entry?.decision != null && isObserved(row.entry.decision);
 case "failure": return row.isFailed;
 case "denial": return row.isDenied;
 case "call": return row.sort === "call" || row.sort === "edit" || row.sort === "command" || row.entry?.step?.what === "call";
@@ -13652,37 +14519,6 @@ const { tokensIn, tokensOut, costUsd } = step.spent;
 const tokens = tokensIn === null && tokensOut === null ? "" : `${tokensIn === null ? "–" : count(tokensIn)} → ${tokensOut === null ? "–" : count(tokensOut)}`;
 return k$2($, null, k$2("span", { role: "gridcell", class: "authority", title: visible(authorityLabel(step)) }, k$2(Text, null, step.status === "blocked" ? step.rule : authorityLabel(step))), k$2("span", { role: "gridcell", class: "lines" }, k$2(Counts, { lines: step.lines })), k$2("span", { role: "gridcell", class: "tokens figure", title: costUsd === null ? "tokens in and out" : `tokens in and out, ${formatMoney(costUsd)}` }, tokens), k$2("span", { role: "gridcell", class: "took figure" }, step.durationMs === null ? "" : formatDuration(step.durationMs)));
 }
-var TEXT_MEDIA = "text/plain; charset=utf-8";
-async function fetchBlobs(value, blob, most) {
-if (Array.isArray(value)) return Promise.all(value.map((item) => fetchBlobs(item, blob, most)));
-if (!isObject(value)) return value;
-if (!isBlobReference(value)) {
-const members = [...value].map(async ([name, item]) => [name, await fetchBlobs(item, blob, most)]);
-return new Map(await Promise.all(members));
-}
-const size = at(value, "blob", "size");
-const media = at(value, "blob", "media");
-if (!(size instanceof JsonNumber) || size.value > most || media !== TEXT_MEDIA && media !== "text/x-diff" && media !== "application/json") return value;
-const data = await blob(String(at(value, "blob", "digest")));
-if (data === null) return value;
-if (media !== "application/json") return new TextDecoder().decode(data);
-try {
-return await fetchBlobs(readJson(data), blob, most);
-} catch (error) {
-if (error instanceof BadInput) return value;
-throw error;
-}
-}
-async function fullText(step, name, blob) {
-const digest = step.cut.get(name);
-const data = digest === void 0 ? null : await blob(digest);
-return data === null ? step[name] : new TextDecoder().decode(data);
-}
-async function fetchStep(step, blob, most) {
-const [asked, text, thinking, error] = await Promise.all(["asked", "text", "thinking", "error"].map((name) => fullText(step, name, blob)));
-const [given, result, diff] = await Promise.all([step.arguments, step.result, step.diff].map((value) => fetchBlobs(value, blob, most)));
-return { ...step, asked: asked ?? "", text: text ?? "", thinking: thinking ?? "", error: error ?? "", arguments: given ?? null, result: result ?? null, diff: diff ?? null };
-}
 var SHOWN_BLOB_MAX = 1048576;
 async function readWholeStep(entry) {
 const read = async (place) => {
@@ -13711,14 +14547,14 @@ function recordAddress({ chain, place, step }) {
 return link("c", chain, step !== null && step.sequence === place ? place : `p${place}`);
 }
 function Prose({ text }) {
-return k$2("div", { class: "prose" }, k$2(Text, null, text));
+return k$2("div", { class: "prose" }, k$2(Linked, null, text));
 }
 function StepBody({ step }) {
 const given = isObject(step.arguments) ? step.arguments : null;
 const command = step.what === "call" && given !== null ? commandLine(given) : "";
 const results = resultTexts(step, step.result);
 const error = stepError(step);
-return k$2($, null, step.what === "prompt" ? k$2(Prose, { text: step.asked }) : null, step.text && step.what !== "prompt" ? k$2(Prose, { text: step.text }) : null, step.thinking ? k$2("details", { class: "thinking", open: !step.text && step.what !== "call" }, k$2("summary", null, "What the model thought"), k$2(Prose, { text: step.thinking })) : null, step.redacted ? k$2("p", { class: "beside" }, "The model thought here, and its tool redacted the text. The record keeps the proof of it.") : null, typeof step.diff === "string" && step.diff ? k$2(DiffView, { diff: step.diff }) : null, command ? k$2($, null, k$2("h3", null, "Command"), k$2("pre", { class: "command-line", tabIndex: 0 }, k$2(Text, null, command))) : null, step.what === "call" && !command && given?.size && typeof step.diff !== "string" ? k$2($, null, k$2("h3", null, "Arguments"), k$2(Value, { value: given })) : null, error ? k$2($, null, k$2("h3", null, "Error"), k$2(Terminal, { text: error, label: "Error" })) : null, results.map((part, at) => k$2("section", { key: at }, k$2("h3", null, part.name ? k$2(Text, null, part.name) : part.isAside ? "Result" : "Output"), part.isAside ? k$2("p", { class: "beside" }, k$2(Text, null, part.text)) : k$2(Terminal, { text: part.text }))), typeof step.diff !== "string" && step.diff !== null ? k$2($, null, k$2("h3", null, "Change"), k$2(Value, { value: step.diff })) : null, step.what !== "call" && step.more !== null ? k$2($, null, k$2("h3", null, "More"), k$2(Value, { value: step.more })) : null, k$2("dl", { class: "facts" }, authorityLabel(step) ? k$2("div", null, k$2("dt", null, step.status === "blocked" ? "Denied" : "Allowed"), k$2("dd", null, k$2(Text, null, authorityLabel(step)))) : null, step.status ? k$2("div", null, k$2("dt", null, "Outcome"), k$2("dd", null, step.status === "blocked" ? "denied" : step.status)) : null, step.sideEffects.length ? k$2("div", null, k$2("dt", null, "Side effects"), k$2("dd", null, k$2("ul", null, step.sideEffects.slice(0, 50).map((effect, at) => k$2("li", { key: at }, k$2(Text, null, effect)))))) : null));
+return k$2($, null, step.what === "prompt" ? k$2(Prose, { text: step.asked }) : null, step.text && step.what !== "prompt" ? k$2(Prose, { text: step.text }) : null, step.thinking ? k$2("details", { class: "thinking", open: !step.text && step.what !== "call" }, k$2("summary", null, "What the model thought"), k$2(Prose, { text: step.thinking })) : null, step.redacted ? k$2("p", { class: "beside" }, "The model thought here, and its tool redacted the text. The record keeps the proof of it.") : null, typeof step.diff === "string" && step.diff ? k$2(DiffView, { diff: step.diff, paths: changedPaths(step) }) : null, command ? k$2($, null, k$2("h3", null, "Command"), k$2("pre", { class: "command-line", tabIndex: 0 }, k$2(Text, null, command))) : null, step.what === "call" && !command && given?.size && typeof step.diff !== "string" ? k$2($, null, k$2("h3", null, "Arguments"), k$2(Value, { value: given })) : null, error ? k$2($, null, k$2("h3", null, "Error"), k$2(Terminal, { text: error, label: "Error" })) : null, results.map((part, at) => k$2("section", { key: at }, k$2("h3", null, part.name ? k$2(Text, null, part.name) : part.isAside ? "Result" : "Output"), part.isAside ? k$2("p", { class: "beside" }, k$2(Linked, null, part.text)) : k$2(Terminal, { text: part.text }))), typeof step.diff !== "string" && step.diff !== null ? k$2($, null, k$2("h3", null, "Change"), k$2(Value, { value: step.diff })) : null, step.what !== "call" && step.more !== null ? k$2($, null, k$2("h3", null, "More"), k$2(Value, { value: step.more })) : null, k$2("dl", { class: "facts" }, authorityLabel(step) ? k$2("div", null, k$2("dt", null, step.status === "blocked" ? "Denied" : "Allowed"), k$2("dd", null, k$2(Text, null, authorityLabel(step)))) : null, step.status ? k$2("div", null, k$2("dt", null, "Outcome"), k$2("dd", null, step.status === "blocked" ? "denied" : step.status)) : null, step.sideEffects.length ? k$2("div", null, k$2("dt", null, "Side effects"), k$2("dd", null, k$2("ul", null, step.sideEffects.slice(0, 50).map((effect, at) => k$2("li", { key: at }, k$2(Text, null, effect)))))) : null));
 }
 function Additions({ steps, chain, places }) {
 return k$2("section", null, k$2("h3", null, "Later records about the same step"), k$2("ul", null, steps.map((step, at) => k$2("li", { key: step.hash || at }, k$2("a", { href: link("c", chain, `p${places[at] ?? 0}`) }, "record ", places[at]), " from the ", step.addition?.via || "transcript", step.addition?.status ? k$2($, null, "; it says that the call ended with ", k$2("strong", null, step.addition.status)) : null, step.addition?.differs.length ? k$2("span", { class: "warn" }, "; both disagree in ", k$2(Text, null, step.addition.differs.join(", "))) : null))));
@@ -13848,11 +14684,15 @@ const isFailed = breaks > 0 || names.some((name) => findingsOf(name).some((findi
 const words = states.map((state) => state.state !== "done" ? state.state === "working" ? "working" : "not judged" : state.verdict.status === "failed" ? "qualified" : state.verdict.status);
 const mark = isFailed ? "failed" : ["working", "not judged", "qualified", "empty"].find((word) => words.includes(word)) ?? "verified";
 const note = { failed: "a record of it does not hold", verified: "every record of it is verified", qualified: "nothing failed in it, and not everything could be checked", empty: "it has no record", working: "being verified", "not judged": "not judged" }[mark];
-const choose = (wanted) => setOnly(only === wanted ? "" : wanted);
-return k$2("header", { class: "session-head" }, k$2("h1", null, k$2(Text, null, totals.title || chains.session)), k$2("p", { class: "beside" }, k$2(Mark, { name: mark }), " ", k$2("strong", null, mark), ", ", note, " · ", k$2(Text, null, chains.tool), " ", k$2("code", null, k$2(Text, null, chains.session)), totals.started ? k$2($, null, " · ", k$2(Time, null, totals.started)) : null, " · ", k$2("a", { href: link("files", chains.main ?? names[0] ?? "") }, "Files"), " · ", k$2("a", { href: link("chain", chains.main ?? names[0] ?? "") }, "As stored")), k$2("p", { class: "figures", role: "group", "aria-label": "Figures; each leads to its rows" }, totalFigures(totals).map(({ words, sort }, at) => {
-const wanted = sort || (words.startsWith("tokens") || words.startsWith("$") || words.startsWith("<$") ? "spent" : "");
-return wanted ? k$2("button", { key: at, type: "button", class: "small figure", "aria-pressed": only === wanted, onClick: () => choose(wanted) }, words) : k$2("span", { key: at, class: "figure" }, k$2(Text, null, words));
-}), totals.observed ? k$2("span", { class: "figure warn" }, plural(totals.observed, "decision"), " only observed") : null, breaks ? k$2("button", { type: "button", class: "small figure", "aria-pressed": only === "break", onClick: () => choose("break") }, plural(breaks, "break")) : null, only ? k$2("button", { type: "button", class: "small", onClick: () => setOnly("") }, "Show all steps (", plural(shown, "row"), " shown)") : null));
+const choice = (wanted, words, state = "") => k$2("button", { key: wanted, type: "button", class: `small figure ${state}`, "aria-pressed": only === wanted, onClick: () => setOnly(only === wanted ? "" : wanted) }, words);
+return k$2("header", { class: "session-head" }, k$2("h1", null, k$2(Text, null, totals.title || chains.session)), k$2("p", { class: "beside" }, k$2(Mark, { name: mark }), " ", k$2("strong", null, mark), ", ", note, " · ", k$2(Text, null, chains.tool), " ", k$2("code", null, k$2(Text, null, chains.session)), totals.started ? k$2($, null, " · ", k$2(Time, null, totals.started)) : null, " · ", k$2("a", { href: link("files", chains.main ?? names[0] ?? "") }, "Files"), " · ", k$2("a", { href: link("chain", chains.main ?? names[0] ?? "") }, "As stored")), k$2("div", { class: "figures", role: "group", "aria-label": "Figures; each leads to its rows" }, totalFigures(totals).map(({ words, sort }, at) => {
+if (sort === "record") return k$2(RecordsFigure, { key: at, words, names });
+return sort ? choice(sort, k$2(Text, null, words)) : k$2("span", { key: at, class: "figure" }, words);
+}), totals.observed ? choice("observed", `${plural(totals.observed, "decision")} only observed`, "warn") : null, breaks ? choice("break", plural(breaks, "break")) : null, only ? k$2("button", { type: "button", class: "small", onClick: () => setOnly("") }, "Show all steps (", plural(shown, "row"), " shown)") : null));
+}
+function RecordsFigure({ words, names }) {
+if (names.length === 1) return k$2("a", { class: "figure", href: link("chain", names[0] ?? "") }, words);
+return k$2("details", { class: "figure" }, k$2("summary", null, words), k$2("ul", null, names.map((name) => k$2("li", { key: name }, k$2("a", { href: link("chain", name) }, plural(countRecords([name]), "record"), " in ", k$2(Text, null, name))))));
 }
 function useHits(words, chains, rows) {
 const [found, setFound] = d$2(null);
@@ -13933,34 +14773,6 @@ event.preventDefault();
 event.stopPropagation();
 } }), k$2("aside", { class: "detail", "aria-label": "The step", tabIndex: 0 }, detail));
 }
-var EFFECT = /^(?:edited|wrote|added|deleted) (.+)$/s;
-var SUMMARY = /^[A-Za-z_]+: (.+?)(?: \(\+\d+\/-\d+\))?$/;
-function changedPaths(step) {
-const named = step.sideEffects.flatMap((effect) => EFFECT.exec(effect)?.[1] ?? []);
-if (named.length) return [...new Set(named)];
-return [SUMMARY.exec(step.summary)?.[1] ?? "a file that the record does not name"];
-}
-function listFiles(entries) {
-const files = new Map();
-for (const entry of entries) {
-const { step } = entry;
-if (step === null || !isEdit(step)) continue;
-const paths = changedPaths(step);
-for (const path of paths) {
-const file = files.get(path) ?? files.set(path, { path, edits: [], lines: [0, 0] }).get(path);
-file.edits.push(entry);
-if (paths.length === 1) file.lines = [file.lines[0] + (step.lines?.[0] ?? 0), file.lines[1] + (step.lines?.[1] ?? 0)];
-}
-}
-return [...files.values()];
-}
-function diffOfFile(diff, path) {
-const parts = diff.split(/^(?=--- )/m).filter((part) => part.startsWith("--- "));
-if (parts.length < 2) return diff;
-const isAbout = (part) => part.split("\n", 2).some((line) => /^(?:---|\+\+\+) /.test(line) && (line.slice(4).replace(/^[ab]\//, "") === path.replace(/^\/+/, "") || line.slice(4).endsWith(path)));
-const own = parts.filter(isAbout);
-return own.length ? own.join("") : diff;
-}
 var EDITS_SHOWN = 25;
 function FilesView({ parts: [chain = "", wanted = ""] }) {
 const now = useSession(chain);
@@ -13983,7 +14795,7 @@ const step = value?.step ?? null;
 const title = entry.step === null ? "" : stepSummary(entry.step);
 return k$2("section", { class: "file-change" }, k$2("h3", null, entry.step?.at ? k$2(Time, { short: true }, entry.step.at) : null, " ", k$2("a", { href: recordAddress(entry) }, k$2(Text, null, title))), words ? k$2(Problem, { words, retry }) : null, step === null && !words ? k$2("div", { class: "placeholder tall", "aria-busy": "true" }) : null, step === null ? null : typeof step.diff === "string" ? k$2(DiffView, { diff: diffOfFile(step.diff, path), title: path }) : step.diff === null ? k$2("p", { class: "beside" }, "The record has no diff of this change.") : k$2(Output, { value: step.diff }));
 }
-var READ_MAX$1 = 2e3;
+var READ_MAX$2 = 2e3;
 async function readOwners() {
 const owners = new Map();
 const listed = (await server.value?.api.json("keys").catch(() => null))?.keys ?? [];
@@ -13995,7 +14807,7 @@ async function collectOwners(chain, owners) {
 let records = 0;
 for await (const batch of readRecords(chain)) {
 for (const record of batch) if (record instanceof Sealed) noteOwner(record, chain, owners);
-if ((records += batch.length) >= READ_MAX$1) return;
+if ((records += batch.length) >= READ_MAX$2) return;
 }
 }
 function noteOwner(record, chain, owners) {
@@ -14017,21 +14829,24 @@ if (before) owners.set(asText(result.get("replaces")), { ...before, isRetired: t
 function Whole({ value }) {
 return k$2("code", { class: "whole" }, visible(value.replace(/(.{16})/g, "$1 ").trim()));
 }
-function OwnerCell({ owner }) {
-if (owner === void 0) return k$2("td", { class: "soft" }, "nobody says");
+function OwnerCell({ owner, isKnown }) {
+if (owner === void 0) return k$2("td", { class: "soft" }, isKnown ? "nobody says" : "not read");
 return k$2("td", null, k$2(Text, null, owner.identity), owner.isRetired ? k$2($, null, " ", k$2("span", { class: "word" }, "retired")) : null, k$2("p", { class: "beside tight" }, "says ", k$2(Text, null, owner.from)));
 }
 function storageWords() {
-if (location.protocol === "file:") return "This page was opened from a file, where pages share one store. Pins hold until you close it.";
-if (contents.value?.ledger) return `Pins are kept in this browser, for this address and the ledger ${contents.value.ledger.slice(0, 8)}, tenant ${contents.value.tenant}.`;
-return "Pins are kept in this browser, for this address.";
+if (contents.value === null) return "A key that you pin now is pinned for what you open next.";
+const of = contents.value.ledger ? `the ledger ${contents.value.ledger.slice(0, 8)}, tenant ${contents.value.tenant}` : "";
+if (location.protocol === "file:") return `This page was opened from a file, where pages share one store. Pins${of ? ` for ${of},` : ""} hold until you close it.`;
+if (of) return `Pins are kept in this browser, for this address and ${of}.`;
+return "This names no ledger. Pins for such things are kept in this browser, for this address.";
 }
 var RECORDS_MAX = 200;
 function KeyRecords() {
 const isThere = contents.value?.chains.some((chain) => chain.id === "keys") ?? false;
 const answer = useAnswer(() => isThere ? connection.ask({ type: "rows", chain: "keys", start: 0, stop: RECORDS_MAX }) : Promise.resolve(null), [contents.value]);
 if (!isThere) return null;
-return k$2("section", null, k$2("h2", null, "Recorded in the keys chain"), answer.state === "failed" ? k$2(Problem, { words: answer.words, retry: answer.retry }) : null, answer.state === "loading" ? k$2(Loading, { rows: 2, words: "Reading the keys chain" }) : null, answer.value ? k$2("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Records of the keys chain" }, k$2("table", { class: "plain" }, k$2("tbody", null, answer.value.rows.map((row) => k$2("tr", { key: row.place }, k$2("td", null, k$2(Time, null, row.at)), k$2("td", null, k$2(Text, null, row.kind)), k$2("td", null, k$2("a", { href: recordLink("keys", row) }, k$2(Text, null, row.problem || row.summary)))))))) : null, answer.value && answer.value.total > RECORDS_MAX ? k$2("p", null, k$2("a", { href: link("chain", "keys") }, "All ", answer.value.total, " records")) : null);
+const words = answer.words || answer.value?.rows.find((row) => row.problem)?.problem;
+return k$2("section", null, k$2("h2", null, "Recorded in the keys chain"), words ? k$2(Problem, { words, retry: answer.retry }) : null, answer.state === "loading" ? k$2(Loading, { rows: 2, words: "Reading the keys chain" }) : null, answer.value ? k$2("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Records of the keys chain" }, k$2("table", { class: "plain" }, k$2("tbody", null, answer.value.rows.map((row) => k$2("tr", { key: row.place }, k$2("td", null, k$2(Time, null, row.at)), k$2("td", null, k$2(Text, null, row.kind)), k$2("td", null, k$2("a", { href: recordLink("keys", row) }, k$2(Text, null, row.problem || row.summary)))))))) : null, answer.value && answer.value.total > RECORDS_MAX ? k$2("p", null, k$2("a", { href: link("chain", "keys") }, "All ", answer.value.total, " records")) : null);
 }
 function KeysView(_) {
 const [given, setGiven] = d$2("");
@@ -14054,10 +14869,12 @@ setWords(error.message);
 };
 const isPinned = (key) => pins.value.some((pin) => pin.publicKey === key);
 const came = contents.value?.keys ?? [];
+const fits = new Map((judgement.value.state === "done" ? judgement.value.fits : []).map(([signer, counts]) => [signer, [counts]]));
 const pq = new Map(contents.value?.pqKeys ?? []);
-const owners = useAnswer(readOwners, [contents.value]).value ?? new Map();
+const named = useAnswer(readOwners, [contents.value]);
+const [owners, isKnown] = [named.value ?? new Map(), named.state === "done"];
 const source = thing.value?.live ? "The server says" : "Came with the records";
-return k$2($, null, k$2("h1", null, "Keys"), k$2("p", null, "A key that came with the records proves nothing: whoever made the records could have put it there. Pin only a key that you compared with its owner, by another way."), k$2("section", null, k$2("h2", null, "Pinned by you"), pins.value.length ? k$2("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Pinned keys" }, k$2("table", { class: "plain keys" }, k$2("thead", null, k$2("tr", null, k$2("th", { scope: "col" }, "Owner"), k$2("th", { scope: "col" }, "Key"), k$2("th", { scope: "col" }, "From"), k$2("th", { scope: "col" }, "When"), k$2("th", { scope: "col" }, k$2("span", { class: "hidden" }, "Unpin")))), k$2("tbody", null, pins.value.map((pin) => k$2("tr", { key: pin.publicKey }, k$2(OwnerCell, { owner: owners.get(pin.publicKey.slice(0, 16)) }), k$2("td", null, k$2(Whole, { value: pin.publicKey }), pin.publicKeyPq ? k$2("p", { class: "beside tight" }, "with an ML-DSA-65 half") : null), k$2("td", null, k$2(Text, null, pin.origin)), k$2("td", null, k$2(Time, null, pin.at)), k$2("td", null, k$2("button", { type: "button", class: "small", "aria-label": `Unpin ${pin.publicKey.slice(0, 16)}`, onClick: () => {
+return k$2($, null, k$2("h1", null, "Keys"), k$2("p", null, "A key that came with the records proves nothing: whoever made the records could have put it there. Pin only a key that you compared with its owner, by another way."), k$2("section", null, k$2("h2", null, "Pinned by you"), pins.value.length ? k$2("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Pinned keys" }, k$2("table", { class: "plain keys" }, k$2("thead", null, k$2("tr", null, k$2("th", { scope: "col" }, "Owner"), k$2("th", { scope: "col" }, "Key"), k$2("th", { scope: "col" }, "From"), k$2("th", { scope: "col" }, "When"), k$2("th", { scope: "col" }, k$2("span", { class: "hidden" }, "Unpin")))), k$2("tbody", null, pins.value.map((pin) => k$2("tr", { key: pin.publicKey }, k$2(OwnerCell, { owner: owners.get(pin.publicKey.slice(0, 16)), isKnown }), k$2("td", null, k$2(Whole, { value: pin.publicKey }), pin.publicKeyPq ? k$2("p", { class: "beside tight" }, "with an ML-DSA-65 half") : null), k$2("td", null, k$2(Text, null, pin.origin)), k$2("td", null, k$2(Time, null, pin.at)), k$2("td", null, k$2("button", { type: "button", class: "small", "aria-label": `Unpin ${pin.publicKey.slice(0, 16)}`, onClick: () => {
 unpinKey(pin.publicKey);
 verifyThing();
 } }, "Unpin"))))))) : k$2(Empty, { command: "aver keys export" }, "None. Signatures are not checked until you pin a key. Its owner prints it by this command."), k$2("form", { onSubmit: (event) => {
@@ -14066,7 +14883,7 @@ add(given, "pasted");
 } }, k$2("label", null, "Paste a key: 64 hex digits, or the text of a key export", k$2("br", null), k$2("textarea", { rows: 3, value: given, onInput: (event) => setGiven(event.currentTarget.value), spellcheck: false, autocomplete: "off", "data-testid": "key" })), k$2("p", null, k$2("button", { type: "submit", "data-testid": "pin" }, "Pin it"), " ", k$2("label", { class: "button" }, "Choose a file", k$2("input", { type: "file", class: "hidden", onChange: (event) => {
 const file = event.currentTarget.files?.[0];
 if (file) file.text().then((text) => add(text, `from ${file.name}`));
-} })))), words ? k$2(Problem, { words }) : null, k$2("p", { class: "good", role: "status" }, done), k$2("p", { class: "beside" }, storageWords())), k$2(KeyRecords, null), k$2("section", null, k$2("h2", null, source), came.length ? k$2("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Keys that came along" }, k$2("table", { class: "plain keys" }, k$2("thead", null, k$2("tr", null, k$2("th", { scope: "col" }, "Owner"), k$2("th", { scope: "col" }, "Key"), k$2("th", { scope: "col" }, "State"), k$2("th", { scope: "col" }, k$2("span", { class: "hidden" }, "Pin")))), k$2("tbody", null, came.map(([fingerprint, key]) => k$2("tr", { key: fingerprint }, k$2(OwnerCell, { owner: owners.get(fingerprint) }), k$2("td", null, k$2(Whole, { value: key }), " ", k$2(Copy, { text: key, label: "copy" })), k$2("td", null, isPinned(key) ? k$2("span", { class: "good" }, "pinned") : k$2("span", { class: "warn" }, "not pinned, not used")), k$2("td", null, isPinned(key) ? null : k$2("button", { type: "button", class: "small", onClick: () => {
+} })))), words ? k$2(Problem, { words }) : null, k$2("p", { class: "good", role: "status" }, done), k$2("p", { class: "beside" }, storageWords())), k$2(KeyRecords, null), k$2("section", null, k$2("h2", null, source), came.length ? k$2("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Keys that came along" }, k$2("table", { class: "plain keys" }, k$2("thead", null, k$2("tr", null, k$2("th", { scope: "col" }, "Owner"), k$2("th", { scope: "col" }, "Key"), k$2("th", { scope: "col" }, "State"), k$2("th", { scope: "col" }, k$2("span", { class: "hidden" }, "Pin")))), k$2("tbody", null, came.map(([fingerprint, key]) => k$2("tr", { key: fingerprint }, k$2(OwnerCell, { owner: owners.get(fingerprint), isKnown }), k$2("td", null, k$2(Whole, { value: key }), " ", k$2(Copy, { text: key, label: "copy" })), k$2("td", null, isPinned(key) ? k$2("span", { class: "good" }, "pinned") : k$2($, null, k$2("span", { class: "warn" }, "not pinned, not used"), k$2(FitWords, { fits: fits.get(fingerprint) ?? [] }))), k$2("td", null, isPinned(key) ? null : k$2("button", { type: "button", class: "small", onClick: () => {
 try {
 pinAll([checkUsable(new PublicKey(key, pq.get(fingerprint) ?? ""))], thing.value?.live ? "listed by the server, and compared by you" : "came with the records, and compared by you");
 } catch (error) {
@@ -14082,17 +14899,21 @@ return cut === void 0 ? here : Number(cut.place.sequence);
 }
 function wrongWords(entry) {
 const here = countHere(entry);
-if (here === null) return "not here";
+const isFailed = findingsOf(entry.chain).some((one) => one.check === "meta" && one.status === "failed");
+const now = judgementOf(entry.chain);
+if (here === null) return isFailed || now.state === "done" && now.verdict.status === "failed" && entry.kind !== "chain.drop" ? "not here" : "";
 if (here < entry.count) return `${plural(entry.count - here, "record")} missing`;
-return findingsOf(entry.chain).some((one) => one.check === "meta" && one.status === "failed") ? "another head" : "";
+return isFailed ? "another head" : "";
 }
 function Standing({ entry }) {
 const wrong = wrongWords(entry);
 if (wrong) return k$2($, null, k$2(Mark, { name: "failed" }), " ", k$2("strong", { class: "bad" }, wrong));
 const now = judgementOf(entry.chain);
+const isDropped = entry.here === null && entry.kind === "chain.drop";
 const isSigned = now.state === "done" && now.verdict.checks.some((check) => check.name === "signature" && check.status === "passed");
 const more = (entry.here ?? 0) - entry.count;
-return k$2($, null, k$2(Mark, { name: now.state !== "done" ? "not judged" : isSigned ? "verified" : "qualified" }), " ", k$2("span", null, more > 0 ? `${count(more)} more since` : "as recorded"));
+const words = isDropped ? "dropped since" : entry.here === null ? "not here" : more > 0 ? `${count(more)} more since` : "as recorded";
+return k$2($, null, k$2(Mark, { name: now.state !== "done" ? "not judged" : isSigned && (entry.here !== null || isDropped) ? "verified" : "qualified" }), " ", k$2("span", null, words));
 }
 function rank(entry) {
 return wrongWords(entry) ? 0 : (entry.here ?? 0) > entry.count ? 1 : 2;
@@ -14101,9 +14922,8 @@ function MetaView(_) {
 const answer = useAnswer(() => connection.ask({ type: "meta" }), [contents.value]);
 const entries = [...answer.value?.entries ?? []].sort((one, other) => rank(one) - rank(other) || (one.chain < other.chain ? -1 : 1));
 const heights = w$2(() => Array(entries.length).fill(isPhone() ? PHONE_ROW_HEIGHT : ROW_HEIGHT), [entries.length]);
-const recorded = new Set(entries.map((entry) => entry.chain));
-const others = (contents.value?.chains ?? []).filter((chain) => !recorded.has(chain.id) && chain.id !== "meta");
-return k$2("section", { class: "fills" }, k$2("h1", null, "Meta"), k$2("p", null, "The ledger notes in its meta chain how long each chain is. A chain that is shorter than its note was cut; one that is longer has grown, which is normal."), answer.state === "failed" ? k$2(Problem, { words: answer.words, retry: answer.retry }) : null, answer.state === "loading" ? k$2(Loading, { rows: 8, words: "Reading the meta chain" }) : null, answer.value && !answer.value.records ? contents.value?.format === "ledger" ? k$2(Empty, { command: "aver checkpoint" }, "There is no meta chain in this ledger yet. Closing a chain or a checkpoint begins it.") : k$2(Empty, { command: "aver export --out DIR" }, "There is no meta chain in it. A bundle of some chains only has none; this exports all of them, with meta.") : null, answer.value?.records && !entries.length ? k$2(Empty, { command: "aver checkpoint" }, "The meta chain records no chain yet. Closing a chain or a checkpoint adds an entry.") : null, entries.length ? k$2($, null, k$2("p", { class: "beside" }, plural(answer.value?.records ?? 0, "entry", "entries"), "; the latest about each chain counts. ", answer.value?.isCut ? "Only the first are listed. " : "", k$2("a", { href: link("chain", "meta") }, "The chain itself"), others.length ? ` · ${plural(others.length, "chain")} not recorded yet` : ""), k$2("div", { class: "meta-row heads", "aria-hidden": "true" }, k$2("span", null, "Standing"), k$2("span", null, "Chain"), k$2("span", { class: "number" }, "Recorded"), k$2("span", { class: "number" }, "Here"), k$2("span", { class: "hash" }, "Head then"), k$2("span", { class: "when" }, "Noted")), k$2("div", { class: "grow" }, k$2(VirtualRows, { heights, label: "Chains that meta knows", row: (at) => {
+const unrecorded = answer.value?.unrecorded ?? 0;
+return k$2("section", { class: "fills" }, k$2("h1", null, "Meta"), k$2("p", null, "The ledger notes in its meta chain how long each chain is. A chain that is shorter than its note was cut; one that is longer has grown, which is normal."), answer.state === "failed" ? k$2(Problem, { words: answer.words, retry: answer.retry }) : null, answer.state === "loading" ? k$2(Loading, { rows: 8, words: "Reading the meta chain" }) : null, answer.value && !answer.value.records ? contents.value?.format === "ledger" ? k$2(Empty, { command: "aver checkpoint" }, "There is no meta chain in this ledger yet. Closing a chain or a checkpoint begins it.") : k$2(Empty, { command: "aver export --out DIR" }, "There is no meta chain in it. A bundle of some chains only has none; this exports all of them, with meta.") : null, answer.value?.records && !entries.length ? k$2(Empty, { command: "aver checkpoint" }, "The meta chain records no chain yet. Closing a chain or a checkpoint adds an entry.") : null, entries.length ? k$2($, null, k$2("p", { class: "beside" }, plural(answer.value?.records ?? 0, "entry", "entries"), "; the latest about each chain counts. ", answer.value?.isCut ? "Only the first are listed. " : "", k$2("a", { href: link("chain", "meta") }, "The chain itself"), unrecorded ? ` · ${plural(unrecorded, "chain")} not recorded yet` : ""), k$2("div", { class: "meta-row heads", "aria-hidden": "true" }, k$2("span", null, "Standing"), k$2("span", null, "Chain"), k$2("span", { class: "number" }, "Recorded"), k$2("span", { class: "number" }, "Here"), k$2("span", { class: "hash" }, "Head then"), k$2("span", { class: "when" }, "Noted")), k$2("div", { class: "grow" }, k$2(VirtualRows, { heights, label: "Chains that meta knows", row: (at) => {
 const entry = entries[at];
 return k$2("div", { class: "meta-row" }, k$2("span", { class: "state" }, k$2(Standing, { entry })), k$2("span", { class: "what" }, entry.here === null ? k$2(Text, null, entry.chain) : k$2("a", { href: link("chain", entry.chain) }, k$2(Text, null, entry.chain))), k$2("span", { class: "number" }, count(entry.count)), k$2("span", { class: "number" }, countHere(entry) === null ? "–" : count(countHere(entry) ?? 0)), k$2("span", { class: "hash" }, entry.hash ? k$2(Hex, null, entry.hash) : null), k$2("span", { class: "when" }, k$2(Time, null, entry.at)));
 } }))) : null, k$2("p", { class: "beside" }, "These are the words of the meta chain. The verdict has compared each with the records where there is a tick."));
@@ -14146,13 +14966,14 @@ return fromFileList(plain);
 }
 async function collect(directory, prefix, files) {
 for await (const entry of directory.values()) {
-if (files.length >= FILES_MAX) return;
+if (files.length >= FILES_MAX) throw new Error(`This folder has more than ${FILES_MAX.toLocaleString("en")} files, which are too many to drop. Choose the folder instead, or run: aver verify FOLDER`);
 if (entry.kind === "file") files.push([prefix + entry.name, await entry.getFile()]);
 else await collect(entry, `${prefix}${entry.name}/`, files);
 }
 }
 function show(found) {
-location.hash = "#/";
+const [view = ""] = route.value;
+if (contents.value !== null || !["c", "ref", "s", "chain"].includes(view)) location.hash = "#/";
 openThing(found);
 }
 function OpenView(_) {
@@ -14170,7 +14991,9 @@ setOver(true);
 }, onDragLeave: () => setOver(false), onDrop: (event) => {
 event.preventDefault();
 setOver(false);
-if (event.dataTransfer) fromDrop(event.dataTransfer).then((found) => found && show(found));
+if (event.dataTransfer) fromDrop(event.dataTransfer).then((found) => found && show(found), (error) => {
+problem.value = error.message;
+});
 } }, k$2("p", { class: "large" }, "Drop a bundle's folder or a file here"), k$2("p", null, k$2("button", { type: "button", onClick: () => folder.current?.click() }, "Choose a folder"), " ", k$2("button", { type: "button", onClick: () => files.current?.click() }, "Choose a file")), k$2("input", { ref: files, type: "file", multiple: true, hidden: true, "data-testid": "files", onChange: () => take(files.current) }), k$2("input", { ref: (element) => {
 element?.setAttribute("webkitdirectory", "");
 folder.current = element;
@@ -14178,9 +15001,12 @@ folder.current = element;
 }
 var SESSIONS_MAX = 5e3;
 var DAYS$1 = 60;
-async function ask(api, path) {
+async function ask(api, path, name) {
 try {
-return await api.json(path);
+const answer = await api.json(path);
+const list = answer?.[name];
+if (Array.isArray(list) && list.every((one) => typeof one === "object" && one) && answer?.indexed) return answer;
+throw new ApiError(200, "NOT_JSON", "the server's answer has another form than it should", "Start it again: aver serve");
 } catch (error) {
 if (error instanceof ApiError && [404, 503].includes(error.status)) return null;
 throw error;
@@ -14189,18 +15015,18 @@ throw error;
 async function askSessions(api) {
 const sessions = [];
 for (let after = null;;) {
-const page = await ask(api, `sessions${query({ limit: 500, after })}`);
+const page = await ask(api, `sessions${query({ limit: 500, after })}`, "sessions");
 if (page === null) return null;
 sessions.push(...page.sessions);
 after = page.sessions.length ? page.next : null;
-if (after === null || sessions.length >= SESSIONS_MAX) return { sessions, indexed: page.indexed };
+if (after === null || sessions.length >= 5e3) return { sessions, indexed: page.indexed, isCut: after !== null };
 }
 }
 async function askHits(api, words, limit) {
-return ask(api, `search${query({ query: words, limit: Math.min(limit, 500) })}`);
+return ask(api, `search${query({ query: words, limit: Math.min(limit, 500) })}`, "hits");
 }
 async function askActivity(api) {
-const page = await ask(api, `counts${query({ by: "day", limit: DAYS$1 })}`);
+const page = await ask(api, `counts${query({ by: "day", limit: DAYS$1 })}`, "counts");
 if (page === null) return null;
 return { days: page.counts.map(({ start, records, tokens_in, tokens_out, cost_usd, outcomes }) => {
 const day = { day: start, records, success: 0, failure: 0, blocked: 0, tokens: tokens_in + tokens_out, cost: cost_usd };
@@ -14229,23 +15055,32 @@ return connection.ask({ type: "hit", chain, place, words }).catch(() => null);
 }
 var sessionRows = y$1(null);
 var indexed = y$1(null);
+var areCut = y$1(false);
 var sessionsProblem = y$1("");
 var tried = y$1(0);
 function readSessionsAgain() {
 tried.value++;
 }
 var readFor = null;
-var groups = [];
+var groups = new Map();
 var counted = new Map();
-function useSessions(wanted) {
+var lengths = new Map();
+var wanted = [];
+var isCounting = false;
+var DRAWN_EVERY = 200;
+function isUncounted(chain) {
+return indexed.value === null && counted.get(chain)?.length !== lengths.get(chain);
+}
+function useSessions(choose) {
 const listed = contents.value;
 A$1(() => {
 if (listed === null) return;
-if (readFor !== listed.ledger + listed.name) {
+if (readFor !== thing.value) {
 sessionRows.value = null;
+[groups, lengths] = [new Map(), new Map()];
 counted.clear();
 }
-readFor = listed.ledger + listed.name;
+readFor = thing.value;
 sessionsProblem.value = "";
 readSessions().then(() => {
 sessionsProblem.value = "";
@@ -14254,43 +15089,50 @@ sessionsProblem.value = error.message;
 });
 }, [listed, server.value === null ? 0 : news.value.index, tried.value]);
 A$1(() => {
-let isCurrent = true;
-(async () => {
-for (const group of indexed.value === null ? groups.slice(0, wanted) : []) {
-const chain = mainChain(group);
-const length = lengthOf(group);
-if (counted.get(chain)?.length === length) continue;
-const figures = await connection.ask({ type: "figures", session: group }).catch(() => null);
-if (!isCurrent) return;
-if (figures === null) continue;
-counted.set(chain, { length, figures: fromRecords(figures) });
-sessionRows.value = rowsOf(groups);
+wanted = choose(sessionRows.value ?? []);
+countWanted();
+});
+A$1(() => () => {
+wanted = [];
+}, []);
 }
-})();
-return () => {
-isCurrent = false;
-};
-}, [sessionRows.value === null, groups, wanted]);
+async function countWanted() {
+if (isCounting) return;
+isCounting = true;
+let drawn = performance.now();
+for (let chain = wanted.find(isUncounted); chain !== void 0; chain = wanted.find(isUncounted)) {
+const [group, length, open] = [groups.get(chain), lengths.get(chain) ?? 0, readFor];
+if (group === void 0) break;
+const figures = await connection.ask({ type: "figures", session: group }).then(fromRecords, () => null);
+if (open !== readFor) continue;
+counted.set(chain, { length, figures: figures ?? counted.get(chain)?.figures ?? null });
+if (performance.now() - drawn < DRAWN_EVERY && wanted.some(isUncounted)) continue;
+drawn = performance.now();
+sessionRows.value = listRows();
+}
+isCounting = false;
 }
 async function readSessions() {
 const answer = server.value === null ? null : await askSessions(server.value.api);
 if (answer !== null) {
 indexed.value = answer.indexed;
-sessionRows.value = answer.sessions.map((session) => ({ tool: session.tool, session: session.session, chain: session.name, chains: findByName(session.name, session.session), figures: fromIndex(session) }));
+areCut.value = answer.isCut;
+sessionRows.value = answer.sessions.map((session) => ({ tool: session.tool, session: session.session, chain: session.name, chains: findByName(session.name, session.session), figures: fromIndex(session), claimed: "" }));
 return;
 }
-indexed.value = null;
-groups = orderByTime(await connection.ask({ type: "sessions" }));
-sessionRows.value = rowsOf(groups);
+const found = await connection.ask({ type: "sessions" });
+const sizes = new Map((contents.value?.chains ?? []).map((chain) => [chain.id, chain.length ?? 0]));
+[indexed.value, areCut.value] = [null, false];
+groups = new Map(orderByTime(found).map((group) => [mainChain(group), group]));
+lengths = new Map([...groups].map(([chain, group]) => [chain, chainNames(group).reduce((sum, name) => sum + (sizes.get(name) ?? 0), 0)]));
+sessionRows.value = listRows();
 }
 function findByName(chain, session) {
 return (contents.value?.chains ?? []).map(({ id }) => id).filter((name) => name === chain || name.startsWith(`${chain}.`) || name === `gate.${session}`);
 }
-function rowsOf(found) {
-return found.map((group) => {
-const chain = mainChain(group);
-return { tool: group.tool, session: group.session, chain, chains: chainNames(group), figures: counted.get(chain)?.figures ?? null };
-});
+function listRows() {
+const starts = new Map((contents.value?.chains ?? []).map((chain) => [chain.id, chain.startedAt]));
+return [...groups].map(([chain, group]) => ({ tool: group.tool, session: group.session, chain, chains: chainNames(group), figures: counted.get(chain)?.figures ?? null, claimed: starts.get(chain) ?? "" }));
 }
 function fromRecords({ title, started, ended, actions, edits, denials, tokensIn, tokensOut, costUsd, risk, workspace }) {
 return { title, started, ended, actions, edits, denials, tokens: addTokens(tokensIn, tokensOut), costUsd, risk, workspace };
@@ -14304,10 +15146,6 @@ return one === null && other === null ? null : (one ?? 0) + (other ?? 0);
 function mainChain(session) {
 return session.main ?? session.agents[0]?.[1] ?? session.decisions ?? "";
 }
-function lengthOf(session) {
-const names = new Set(chainNames(session));
-return (contents.value?.chains ?? []).reduce((sum, chain) => sum + (names.has(chain.id) ? chain.length ?? 0 : 0), 0);
-}
 function orderByTime(found) {
 const ends = new Map((contents.value?.chains ?? []).map((chain) => [chain.id, chain.endedAt]));
 const end = (session) => ends.get(mainChain(session)) ?? "";
@@ -14315,7 +15153,7 @@ return [...found].sort((one, other) => end(one) < end(other) ? 1 : -1);
 }
 var SHOWN_MAX = 50;
 var figure = (value) => value === void 0 || value === null ? "–" : count(value);
-var COLUMNS = [{ name: "start", words: "Start", value: (row) => row.figures?.started ?? "", show: (row) => k$2(Time, { brief: true }, row.figures?.started ?? "") }, { name: "actions", words: "Actions", isNumber: true, value: (row) => row.figures?.actions ?? -1, show: (row) => figure(row.figures?.actions) }, { name: "edits", words: "Edits", isNumber: true, value: (row) => row.figures?.edits ?? -1, show: (row) => figure(row.figures?.edits) }, { name: "tokens", words: "Tokens", isNumber: true, value: (row) => row.figures?.tokens ?? -1, show: (row) => figure(row.figures?.tokens) }, { name: "cost", words: "Cost", isNumber: true, value: (row) => row.figures?.costUsd ?? -1, show: (row) => row.figures?.costUsd == null ? "–" : formatMoney(row.figures.costUsd) }, { name: "denials", words: "Denials", isNumber: true, value: (row) => row.figures?.denials ?? -1, show: (row) => row.figures?.denials ? k$2("strong", { class: "bad" }, count(row.figures.denials)) : figure(row.figures?.denials) }, { name: "risk", words: "Risk", isNumber: true, value: (row) => row.figures?.risk ?? -1, show: (row) => row.figures?.risk == null ? "–" : row.figures.risk.toFixed(2) }];
+var COLUMNS = [{ name: "start", words: "Start", value: (row) => row.figures?.started ?? row.claimed, show: (row) => k$2(Time, { brief: true }, row.figures?.started ?? "") }, { name: "actions", words: "Actions", isNumber: true, value: (row) => row.figures?.actions ?? -1, show: (row) => figure(row.figures?.actions) }, { name: "edits", words: "Edits", isNumber: true, value: (row) => row.figures?.edits ?? -1, show: (row) => figure(row.figures?.edits) }, { name: "tokens", words: "Tokens", isNumber: true, value: (row) => row.figures?.tokens ?? -1, show: (row) => figure(row.figures?.tokens) }, { name: "cost", words: "Cost", isNumber: true, value: (row) => row.figures?.costUsd ?? -1, show: (row) => row.figures?.costUsd == null ? "–" : formatMoney(row.figures.costUsd) }, { name: "denials", words: "Denials", isNumber: true, value: (row) => row.figures?.denials ?? -1, show: (row) => row.figures?.denials ? k$2("strong", { class: "bad" }, count(row.figures.denials)) : figure(row.figures?.denials) }, { name: "risk", words: "Risk", isNumber: true, value: (row) => row.figures?.risk ?? -1, show: (row) => row.figures?.risk == null ? "–" : row.figures.risk.toFixed(2) }];
 function PhoneFacts({ row: { tool, figures } }) {
 return k$2("p", { class: "beside tight on-phone" }, k$2(Text, null, tool), figures?.started ? k$2($, null, " · ", k$2(Time, { brief: true }, figures.started)) : null, figures ? k$2($, null, " · ", plural(figures.actions, "action")) : null, figures?.denials ? k$2($, null, " · ", k$2("strong", { class: "bad" }, plural(figures.denials, "denial"))) : null);
 }
@@ -14323,16 +15161,21 @@ function SessionTable({ rows, sorted, onSort }) {
 const box = T(null);
 useRowKeys(box);
 const head = (name, words, isNumber = false) => k$2("th", { scope: "col", class: `${isNumber ? "number " : ""}at-${name}`, "aria-sort": sorted?.replace("-", "") === name ? sorted.startsWith("-") ? "descending" : "ascending" : void 0 }, onSort ? k$2("button", { type: "button", class: "sort-by", onClick: () => onSort(name) }, words, k$2("span", { "aria-hidden": "true" }, sorted === name ? " ↑" : sorted === `-${name}` ? " ↓" : "")) : words);
-return k$2("div", { class: "scroll", ref: box, tabIndex: 0, role: "region", "aria-label": "Sessions" }, k$2("table", { class: "chains sessions" }, k$2("thead", null, k$2("tr", null, k$2("th", { scope: "col" }, "State"), head("title", "Title"), k$2("th", { scope: "col", class: "at-tool" }, "Tool"), COLUMNS.map(({ name, words, isNumber = false }) => head(name, words, isNumber)))), k$2("tbody", null, rows.map((row, at) => k$2("tr", { key: row.chain }, k$2("td", { class: "state" }, k$2(SessionMark, { chains: row.chains })), k$2("td", { class: "title" }, k$2("a", { "data-row": true, tabIndex: at === 0 ? 0 : -1, href: link("s", row.chain) }, k$2(Text, null, row.figures?.title || row.session)), k$2(PhoneFacts, { row })), k$2("td", { class: "at-tool" }, k$2(Text, null, row.tool)), COLUMNS.map(({ name, show, isNumber }) => k$2("td", { key: name, class: `${isNumber ? "number " : ""}at-${name}` }, row.figures === null ? "…" : show(row))))))));
+return k$2("div", { class: "scroll", ref: box, tabIndex: 0, role: "region", "aria-label": "Sessions" }, k$2("table", { class: "chains sessions" }, k$2("thead", null, k$2("tr", null, k$2("th", { scope: "col" }, "State"), head("title", "Title"), k$2("th", { scope: "col", class: "at-tool" }, "Tool"), COLUMNS.map(({ name, words, isNumber = false }) => head(name, words, isNumber)))), k$2("tbody", null, rows.map((row, at) => k$2("tr", { key: row.chain }, k$2("td", { class: "state" }, k$2(SessionMark, { chains: row.chains })), k$2("td", { class: "title" }, k$2("a", { "data-row": true, tabIndex: at === 0 ? 0 : -1, href: link("s", row.chain) }, k$2(Text, null, row.figures?.title || row.session)), k$2(PhoneFacts, { row })), k$2("td", { class: "at-tool" }, k$2(Text, null, row.tool)), COLUMNS.map(({ name, show, isNumber }) => k$2("td", { key: name, class: `${isNumber ? "number " : ""}at-${name}` }, row.figures !== null ? show(row) : isUncounted(row.chain) ? "…" : "–")))))));
+}
+function FiguresNote() {
+const { complete = true, records = 0, of_records = 0 } = indexed.value ?? {};
+return k$2("p", { class: "beside" }, indexed.value ? `The figures are from the server's index, which proves nothing; a session's own page counts them anew from its records.${complete ? "" : ` The index has read ${count(records)} of ${count(of_records)} records.`}` : "The figures are counted from the records, as aver sessions counts them.", " A dash: the records do not say.");
 }
 function order(rows, sorted) {
 const isDown = sorted.startsWith("-");
 const name = sorted.replace("-", "");
 const value = name === "title" ? (row) => (row.figures?.title ?? "").toLowerCase() : COLUMNS.find((column) => column.name === name)?.value;
 if (value === void 0) return rows;
+const isUnknown = (row) => row.figures === null && (name !== "start" || !row.claimed);
 return [...rows].sort((one, other) => {
 const [a, b] = [value(one), value(other)];
-return (a < b ? -1 : a > b ? 1 : 0) * (isDown ? -1 : 1);
+return Number(isUnknown(one)) - Number(isUnknown(other)) || (a < b ? -1 : a > b ? 1 : 0) * (isDown ? -1 : 1);
 });
 }
 function SessionsView(_) {
@@ -14343,21 +15186,25 @@ const [until, setUntil] = d$2("");
 const [sorted, setSorted] = d$2("-start");
 const [isByWorkspace, setByWorkspace] = d$2(false);
 const [shown, setShown] = d$2(SHOWN_MAX);
-useSessions(shown);
 const all = sessionRows.value ?? [];
 const tools = [...new Set(all.map(({ tool: name }) => name))].sort();
-const found = all.filter(({ tool: name, session, figures }) => {
+const ofTool = all.filter(({ tool: name }) => !tool || name === tool);
+const found = ofTool.filter(({ session, figures }) => {
 const started = figures?.started?.slice(0, 10) ?? "";
-return (!tool || name === tool) && (!since || !figures || started >= since) && (!until || !figures || started <= until) && `${session} ${figures?.title ?? ""} ${figures?.workspace ?? ""}`.toLowerCase().includes(wanted.toLowerCase());
+return (!since || started >= since) && (!until || started && started <= until) && `${session} ${figures?.title ?? ""} ${figures?.workspace ?? ""}`.toLowerCase().includes(wanted.toLowerCase());
 });
-const listed = order(found.slice(0, shown), sorted);
+const listed = order(found, sorted).slice(0, shown);
+const needsAll = Boolean(wanted || since || until || sorted.replace("-", "") !== "start" || ofTool.some(({ claimed }) => !claimed));
+const counting = [...listed, ...needsAll ? ofTool : []].map(({ chain }) => chain);
+useSessions(() => counting);
+const left = needsAll ? ofTool.filter(({ chain }) => isUncounted(chain)).length : 0;
 const groups = new Map();
 if (isByWorkspace) for (const row of listed) groups.set(row.figures?.workspace || "no workspace named", [...groups.get(row.figures?.workspace || "no workspace named") ?? [], row]);
 const onSort = (name) => setSorted(sorted === `-${name}` ? name : `-${name}`);
 return k$2($, null, k$2("h1", null, "Sessions"), k$2("form", { class: "filters", onSubmit: (event) => {
 event.preventDefault();
 if (wanted.trim()) location.hash = link("search", wanted.trim());
-} }, k$2("label", null, "Filter ", k$2("input", { type: "search", value: wanted, onInput: (event) => setWanted(event.currentTarget.value), placeholder: "title, id or workspace" })), k$2("label", null, "Tool ", k$2("select", { value: tool, onChange: (event) => setTool(event.currentTarget.value) }, k$2("option", { value: "" }, "all"), tools.map((name) => k$2("option", { key: name, value: name }, visible(name))))), k$2("label", null, "From ", k$2("input", { type: "date", value: since, onInput: (event) => setSince(event.currentTarget.value) })), k$2("label", null, "to ", k$2("input", { type: "date", value: until, onInput: (event) => setUntil(event.currentTarget.value) })), k$2("label", { class: "choice" }, k$2("input", { type: "checkbox", checked: isByWorkspace, onChange: (event) => setByWorkspace(event.currentTarget.checked) }), " by workspace"), k$2("span", { class: "beside", role: "status" }, sessionRows.value === null ? "" : `${count(found.length)} of ${count(all.length)}`), wanted.trim() ? k$2("button", { type: "submit", class: "small" }, "Search the records for it") : null), sessionsProblem.value ? k$2(Problem, { words: sessionsProblem.value, retry: readSessionsAgain }) : null, sessionRows.value === null && !sessionsProblem.value ? k$2(Loading, { rows: 10, words: "Reading the sessions" }) : null, sessionRows.value !== null && !all.length ? k$2(Empty, { command: "aver ingest --all" }, "There is no session of a coding agent in it. This records those that are on your machine; ", k$2("code", null, "aver install"), " records the next ones as they happen.") : null, all.length && !found.length ? k$2(Empty, null, "No session fits this filter.") : null, listed.length && !isByWorkspace ? k$2(SessionTable, { rows: listed, sorted, onSort }) : null, [...groups].map(([workspace, rows]) => k$2("section", { key: workspace }, k$2("h2", null, k$2(Text, null, workspace)), k$2(SessionTable, { rows, sorted, onSort }))), found.length > shown ? k$2("p", null, k$2("button", { type: "button", onClick: () => setShown(shown + SHOWN_MAX) }, "Show ", SHOWN_MAX, " more")) : null, all.length ? k$2("p", { class: "beside" }, indexed.value ? `The figures are from the server's index, which proves nothing; a session's own page counts them anew from its records.${indexed.value.complete ? "" : ` The index has read ${count(indexed.value.records)} of ${count(indexed.value.of_records)} records.`}` : "The figures are counted from the records, as aver sessions counts them.", " A dash: the records do not say.") : null);
+} }, k$2("label", null, "Filter ", k$2("input", { type: "search", value: wanted, onInput: (event) => setWanted(event.currentTarget.value), placeholder: "title, id or workspace" })), k$2("label", null, "Tool ", k$2("select", { value: tool, onChange: (event) => setTool(event.currentTarget.value) }, k$2("option", { value: "" }, "all"), tools.map((name) => k$2("option", { key: name, value: name }, visible(name))))), k$2("label", null, "From ", k$2("input", { type: "date", value: since, onInput: (event) => setSince(event.currentTarget.value) })), k$2("label", null, "to ", k$2("input", { type: "date", value: until, onInput: (event) => setUntil(event.currentTarget.value) })), k$2("label", { class: "choice" }, k$2("input", { type: "checkbox", checked: isByWorkspace, onChange: (event) => setByWorkspace(event.currentTarget.checked) }), " by workspace"), k$2("span", { class: "beside", role: "status", "aria-busy": left > 0 }, sessionRows.value === null ? "" : `${count(found.length)} of ${count(all.length)}${left ? ` so far: counting, ${plural(left, "session")} to go` : ""}`), wanted.trim() ? k$2("button", { type: "submit", class: "small" }, "Search the records for it") : null), sessionsProblem.value ? k$2(Problem, { words: sessionsProblem.value, retry: readSessionsAgain }) : null, sessionRows.value === null && !sessionsProblem.value ? k$2(Loading, { rows: 10, words: "Reading the sessions" }) : null, sessionRows.value !== null && !all.length ? k$2(Empty, { command: "aver ingest --all" }, "There is no session of a coding agent in it. This records those that are on your machine; ", k$2("code", null, "aver install"), " records the next ones as they happen.") : null, all.length && !found.length ? left ? k$2(Loading, { rows: 10, words: "Counting the sessions" }) : k$2(Empty, null, "No session fits this filter.") : null, areCut.value ? k$2("p", { class: "strip" }, "Only the ", count(SESSIONS_MAX), " latest sessions are listed. ", k$2("code", null, "aver sessions"), " lists all.") : null, listed.length && !isByWorkspace ? k$2(SessionTable, { rows: listed, sorted, onSort }) : null, [...groups].map(([workspace, rows]) => k$2("section", { key: workspace }, k$2("h2", null, k$2(Text, null, workspace)), k$2(SessionTable, { rows, sorted, onSort }))), found.length > shown ? k$2("p", null, k$2("button", { type: "button", onClick: () => setShown(shown + SHOWN_MAX) }, "Show ", SHOWN_MAX, " more")) : null, all.length ? k$2(FiguresNote, null) : null);
 }
 var HEIGHT$1 = 72;
 var WIDTH$1 = 480;
@@ -14383,6 +15230,7 @@ return tool && !words.startsWith(tool) ? `${tool}: ${words}` : words || kind;
 function Refused({ denials }) {
 return k$2("section", null, k$2("h2", null, "Refused last"), denials.length ? k$2("ul", { class: "hits" }, denials.map(({ chain, row }) => k$2("li", { key: `${chain}/${row.place}` }, k$2("a", { href: recordLink(chain, row) }, k$2("span", null, k$2("span", { class: "word failure" }, "denied"), " ", k$2(Text, null, refusalWords(row))), k$2("span", { class: "beside" }, k$2(Time, null, row.at), " · ", k$2(Text, null, chain)))))) : k$2("p", { class: "soft" }, "Nothing was refused."));
 }
+var BY_INDEX = "by the index, not proved";
 function Tile({ title, state = "", children, beside, more }) {
 return k$2("div", { class: `tile ${state}` }, k$2("dt", null, title), k$2("dd", null, k$2("p", { class: "answer" }, children), k$2("p", { class: "beside" }, beside), more));
 }
@@ -14410,15 +15258,16 @@ const title = "What was refused?";
 if (refusals === "loading") return k$2(Tile, { title, beside: "…" }, "…");
 if (refusals === "not counted") return k$2(Tile, { title, beside: k$2("a", { href: link("risk") }, "see the decisions") }, "Not counted");
 const { last } = refusals;
-return k$2(Tile, { title, beside: last ? k$2($, null, "last: ", k$2("a", { href: recordLink(last.chain, last.row) }, k$2(Text, null, refusalWords(last.row)))) : "nobody and no rule held anything back" }, refusals.count ? plural(refusals.count, "refusal") : "Nothing");
+return k$2(Tile, { title, beside: k$2($, null, last ? k$2($, null, "last: ", k$2("a", { href: recordLink(last.chain, last.row) }, k$2(Text, null, refusalWords(last.row)))) : "nobody and no rule held anything back", refusals.isByIndex ? ` · number ${BY_INDEX}` : null) }, refusals.count ? plural(refusals.count, "refusal") : "Nothing");
 }
 function Glance({ latest, isCounted, refusals, audits }) {
 const wait = waiting.value;
-return k$2("dl", { class: "glance" }, k$2(Intact, { audits }), k$2(Tile, { title: "Does something wait for me?", state: wait ? "qualified" : "", beside: wait ? "denied, if nobody answers in time" : "no request for an approval is open" }, wait ? k$2("a", { href: link("approvals") }, plural(wait, "approval")) : "Nothing"), k$2(Tile, { title: "What happened last?", beside: latest?.figures ? k$2($, null, k$2(Text, null, latest.tool), " · ", k$2(Time, { brief: true }, latest.figures.ended ?? latest.figures.started ?? "")) : isCounted ? k$2("a", { href: link("chains") }, "see the chains") : "…" }, latest ? k$2("a", { href: link("s", latest.chain) }, k$2(Text, null, latest.figures?.title || latest.session)) : isCounted ? "No session" : "…"), k$2(RefusedTile, { refusals }));
+const isUnknown = !wait && casesProblem.value !== "";
+return k$2("dl", { class: "glance" }, k$2(Intact, { audits }), k$2(Tile, { title: "Does something wait for me?", state: wait ? "qualified" : "", beside: wait ? "denied, if nobody answers in time" : isUnknown ? "the requests cannot be read" : "no request for an approval is open" }, wait || isUnknown ? k$2("a", { href: link("approvals") }, isUnknown ? "Not known" : plural(wait, "approval")) : "Nothing"), k$2(Tile, { title: "What happened last?", beside: latest?.figures ? k$2($, null, k$2(Text, null, latest.tool), " · ", k$2(Time, { brief: true }, latest.figures.ended ?? latest.figures.started ?? ""), indexed.value ? ` · ${BY_INDEX}` : null) : isCounted ? k$2("a", { href: link("chains") }, "see the chains") : "…" }, latest ? k$2("a", { href: link("s", latest.chain) }, k$2(Text, null, latest.figures?.title || latest.session)) : isCounted ? "No session" : "…"), k$2(RefusedTile, { refusals }));
 }
 var LATEST = 6;
 var DENIALS = 8;
-var AUDITS = 20;
+var AUDITS$1 = 20;
 var COUNTED_SESSIONS = 200;
 var COUNTED_MAX = 5e4;
 function Waiting() {
@@ -14457,13 +15306,13 @@ if (api === void 0 || answer === null) {
 if (totalRecords.value > COUNTED_MAX) return null;
 await waitForTurn();
 const found = await connection.ask({ type: "activity" });
-return { ...found, from: `Counted here from ${plural(found.records, "record")}${found.isCut ? "; there are more" : ""}. The verdict says whether they hold.` };
+return { ...found, isByIndex: false, from: `Counted here from ${plural(found.records, "record")}${found.isCut ? "; there are more" : ""}. The verdict says whether they hold.` };
 }
 const refused = ((await askHits(api, "outcome:blocked", 16))?.hits ?? []).filter(({ kind }) => kind !== ABORTED_KIND).slice(0, DENIALS);
-const failed = (await askHits(api, `kind:protocol.verification_run_completed outcome:failure`, AUDITS))?.hits ?? [];
+const failed = (await askHits(api, `kind:protocol.verification_run_completed outcome:failure`, AUDITS$1))?.hits ?? [];
 const [denials, audits] = await Promise.all([readRows(refused), readRows(failed)]);
 const behind = answer.indexed.of_records - answer.indexed.records;
-return { days: answer.days, denials, audits: audits.filter(({ row }) => row.kind === "protocol.verification_run_completed" && row.status === "failure"), from: `From the server's index, which proves nothing${behind > 0 ? ` and lacks ${plural(behind, "record")} yet` : ""}. The refusals are read from their records.` };
+return { days: answer.days, isByIndex: true, denials: denials.filter(({ row }) => row.status === "blocked"), audits: audits.filter(({ row }) => row.kind === "protocol.verification_run_completed" && row.status === "failure"), from: `From the server's index, which proves nothing${behind > 0 ? ` and lacks ${plural(behind, "record")} yet` : ""}. The refusals are read from their records.` };
 }
 function latestSessions() {
 const rows = sessionRows.value ?? [];
@@ -14471,7 +15320,7 @@ const end = (row) => row.figures?.ended ?? "";
 return (rows.some((row) => row.figures) ? [...rows].sort((one, other) => end(one) < end(other) ? 1 : -1) : rows).slice(0, LATEST);
 }
 function OverviewView(_) {
-useSessions(contents.value?.format === "ledger" ? COUNTED_SESSIONS : LATEST);
+useSessions((all) => all.slice(0, contents.value?.format === "ledger" ? COUNTED_SESSIONS : LATEST).map(({ chain }) => chain));
 const whole = contents.value;
 const isSmall = totalRecords.value <= COUNTED_MAX;
 const activity = useAnswer(readActivity, [whole?.ledger, whole?.name, isSmall, changed.value, news.value.index]);
@@ -14483,8 +15332,216 @@ if (whole === null) return k$2("p", { class: "strip" }, "Nothing is open.");
 if (cases.value === null && !casesProblem.value) return k$2("div", { "aria-busy": "true" }, k$2("h1", null, k$2(Text, null, whole.name)), k$2("div", { class: "band placeholder tall" }));
 const rows = latestSessions();
 const counted = activity.value;
-const refusals = counted ? { count: counted.days.reduce((sum, day) => sum + day.blocked, 0), last: counted.denials[0] } : activity.state === "loading" ? "loading" : "not counted";
-return k$2($, null, k$2("h1", null, k$2(Text, null, whole.name)), k$2(Glance, { latest: rows[0], isCounted: sessionRows.value !== null, refusals, audits: counted?.audits ?? [] }), k$2(Waiting, null), k$2(VerdictBand, null), k$2("section", null, k$2("h2", null, "Latest sessions"), sessionsProblem.value ? k$2(Problem, { words: sessionsProblem.value, retry: readSessionsAgain }) : null, sessionRows.value === null && !sessionsProblem.value ? k$2(Loading, { rows: LATEST, words: "Reading the sessions" }) : null, rows.length ? k$2(SessionTable, { rows }) : null, sessionRows.value !== null && !rows.length ? k$2(Empty, { command: "aver ingest --all" }, totalRecords.value ? k$2($, null, "No session of a coding agent is in it. ", k$2("a", { href: link("chains") }, "Its chains"), " have what was recorded otherwise.") : "Nothing is recorded here yet. This records the sessions of coding agents on your machine:") : null, (sessionRows.value?.length ?? 0) > LATEST ? k$2("p", { class: "all" }, k$2("a", { href: link("sessions") }, "All ", count(sessionRows.value?.length ?? 0), " sessions")) : null), activity.state === "failed" ? k$2(Problem, { words: activity.words, retry: activity.retry }) : null, activity.state === "loading" ? k$2(Loading, { rows: 6, words: "Counting the activity" }) : null, activity.value ? k$2(Refused, { denials: activity.value.denials }) : null, activity.value ? k$2(Charts, { days: fillDays(activity.value.days), from: activity.value.from }) : null, activity.state === "done" && activity.value === null ? k$2("p", { class: "strip" }, "There are more than ", count(COUNTED_MAX), " records: the page does not count their activity. ", k$2("code", null, "aver sessions"), " does.") : null);
+const refusals = counted ? { count: counted.days.reduce((sum, day) => sum + day.blocked, 0), last: counted.denials[0], isByIndex: counted.isByIndex } : activity.state === "loading" ? "loading" : "not counted";
+return k$2($, null, k$2("h1", null, k$2(Text, null, whole.name)), k$2(Glance, { latest: rows[0], isCounted: sessionRows.value !== null, refusals, audits: counted?.audits ?? [] }), k$2(Waiting, null), k$2(VerdictBand, null), k$2("section", null, k$2("h2", null, "Latest sessions"), sessionsProblem.value ? k$2(Problem, { words: sessionsProblem.value, retry: readSessionsAgain }) : null, sessionRows.value === null && !sessionsProblem.value ? k$2(Loading, { rows: LATEST, words: "Reading the sessions" }) : null, rows.length ? k$2($, null, k$2(SessionTable, { rows }), k$2(FiguresNote, null)) : null, sessionRows.value !== null && !rows.length ? k$2(Empty, { command: "aver ingest --all" }, totalRecords.value ? k$2($, null, "No session of a coding agent is in it. ", k$2("a", { href: link("chains") }, "Its chains"), " have what was recorded otherwise.") : "Nothing is recorded here yet. This records the sessions of coding agents on your machine:") : null, (sessionRows.value?.length ?? 0) > LATEST ? k$2("p", { class: "all" }, k$2("a", { href: link("sessions") }, "All ", count(sessionRows.value?.length ?? 0), " sessions")) : null), activity.state === "failed" ? k$2(Problem, { words: activity.words, retry: activity.retry }) : null, activity.state === "loading" ? k$2(Loading, { rows: 6, words: "Counting the activity" }) : null, activity.value ? k$2(Refused, { denials: activity.value.denials }) : null, activity.value ? k$2(Charts, { days: fillDays(activity.value.days), from: activity.value.from }) : null, activity.state === "done" && activity.value === null ? k$2("p", { class: "strip" }, "There are more than ", count(COUNTED_MAX), " records: the page does not count their activity. ", k$2("code", null, "aver sessions"), " does.") : null);
+}
+var ROLES = ["operator", "planner", "executor", "critic", "auditor"];
+function readTrace(records) {
+const trace = { task: new Map(), profile: "", state: "", events: [], participants: [], claims: [], audit: null };
+let place = -1;
+for (const record of records) {
+place++;
+const event = record instanceof BadInput ? null : readEvent(record, place);
+if (event === null) continue;
+trace.events.push(event);
+trace.state = event.after || trace.state;
+takeUp(trace, event);
+}
+return trace;
+}
+function readEvent(record, place) {
+let content;
+try {
+content = record.content;
+} catch (error) {
+if (error instanceof BadInput) return null;
+throw error;
+}
+if (!readKind(content).startsWith("protocol.")) return null;
+const told = asObject(at(content, "context", "environment", "protocol"));
+const refs = asObject(at(content, "context", "environment", "aver", "refs"));
+return { place, id: asText(content.get("id")), event: asText(told.get("event")), role: asText(told.get("role")), agent: asText(told.get("agent")), at: asText(at(content, "trigger", "timestamp")) || record.signed_at, before: asText(told.get("before")), after: asText(told.get("after")), summary: asText(at(content, "outcome", "summary")), refs: new Map([...refs].map(([name, value]) => [name, asText(value)])), payload: asObject(at(content, "outcome", "result")), statements: asList(at(content, "authority", "chain")) };
+}
+function takeUp(trace, event) {
+const { payload, refs } = event;
+switch (event.event) {
+case "session_initialized":
+trace.task = asObject(payload.get("task"));
+trace.profile = asText(payload.get("profile"));
+trace.participants.push(...asList(payload.get("participants")).map(readParticipant));
+break;
+case "participant_joined":
+trace.participants.push(readParticipant(payload.get("participant") ?? null));
+break;
+case "claim_issued":
+trace.claims.push({ id: event.id, place: event.place, agent: event.agent, ...wording(payload), about: asText(payload.get("about")), standing: "issued", earlier: [], challenges: [] });
+break;
+case "claim_challenged":
+challenge(trace.claims.find((claim) => claim.id === refs.get("claim")), event);
+break;
+case "claim_revised":
+revise(trace.claims.find((claim) => claim.id === refs.get("claim")), event);
+break;
+case "challenge_resolved":
+resolve(trace.claims.find((claim) => claim.challenges.some((one) => one.id === refs.get("challenge"))), event);
+break;
+case "verification_run_completed": trace.audit = event;
+}
+}
+function readParticipant(value) {
+const given = asObject(value);
+return { agent: asText(given.get("agent")), role: asText(given.get("role")), key: asText(given.get("public_key")), held: asText(given.get("held")) };
+}
+function wording(payload) {
+const confidence = payload.get("confidence");
+return { text: asText(payload.get("text")), confidence: confidence instanceof JsonNumber ? confidence.text : "", evidence: asList(payload.get("evidence")) };
+}
+function hasOpenChallenge(claim) {
+return claim.challenges.some((one) => one.standing === "open");
+}
+function challenge(claim, { id, place, agent, payload }) {
+if (claim === void 0) return;
+claim.challenges.push({ id, place, agent, reason: asText(payload.get("reason")), evidence: asList(payload.get("evidence")), standing: "open", rationale: "" });
+claim.standing = "disputed";
+}
+function revise(claim, { place, payload }) {
+if (claim === void 0) return;
+claim.earlier.push({ text: claim.text, place: claim.place });
+if (isTruthy(payload.get("retracted"))) {
+claim.standing = "retracted";
+for (const one of claim.challenges) if (one.standing === "open") one.standing = "moot";
+return;
+}
+Object.assign(claim, wording(payload), { place });
+claim.standing = hasOpenChallenge(claim) ? "disputed" : "issued";
+}
+function resolve(claim, { refs, payload }) {
+const found = claim?.challenges.find((one) => one.id === refs.get("challenge"));
+if (claim === void 0 || found === void 0) return;
+found.standing = asText(payload.get("outcome"));
+found.rationale = asText(payload.get("rationale"));
+if (found.standing === "upheld") claim.standing = "refuted";
+else if (claim.standing !== "refuted") claim.standing = hasOpenChallenge(claim) ? "disputed" : "settled";
+}
+function describeCheck(check) {
+const [entry] = [...asObject(check)];
+if (entry === void 0) return "the artifact is here";
+const [name, value] = entry;
+const scalar = (one) => one instanceof JsonNumber ? one.text : typeof one === "string" ? JSON.stringify(one) : String(one ?? "");
+const compare = (one) => asList(one).map((part) => typeof part === "string" && /^[=!<>]+$/.test(part) ? part : scalar(part)).join(" ");
+if (name === "exit_code") return `exit code ${compare(value)}`;
+if (name === "sha256") return `SHA-256 is ${asText(value).slice(0, 16)}…`;
+if (name === "json") return `JSON at ${asText(at(value, "pointer")) || "/"} ${compare(at(value, "is"))}`;
+if (name === "tests") return [...asObject(at(value, "counts"))].map(([count, is]) => `${count} ${compare(is)}`).join(", ") + ` (${asText(at(value, "format"))})`;
+if (name === "text") return [...asObject(value)].map(([word, is]) => `text ${word} ${Array.isArray(is) ? compare(is) : scalar(is)}`).join(", ");
+if (name === "git") return `git revision ${asText(at(value, "revision")).slice(0, 12)}, ${at(value, "clean") === true ? "clean" : "not clean"}`;
+return `${name} (a check that this page does not know)`;
+}
+var READ_MAX$1 = 1e4;
+var EVENTS_SHOWN = 200;
+function ProtocolView({ parts: [wanted = ""] }) {
+const chains = chainsOf("protocol");
+const chain = wanted ? chains.includes(wanted) ? wanted : "" : chains[0] ?? "";
+return k$2("section", { class: "protocol-view" }, k$2("h1", null, "Protocol"), chains.length ? null : k$2(Empty, { command: "aver protocol run TASK.toml" }, "There is no trace of the agent protocol in these records. This makes one:"), chains.length && !chain ? k$2(NotHere, { what: "trace", name: wanted }) : null, chains.length > 1 || chains.length && !chain ? k$2(ChainChoice, { chains, chosen: chain, route: "protocol" }) : null, chain ? k$2(TraceOfChain, { key: chain, chain }) : null);
+}
+function TraceOfChain({ chain }) {
+const [now, setNow] = d$2({ state: "loading" });
+const [turn, setTurn] = d$2(0);
+A$1(() => {
+let isCurrent = true;
+const set = (next) => {
+if (isCurrent) setNow(next);
+};
+const total = countRecords([chain]);
+if (total > READ_MAX$1) set({ state: "too large", total });
+else (async () => {
+const records = await readAll(chain);
+const trace = readTrace(records);
+set({ state: "done", trace, report: await readReport(trace), words: unreadWords(records) });
+})().catch((error) => set({ state: "failed", words: error.message }));
+return () => {
+isCurrent = false;
+};
+}, [chain, contents.value, turn]);
+if (now.state === "loading") return k$2("div", { "aria-busy": "true" }, k$2("div", { class: "band placeholder tall" }), k$2("div", { class: "band placeholder tall" }));
+if (now.state === "too large") return k$2("p", { class: "strip" }, "This trace has ", plural(now.total, "event"), ", more than this view lays out. ", k$2("a", { href: link("chain", chain) }, "Read the chain"), ", or: ", k$2(Command, null, `aver show ${chain} --html trace.html`));
+if (now.state === "failed") return k$2(Problem, { words: now.words, retry: () => setTurn(turn + 1) });
+const { trace, report, words } = now;
+return k$2($, null, words ? k$2(Problem, { words, retry: () => setTurn(turn + 1) }) : null, k$2("p", { class: "sentence" }, k$2(Text, null, asText(trace.task.get("objective")) || chain)), k$2("p", { class: "beside" }, k$2("a", { href: link("chain", chain) }, k$2(Text, null, chain)), " · ", plural(trace.events.length, "event"), " · state ", k$2("strong", null, k$2(Text, null, trace.state)), " · profile ", k$2(Text, null, trace.profile)), k$2(Audit, { trace, report, chain }), k$2("h2", null, "Claims"), trace.claims.length ? trace.claims.map((claim) => k$2(Claim, { key: claim.id, claim, chain, report, trace })) : k$2("p", { class: "strip" }, "Nothing is claimed yet."), k$2("h2", null, "Events by role"), k$2(Lanes, { trace, chain }), k$2("h2", null, "Participants"), k$2("div", { class: "scroll" }, k$2("table", { class: "plain" }, k$2("thead", null, k$2("tr", null, k$2("th", { scope: "col" }, "Agent"), k$2("th", { scope: "col" }, "Role"), k$2("th", { scope: "col" }, "Key"), k$2("th", { scope: "col" }, "Held"))), k$2("tbody", null, trace.participants.map((one, place) => k$2("tr", { key: place }, k$2("th", { scope: "row" }, k$2(Text, null, one.agent)), k$2("td", null, k$2(Text, null, one.role)), k$2("td", null, k$2(Hex, null, one.key)), k$2("td", null, k$2(Text, null, one.held))))))));
+}
+async function readReport(trace) {
+const digest = asText(at(trace.audit?.payload, "report", "blob", "digest"));
+const data = digest ? await readBlob(digest) : null;
+try {
+const report = data === null ? null : readJson(data);
+return isObject(report ?? void 0) ? report : null;
+} catch (error) {
+if (error instanceof BadInput) return null;
+throw error;
+}
+}
+var AUDITS = { pass: ["verified", "The auditor found that everything holds."], "pass-with-warnings": ["qualified", "The auditor found no failure, and has warnings."], fail: ["failed", "The auditor found that it does not hold."] };
+function Audit({ trace, report, chain }) {
+const { audit } = trace;
+if (audit === null) return k$2("p", { class: "strip" }, "No audit is sealed in this trace. The auditor makes one: ", k$2(Command, null, `aver protocol audit ${chain.replace(/^protocol\./, "")}`));
+const status = asText(audit.payload.get("status"));
+const [mark, words] = AUDITS[status] ?? ["failed", "The audit has a status that is not known."];
+const findings = asList(report?.get("findings") ?? null).filter(isObject);
+return k$2("section", { class: `band ${mark}` }, k$2("h2", null, k$2(Mark, { name: mark }), " Audit: ", k$2(Text, null, status)), k$2("p", null, words, " By ", k$2(Text, null, audit.agent), ", ", k$2(Time, null, audit.at), ", in ", k$2("a", { href: link("c", chain, `p${audit.place}`) }, "record ", audit.place), "."), k$2("p", { class: "beside" }, "These are the auditor's words. The page checks the seals; whether the evidence holds is judged anew by ", k$2(Command, null, verifyCommand())), report === null ? k$2("p", { class: "beside" }, "The report itself is not here: its blob is missing, damaged or too large.") : k$2("div", { class: "columns" }, k$2("div", null, k$2("h3", null, "Checks"), k$2("table", { class: "checks" }, k$2("tbody", null, asList(report.get("checks")).filter(isObject).map((check, place) => k$2("tr", { key: place }, k$2("th", { scope: "row" }, k$2(Text, null, asText(check.get("name")))), k$2("td", null, k$2(Text, null, asText(check.get("status"))))))))), k$2("div", null, k$2("h3", null, "Findings"), findings.length ? k$2("table", { class: "checks" }, k$2("tbody", null, findings.map((finding, place) => k$2(AuditFinding, { key: place, finding, trace, chain })))) : k$2("p", null, "None."))), audit.statements.length ? k$2("details", null, k$2("summary", null, "The auditor's signed statement"), k$2(Statements, { values: audit.statements })) : null);
+}
+var FINDING_WORDS = { CLAIM_UNPROVEN: "The evidence does not bear it out, or there is none.", CLAIM_DISPUTED: "A challenge to it is open, or a person upheld one.", NOT_REPRODUCED: "Repeating the execution gave another result.", NOT_INDEPENDENT: "Its key lies where the executor's key lies, so that whoever has one may have the other.", OUTCOME_UNKNOWN: "Nobody knows how the execution ended." };
+function AuditFinding({ finding, trace, chain }) {
+const [code, subject, status] = ["code", "subject", "status"].map((name) => asText(finding.get(name)));
+const claim = trace.claims.find((one) => one.id === subject);
+const event = trace.events.find((one) => one.id === subject);
+const explained = adviceOn(code);
+const sign = status === "failed" ? "✕" : status === "warning" ? "!" : "i";
+return k$2("tr", null, k$2("th", { scope: "row" }, k$2("span", { class: `check ${status}`, "aria-hidden": "true" }, sign), " ", k$2(Text, null, code)), k$2("td", null, k$2("p", { class: "tight" }, k$2(Text, null, status), ", about ", claim ? k$2($, null, "the claim “", k$2(Text, null, claim.text), "”") : event ? k$2(Text, null, event.summary) : subject ? k$2("strong", null, k$2(Text, null, subject)) : k$2(Text, null, asText(finding.get("check"))), " · event ", k$2(SequenceLink, { chain, value: finding.get("sequence") ?? null })), k$2("p", { class: "soft tight" }, code === "CLAIM_UNPROVEN" && !claim ? "What it expects is not met." : k$2($, null, FINDING_WORDS[code] ?? explained?.meaning ?? "", " ", status === "note" ? "" : explained?.advice ?? ""))));
+}
+function SequenceLink({ chain, value }) {
+const text = value?.text ?? "";
+return text ? k$2("a", { href: link("c", chain, text) }, text) : k$2($, null, "–");
+}
+var STANDINGS = { issued: "nobody challenged it", disputed: "a challenge is open", settled: "every challenge was settled", refuted: "a person upheld a challenge", retracted: "it was taken back" };
+function Claim({ claim, chain, report, trace }) {
+const judged = asList(report?.get("claims") ?? null).filter(isObject).find((one) => one.get("id") === claim.id);
+const failing = asList(judged?.get("evidence") ?? null).filter((item) => at(item, "holds") !== true).length;
+const isStanding = claim.standing === "settled" || claim.standing === "issued";
+const tone = failing || claim.standing === "refuted" || claim.standing === "retracted" ? "bad" : !isStanding || judged === void 0 ? "warn" : "good";
+return k$2("article", { class: `claim is-${tone}` }, k$2("h3", null, k$2(Text, null, claim.text)), k$2("p", { class: "beside" }, failing ? k$2($, null, k$2("strong", { class: "bad" }, "does not hold"), ": by the audit, ", failing === 1 ? "a piece" : `${failing} pieces`, " of its evidence ", failing === 1 ? "does" : "do", " not hold · ") : null, k$2("strong", { class: failing ? "" : tone }, k$2(Text, null, claim.standing)), ": ", STANDINGS[claim.standing] ?? "", judged === void 0 ? ", and no audit has judged it" : "", " · about ", claim.about || "an outcome", " · confidence ", k$2("span", { class: "figure" }, claim.confidence || "–"), " · ", k$2(Text, null, claim.agent), " · ", k$2("a", { href: link("c", chain, `p${claim.place}`) }, "record ", claim.place)), claim.earlier.map((earlier, place) => k$2("p", { key: place, class: "beside earlier" }, "before: ", k$2("del", null, k$2(Text, null, earlier.text)))), k$2(Evidence, { items: claim.evidence, judged: asList(judged?.get("evidence") ?? null), chain, trace }), claim.challenges.map((challenge) => k$2("div", { key: challenge.id, class: "challenge" }, k$2("p", null, k$2("strong", null, "Challenge"), " by ", k$2(Text, null, challenge.agent), ", ", k$2("strong", { class: challenge.standing === "open" ? "warn" : "" }, k$2(Text, null, challenge.standing)), " · ", k$2("a", { href: link("c", chain, `p${challenge.place}`) }, "record ", challenge.place)), k$2("p", null, k$2(Text, null, challenge.reason)), challenge.rationale ? k$2("p", { class: "beside" }, k$2(Text, null, challenge.rationale)) : null, k$2(Evidence, { items: challenge.evidence, judged: [], chain, trace }))));
+}
+function Evidence({ items, judged, chain, trace }) {
+if (!items.length) return null;
+return k$2("table", { class: "plain evidence" }, k$2("thead", null, k$2("tr", null, k$2("th", { scope: "col" }, "Evidence"), k$2("th", { scope: "col" }, "From"), k$2("th", { scope: "col" }, "By the audit"))), k$2("tbody", null, items.map((item, place) => {
+const start = trace.events.find((event) => event.id === at(item, "execution"));
+const word = judged[place];
+const holds = at(word, "holds");
+return k$2("tr", { key: place }, k$2("td", null, k$2(Text, null, describeCheck(at(item, "check")))), k$2("td", null, start ? k$2("a", { href: link("c", chain, `p${start.place}`) }, "execution ", start.place) : null, " ", asText(at(item, "artifact")) ? k$2(Hex, null, asText(at(item, "artifact"))) : null), k$2("td", null, word === void 0 ? "–" : holds === true ? k$2("span", { class: "good" }, "✓ holds") : k$2($, null, k$2("span", { class: "bad" }, "✕ does not hold"), " ", k$2(Text, null, asText(at(word, "reason")))), word !== void 0 && at(word, "found") !== void 0 ? k$2("span", { class: "beside" }, " found ", k$2(Text, null, foundText(at(word, "found")))) : null));
+})));
+}
+function foundText(value) {
+return isObject(value) ? [...value].map(([name, item]) => `${name} ${valueText(item)}`).join(", ") : valueText(value);
+}
+function Lanes({ trace, chain }) {
+const [shown, setShown] = d$2(EVENTS_SHOWN);
+const roles = ROLES.filter((role) => trace.events.some((event) => event.role === role));
+return k$2($, null, k$2("div", { class: "scroll" }, k$2("table", { class: "lanes" }, k$2("thead", null, k$2("tr", null, k$2("th", { scope: "col" }, "Event"), roles.map((role) => k$2("th", { key: role, scope: "col" }, role)))), k$2("tbody", null, trace.events.slice(0, shown).map((event) => k$2("tr", { key: event.place, class: event.before !== event.after ? "turn" : "" }, k$2("th", { scope: "row" }, k$2("a", { href: link("c", chain, `p${event.place}`) }, event.place), " ", k$2("span", { class: "beside" }, k$2(Time, { short: true }, event.at))), roles.map((role) => k$2("td", { key: role, "data-role": role, class: role === event.role ? "said" : "" }, role === event.role ? k$2(EventCell, { event }) : null))))))), trace.events.length > shown ? k$2("p", null, k$2("button", { type: "button", onClick: () => setShown(shown + 2e3) }, "Show more of ", plural(trace.events.length, "event"))) : null);
+}
+function EventCell({ event }) {
+const { payload } = event;
+const words = ["objective", "text", "reason", "rationale", "justification", "name", "words"].map((name) => asText(payload.get(name))).find(Boolean) ?? "";
+const verdict = asText(payload.get("verdict")) || asText(payload.get("outcome")) || asText(payload.get("status")) || asText(payload.get("code"));
+const code = payload.get("exit_code");
+return k$2($, null, k$2("strong", null, k$2(Text, null, event.event.replaceAll("_", " "))), verdict ? k$2("span", { class: "verdict-word" }, " ", k$2(Text, null, verdict)) : null, code?.text ? k$2("span", { class: "verdict-word" }, " exit code ", code.text) : null, asText(payload.get("tool")) ? k$2($, null, " ", k$2("code", null, k$2(Text, null, asText(payload.get("tool"))))) : null, words ? k$2("p", null, k$2(Text, null, words.slice(0, 300))) : null, asObject(payload.get("arguments")).size ? k$2("p", null, k$2("code", null, k$2(Text, null, shortenArguments(payload.get("arguments"))))) : null, event.before !== event.after ? k$2("p", { class: "beside" }, k$2(Text, null, `${event.before} → ${event.after}`)) : null);
+}
+function ReferenceView({ parts: [uri = ""] }) {
+const answer = useAnswer(() => connection.ask({ type: "locate", uri }), [uri, contents.value]);
+const found = answer.value?.found;
+const [, fragment] = uri.split("#", 2);
+A$1(() => {
+if (found) location.replace(recordLink(found.chain, found.row) + (fragment ? link(fragment).slice(1) : ""));
+}, [found]);
+return k$2($, null, k$2("h1", null, "Reference"), answer.state === "failed" ? k$2(Problem, { words: answer.words, retry: answer.retry }) : null, answer.state === "loading" || found ? k$2(Loading, { rows: 4, words: "Looking for the record" }) : null, answer.value && !found ? k$2($, null, k$2(NotHere, { what: "record", name: uri }), answer.value.isCut ? k$2("p", null, "The page looked through the first 200,000 records only.") : null, k$2("p", null, "Open the records that have it under ", k$2("a", { href: link("open") }, "Verify a file"), ", or look for it in your own ledger:"), k$2("p", null, k$2(Command, null, `aver show ${quoteName(uri)}`))) : null);
 }
 var WIDTH = typeof window !== "undefined" && window.innerWidth < 720 ? 360 : 720;
 var HEIGHT = 220;
@@ -14583,8 +15640,10 @@ const others = all.filter((id) => !isGate(id));
 const isWhole = countRecords(all) <= READ_MAX;
 const reader = new RiskReader();
 let records = 0;
+const bad = [];
 for (const chain of isWhole && gates.length ? all : gates) for await (const batch of readRecords(chain)) {
 for (const record of batch) if (record instanceof Sealed) reader.add(record);
+else bad.push(record);
 report(records += batch.length);
 }
 const decisions = reader.decisions.sort((one, other) => one.at < other.at ? -1 : 1);
@@ -14593,7 +15652,7 @@ for (const decision of decisions) {
 const outcome = reader.outcomeOf(decision);
 if (outcome !== null) outcomes.set(decision, outcome);
 }
-return { decisions, outcomes, unread: isWhole ? 0 : countRecords(others) };
+return { decisions, outcomes, unread: isWhole ? 0 : countRecords(others), words: unreadWords(bad, records) };
 }
 function RiskView(_) {
 const [now, setNow] = d$2({ state: "loading", records: 0 });
@@ -14612,11 +15671,11 @@ return () => {
 isCurrent = false;
 };
 }, [contents.value, turn]);
-return k$2("section", { class: "risk-view" }, k$2("h1", null, "Risk"), now.state === "loading" ? k$2("div", { "aria-busy": "true" }, k$2("p", { class: "beside", role: "status" }, "Reading decisions: ", plural(now.records, "record"), " so far …"), k$2("div", { class: "band placeholder tall" }), k$2("div", { class: "band placeholder tall" })) : null, now.state === "failed" ? k$2(Problem, { words: now.words, retry: () => setTurn(turn + 1) }) : null, now.state === "done" ? k$2(Decisions, { reading: now.reading }) : null);
+return k$2("section", { class: "risk-view" }, k$2("h1", null, "Risk"), now.state === "loading" ? k$2("div", { "aria-busy": "true" }, k$2("p", { class: "beside", role: "status" }, "Reading decisions: ", plural(now.records, "record"), " so far …"), k$2("div", { class: "band placeholder tall" }), k$2("div", { class: "band placeholder tall" })) : null, now.state === "failed" ? k$2(Problem, { words: now.words, retry: () => setTurn(turn + 1) }) : null, now.state === "done" && now.reading.words ? k$2(Problem, { words: now.reading.words, retry: () => setTurn(turn + 1) }) : null, now.state === "done" ? k$2(Decisions, { reading: now.reading }) : null);
 }
 function Decisions({ reading }) {
-const { decisions, unread } = reading;
-if (!decisions.length) return k$2(Empty, { command: "aver install claude-code" }, "The gate has decided about nothing in these records. This makes it decide about the calls of coding agents:");
+const { decisions, unread, words } = reading;
+if (!decisions.length) return words ? null : k$2(Empty, { command: "aver install claude-code" }, "The gate has decided about nothing in these records. This makes it decide about the calls of coding agents:");
 const refused = decisions.filter((one) => refuses(one) && !isObserved(one)).length;
 const asked = decisions.filter((one) => one.decision === "human_review").length;
 const observed = decisions.filter(isObserved).length;
@@ -14707,8 +15766,8 @@ const found = answer.value;
 return k$2($, null, k$2("h1", null, "Search"), k$2("form", { class: "filters", onSubmit: (event) => {
 event.preventDefault();
 const given = field.current?.value.trim();
-if (given) location.hash = link("search", given);
-} }, k$2("label", null, "Words ", k$2("input", { ref: field, type: "search", key: words, defaultValue: words, class: "wide" })), k$2("button", { type: "submit" }, "Search")), k$2("p", { class: "beside" }, "Words, ", k$2("code", null, "\"whole phrases\""), ", ", k$2("code", null, "begin*"), ", and ", k$2("code", null, "tool:"), " ", k$2("code", null, "kind:"), " ", k$2("code", null, "outcome:"), " ", k$2("code", null, "path:"), " ", k$2("code", null, "since:"), ". All must fit."), answer.state === "failed" ? k$2(Problem, { words: answer.words, retry: answer.retry }) : null, words && answer.state === "loading" ? k$2(Loading, { rows: 8, words: "Searching" }) : null, words ? null : k$2(Empty, null, "Nothing was searched for yet. Write a word above."), found && words ? k$2("p", { role: "status" }, plural(found.hits.length, "hit"), found.isCut ? " so far" : "", " in ", plural(found.searched, "record"), ".", " ", k$2("span", { class: "beside" }, found.by === "index" ? `Places from the server's index, texts from its records. Neither is proved until you open a hit.${found.behind ? ` ${count(found.behind)} records are not in it yet.` : ""}` : "This page read every record.")) : null, found && words && !found.hits.length ? k$2(Empty, null, "Nothing has these words. Fewer words, or ", k$2("code", null, "begin*"), " for a beginning, find more.") : null, k$2("ul", { class: "hits", ref: box }, found?.hits.map((hit, at) => k$2(HitRow, { key: `${hit.chain}/${hit.place}`, hit, words, isFirst: at === 0 }))), found?.isCut ? k$2("p", null, k$2("button", { type: "button", onClick: () => setLimit(limit + 100) }, "Show more")) : null);
+if (given) location.hash = searchLink(given);
+} }, k$2("label", null, "Words ", k$2("input", { ref: field, type: "search", key: words, defaultValue: words, class: "wide" })), k$2("button", { type: "submit" }, "Search")), k$2("p", { class: "beside" }, "Words, ", k$2("code", null, "\"whole phrases\""), ", ", k$2("code", null, "begin*"), ", and ", k$2("code", null, "tool:"), " ", k$2("code", null, "kind:"), " ", k$2("code", null, "outcome:"), " ", k$2("code", null, "path:"), " ", k$2("code", null, "since:"), ". All must fit. A ", k$2("code", null, "capsule://"), " URI opens its record."), answer.state === "failed" ? k$2(Problem, { words: answer.words, retry: answer.retry }) : null, words && answer.state === "loading" ? k$2(Loading, { rows: 8, words: "Searching" }) : null, words ? null : k$2(Empty, null, "Nothing was searched for yet. Write a word above."), found && words ? k$2("p", { role: "status" }, plural(found.hits.length, "hit"), found.isCut ? " so far" : "", " in ", plural(found.searched, "record"), ".", " ", k$2("span", { class: "beside" }, found.by === "index" ? `Places from the server's index, texts from its records. Neither is proved until you open a hit.${found.behind ? ` ${count(found.behind)} records are not in it yet.` : ""}` : "This page read every record.")) : null, found && words && !found.hits.length ? k$2(Empty, null, "Nothing has these words. Fewer words, or ", k$2("code", null, "begin*"), " for a beginning, find more.") : null, k$2("ul", { class: "hits", ref: box }, found?.hits.map((hit, at) => k$2(HitRow, { key: `${hit.chain}/${hit.place}`, hit, words, isFirst: at === 0 }))), found?.isCut ? k$2("p", null, k$2("button", { type: "button", onClick: () => setLimit(limit + 100) }, "Show more")) : null);
 }
 var CHOICES = 200;
 function suggestChain(chains) {
@@ -14727,7 +15786,7 @@ setChain(event.currentTarget.value);
 setPlace(1);
 } }, chains.map((one) => k$2("option", { key: one.id, value: one.id }, visible(one.id))))), k$2("label", null, "Record ", k$2("select", { value: String(row?.place ?? 0), onChange: (event) => setPlace(Number(event.currentTarget.value)) }, listed.map((one) => k$2("option", { key: one.place, value: String(one.place) }, visible(`${one.sequence || one.place}: ${one.summary.slice(0, 60)}`)))))), rows.state === "failed" ? k$2(Problem, { words: rows.words, retry: rows.retry }) : null, rows.state === "loading" ? k$2(Loading, { rows: 3, words: "Reading the chain" }) : null, row ? k$2("p", { class: "beside" }, k$2(Text, null, `${row.kind} · ${row.summary}`), " · ", k$2("a", { href: link("c", chain, `p${row.place}`) }, "open it")) : null, row ? k$2(TryToChange, { chain, place: row.place, sequence: row.sequence || String(row.place), title: "What to do with it" }) : null) : null);
 }
-var VIEWS = [{ route: "", title: "Overview", letter: "o", rail: "main", needs: "records", Module: OverviewView, isOnPhone: true }, { route: "sessions", title: "Sessions", letter: "s", rail: "main", needs: "records", Module: SessionsView, isOnPhone: true }, { route: "approvals", title: "Approvals", letter: "a", rail: "main", needs: "records", Module: ApprovalsView, isOnPhone: true }, { route: "chains", title: "Chains", letter: "c", rail: "main", needs: "records", Module: ChainsView, isOnPhone: true }, { route: "risk", title: "Risk", letter: "r", rail: "main", needs: "records", Module: RiskView }, { route: "open", title: "Verify a file", letter: "f", rail: "main", needs: "nothing", Module: OpenView }, { route: "keys", title: "Keys", letter: "k", rail: "more", needs: "door", Module: KeysView }, { route: "acts", title: "Acts", letter: "i", rail: "more", needs: "records", Module: ActsView }, { route: "protocol", title: "Protocol", letter: "p", rail: "more", needs: "records", Module: ProtocolView }, { route: "meta", title: "Meta", letter: "m", rail: "more", needs: "records", Module: MetaView }, { route: "try", title: "Try to change it", letter: "t", rail: "more", needs: "records", Module: TamperView }, { route: "search", title: "Search", letter: "", rail: "none", needs: "records", Module: SearchView }, { route: "more", title: "More", letter: "", rail: "none", needs: "nothing", Module: MoreView }, { route: "chain", title: "Chain", letter: "", rail: "none", needs: "records", Module: ChainView, within: "chains" }, { route: "s", title: "Session", letter: "", rail: "none", needs: "records", Module: SessionView, within: "sessions" }, { route: "files", title: "Files", letter: "", rail: "none", needs: "records", Module: FilesView, within: "sessions" }, { route: "c", title: "Record", letter: "", rail: "none", needs: "records", Module: CapsuleView, within: "chains" }];
+var VIEWS = [{ route: "", title: "Overview", letter: "o", rail: "main", needs: "records", Module: OverviewView, isOnPhone: true }, { route: "sessions", title: "Sessions", letter: "s", rail: "main", needs: "records", Module: SessionsView, isOnPhone: true }, { route: "approvals", title: "Approvals", letter: "a", rail: "main", needs: "records", Module: ApprovalsView, isOnPhone: true }, { route: "chains", title: "Chains", letter: "c", rail: "main", needs: "records", Module: ChainsView, isOnPhone: true }, { route: "risk", title: "Risk", letter: "r", rail: "main", needs: "records", Module: RiskView }, { route: "open", title: "Verify a file", letter: "f", rail: "main", needs: "nothing", Module: OpenView }, { route: "keys", title: "Keys", letter: "k", rail: "more", needs: "door", Module: KeysView }, { route: "acts", title: "Acts", letter: "i", rail: "more", needs: "records", Module: ActsView }, { route: "protocol", title: "Protocol", letter: "p", rail: "more", needs: "records", Module: ProtocolView }, { route: "meta", title: "Meta", letter: "m", rail: "more", needs: "records", Module: MetaView }, { route: "try", title: "Try to change it", letter: "t", rail: "more", needs: "records", Module: TamperView }, { route: "search", title: "Search", letter: "", rail: "none", needs: "records", Module: SearchView }, { route: "ref", title: "Reference", letter: "", rail: "none", needs: "records", Module: ReferenceView }, { route: "more", title: "More", letter: "", rail: "none", needs: "nothing", Module: MoreView }, { route: "chain", title: "Chain", letter: "", rail: "none", needs: "records", Module: ChainView, within: "chains" }, { route: "s", title: "Session", letter: "", rail: "none", needs: "records", Module: SessionView, within: "sessions" }, { route: "files", title: "Files", letter: "", rail: "none", needs: "records", Module: FilesView, within: "sessions" }, { route: "c", title: "Record", letter: "", rail: "none", needs: "records", Module: CapsuleView, within: "chains" }];
 function findView(route) {
 return VIEWS.find((view) => view.route === route) ?? VIEWS[0];
 }
@@ -14763,7 +15822,7 @@ const [view = "", query = ""] = route.value;
 return k$2("header", { class: "bar" }, k$2("a", { class: "name", href: link() }, "Aver"), k$2("span", { class: "open-name" }, k$2(Text, null, contents.value?.name ?? "")), k$2(LiveDot, null), k$2("form", { role: "search", class: "search", onSubmit: (event) => {
 event.preventDefault();
 const words = new FormData(event.currentTarget).get("words");
-if (typeof words === "string" && words.trim()) location.hash = link("search", words.trim());
+if (typeof words === "string" && words.trim()) location.hash = searchLink(words.trim());
 } }, contents.value === null ? null : k$2($, null, k$2("input", { id: "search", name: "words", type: "search", placeholder: "Search", "aria-label": "Search the records", autocomplete: "off", spellcheck: false, key: view === "search" ? query : "", defaultValue: view === "search" ? query : "" }), k$2("kbd", { "aria-hidden": "true" }, "/"))), k$2(VerdictChip, null), k$2("button", { type: "button", class: "small", "aria-label": `Times are in ${usesUtc.value ? "UTC" : "local time"}; change`, onClick: () => {
 usesUtc.value = !usesUtc.value;
 } }, usesUtc.value ? "UTC" : "local"), k$2("button", { type: "button", class: "small", "aria-label": `Theme: ${theme.value}; change`, onClick: () => {
@@ -14917,7 +15976,6 @@ problem.value = "";
 retryOpening.value = null;
 if (door === "site") opening.value = "Reading this site";
 else if (isLive) opening.value = "Asking the server";
-await enterScope(FILES_SCOPE);
 try {
 if (door === "site") {
 warmWorkers();
@@ -15008,6 +16066,8 @@ lastTook = performance.now() - start;
 }
 function CurrentView() {
 const [name = "", ...parts] = route.value;
+const [error] = O$1();
+if (error) return k$2(Problem, { words: `This view broke down: ${error.message}`, retry: () => location.reload() });
 const view = findView(name);
 if (contents.value === null && opening.value && view.needs !== "nothing") return k$2(Opening, null);
 if (contents.value === null && view.needs === "records") return k$2(OpenView, { parts: [] });
@@ -15034,7 +16094,7 @@ else if (route.value[0]) history.back();
 return k$2($, null, k$2("a", { class: "skip", href: "#main", onClick: (event) => {
 event.preventDefault();
 main.current?.focus();
-} }, "Skip to the content"), k$2(Bar, null), k$2(Rail, null), k$2("main", { id: "main", ref: main, tabIndex: -1, class: changed.value ? "is-copy" : "" }, k$2(Strips, null), k$2(CurrentView, null)), k$2(BottomBar, null), k$2(Help, null), k$2("p", { class: "hidden", role: "status", "aria-live": "polite" }, spoken.value));
+} }, "Skip to the content"), k$2(Bar, null), k$2(Rail, null), k$2("main", { id: "main", ref: main, tabIndex: -1, class: changed.value ? "is-copy" : "" }, k$2(Strips, null), k$2(CurrentView, { key: address })), k$2(BottomBar, null), k$2(Help, null), k$2("p", { class: "hidden", role: "status", "aria-live": "polite" }, spoken.value));
 }
 function startPage() {
 applyPreferences();
