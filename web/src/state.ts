@@ -123,7 +123,6 @@ export function warmWorkers(): void {
 export async function openThing(found: OpenedThing, change = "", beforeJudging: () => Promise<void> = async () => {}): Promise<void> {
   connection.leave();
   judges.leave();
-  if (!found.live) judges.warm();
   changed.value = change;
   if (!change) [copyHeads, original] = [[], null];
   thing.value = found;
@@ -135,7 +134,9 @@ export async function openThing(found: OpenedThing, change = "", beforeJudging: 
   retryOpening.value = null;
   opening.value = `Reading ${found.name}`;
   try {
-    const listed = await connection.ask({ type: "open", thing: found });
+    const listing = connection.ask({ type: "open", thing: found });
+    if (!found.live) judges.warm(); // After the one that reads, so that rows come first.
+    const listed = await listing;
     if (!change) await enterScope(scopeOf(listed));
     contents.value = listed;
     opening.value = "";

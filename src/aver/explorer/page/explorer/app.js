@@ -12415,7 +12415,6 @@ judges.warm();
 async function openThing(found, change = "", beforeJudging = async () => {}) {
 connection.leave();
 judges.leave();
-if (!found.live) judges.warm();
 changed.value = change;
 if (!change) [copyHeads, original] = [[], null];
 thing.value = found;
@@ -12427,7 +12426,9 @@ problem.value = "";
 retryOpening.value = null;
 opening.value = `Reading ${found.name}`;
 try {
-const listed = await connection.ask({ type: "open", thing: found });
+const listing = connection.ask({ type: "open", thing: found });
+if (!found.live) judges.warm();
+const listed = await listing;
 if (!change) await enterScope(scopeOf(listed));
 contents.value = listed;
 opening.value = "";
