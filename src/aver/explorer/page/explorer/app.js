@@ -10442,7 +10442,7 @@ for (const item of items) {
 place++;
 searched++;
 if (item instanceof BadInput) continue;
-const step = readStep(item);
+const step = readSearched(item);
 const asked = lastAsked;
 lastAsked = step.asked || asked;
 if (!fitsStep(step)) continue;
@@ -10461,9 +10461,13 @@ for await (const [item] of library.readBatches(chain, place, place + 1)) {
 if (item === void 0) continue;
 const row = describeRow(item, place);
 if (item instanceof BadInput) return { chain, row, excerpt: null, hasHash: false };
-return { chain, row, excerpt: cutExcerpt(await readTexts(readStep(item), readBlobOf(library), ""), parseQuery(given)), hasHash: item.computedHash === item.hash };
+return { chain, row, excerpt: cutExcerpt(await readTexts(readSearched(item), readBlobOf(library), ""), parseQuery(given)), hasHash: item.computedHash === item.hash };
 }
 return null;
+}
+function readSearched(item) {
+const step = readStep(item);
+return item instanceof ActionItem ? { ...step, result: at(item.value, "outcome", "result") ?? null } : step;
 }
 function readBlobOf(library) {
 return (digest) => library.blob(digest).catch(() => null);
