@@ -53,6 +53,7 @@ READS = [
     "read_page",
     "read_newest",
     "blob",
+    "small_blobs",
     "has_record_beyond",
     "count_orphans",
     "find_repeated",
@@ -99,6 +100,10 @@ def test_damage_is_a_finding(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, na
     def fail(*given: object, **named: object) -> None:
         raise StoreDamaged("database disk image is malformed")
 
+    healthy = ledger.verify().status
+    if name == "blob":
+        monkeypatch.setattr(ledger.store, "small_blobs", fail)
+        assert ledger.verify().status == healthy  # Each is read by itself then.
     monkeypatch.setattr(ledger.store, name, fail)
     assert ledger.verify().status != "verified"
     if name != "hash_at":
