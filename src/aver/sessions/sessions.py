@@ -5,8 +5,9 @@ The first record of each chain says to which session it belongs; the name alone 
 the agent-capsule tool, are sessions, too; each import has its own.
 
 `find_sessions` reads only the first and last records of each chain, so it lists hundreds of sessions quickly.
-`find_session` finds the session that a person names by its chain, its id, or the beginning of either. Neither verifies
-anything; `verify_session` gives one verdict on all chains. `aver.sessions.figures` counts what was done in a session.
+`find_session` finds the session that a person names by its chain, its id, or the beginning of either;
+`find_named_session` also finds imported ones, and gives all chains. None of them verifies anything; `verify_session`
+gives one verdict on all chains. `aver.sessions.figures` counts what was done in a session.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from aver.fast_dataclass import dataclass
 from aver.ingest.draft import session_chain_name
 from aver.ledger import Ledger
 from aver.ledger.imports.source import OLD_IMPORT, original_name, read_digits
+from aver.ledger.lookup import NAMED_MAX
 from aver.ledger.stores.protocol import ChainRow
 from aver.sessions.step import Step, read_step
+from aver.text import to_one_line
 from aver.verdict import Verdict, merge_verdicts
 
 DECISION_DOMAIN = "gate"
@@ -29,6 +32,9 @@ DECISION_DOMAIN = "gate"
 
 OTHER_DOMAINS = frozenset({DECISION_DOMAIN, "actions", "gateway", "protocol", "approvals", *RESERVED_CHAINS})
 """Domains of chains that are not sessions of coding agents."""
+
+CUT = "…"
+"""The mark at which `aver sessions` cuts a long id."""
 
 LATEST_RECORDS = 16
 """How many records at a chain's end are searched for the latest time. Aver's own notes have no time."""
@@ -97,6 +103,35 @@ def find_sessions(
 def find_session_by_chain(ledger: Ledger, chain: str) -> SessionChains | None:
     """The session of a chain; None if the chain belongs to no session."""
     return next((chains for chains in _group_chains(ledger, chain) if chain in chains.names), None)
+
+
+def find_named_session(ledger: Ledger, name: str) -> SessionChains | None:
+    """The session that a person names by its id, its chain, or the beginning of either; None if there is none.
+
+    A whole id counts before the ids that begin with it, and a session that was made here before imported ones. Raises
+    `BadInput`, which lists the sessions, if several match.
+    """
+    beginning = name.removesuffix(CUT)
+    if not beginning:
+        return None
+    sessions = list(_group_chains(ledger))
+    for imported in (False, True):
+        asked = [(chains, _session_names(chains)) for chains in sessions if chains.imported == imported]
+        found = [chains for chains, names in asked if name in names]
+        found = found or [chains for chains, names in asked if any(each.startswith(beginning) for each in names)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            several = [to_one_line(chains.names[0]) for chains in found]
+            listed = ", ".join(several[:NAMED_MAX]) + (", ..." if len(several) > NAMED_MAX else "")
+            words = f"{ascii(name)[:80]} may be any of {len(several)} sessions: {listed}"
+            raise BadInput(words, advice="give more of the id, or the whole names of the chains")
+    return None
+
+
+def _session_names(chains: SessionChains) -> tuple[str, ...]:
+    """The names under which people know a session: its id, its tool and id, and its chain."""
+    return (chains.session, f"{chains.tool}.{chains.session}", *((chains.main,) if chains.main else ()))
 
 
 def chains_from_records(records: Iterable[Sealed], name: str) -> SessionChains | None:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
 from aver import open_ledger
+from aver.gate.action import Action
+from aver.gate.approvals import approve, enrol_approver, recent_requests
+from aver.gate.ask import ask
 from aver.ledger.bundle import import_bundle
+from support.agents import sample_session as sample
+from support.approvals import SHOWN, somebody
 from support.aver_command import ONE_DRAFT, Aver
 from support.old_imports import as_an_older_aver_did
+from support.tamper import unguarded
 
 
 @pytest.fixture
@@ -241,3 +248,140 @@ def test_no_verb_overwrites_evidence_without_force(exported: Aver, verb: tuple[s
     assert kept.read_text() == "mine"
     assert exported(*verb, "--force").code == 0
     assert kept.read_text() != "mine"
+
+
+# --- sessions
+
+
+MAIN, KID, DECISIONS = (name.format(sample.SESSION) for name in ("claude-code.{}", "claude-code.{}.kid", "gate.{}"))
+
+
+@pytest.fixture
+def worked(aver: Aver, tmp_path: Path) -> Aver:
+    """With a session that has a subagent and decisions, and another one that begins with other letters."""
+    with open_ledger(home=aver.home) as ledger:
+        sample.asked_of_the_gate(ledger, "pytest -q")
+        sample.rich(ledger, tmp_path / "t")
+        sample.rich(ledger, tmp_path / "u", session="second")
+    return aver
+
+
+def chains_in(command: Aver, bundle: str) -> set[str]:
+    """The chains of a bundle, but for the keys that every bundle has."""
+    index = json.loads((command.directory / bundle / "index.json").read_text())
+    return {chain["id"] for chain in index["chains"]} - {"keys"}
+
+
+@pytest.mark.parametrize("name", [sample.SESSION, sample.SESSION[:4], f"claude-code.{sample.SESSION[:4]}", "5d2e8…"])
+def test_a_session_is_exported_with_all_its_chains(worked: Aver, name: str) -> None:
+    ran = worked("export", "--out", "bundle", name)
+    assert ran.code == 0, ran.err
+    assert chains_in(worked, "bundle") == {MAIN, KID, DECISIONS}
+    assert "not exported" not in ran.err
+    assert worked("verify", "bundle", "--json").json["status"] == "verified"
+    shown = worked("show", sample.SESSION, "--ledger", "bundle").out
+    assert "Find total()" in shown  # The subagent's part of the story.
+
+
+def test_a_chain_by_its_whole_name_is_exported_alone(worked: Aver) -> None:
+    ran = worked("export", "--out", "bundle", MAIN)
+    assert ran.code == 0, ran.err
+    assert chains_in(worked, "bundle") == {MAIN}
+    assert "not exported: 2 other chains of it" in ran.err
+    assert f"to export the whole session, name {sample.SESSION}" in ran.err
+    for given in ((KID,), (MAIN, sample.SESSION), (MAIN, KID, DECISIONS)):
+        ran = worked("export", "--out", "bundle", "--force", *given)
+        assert (ran.code, "not exported" in ran.err) == (0, False)
+        assert chains_in(worked, "bundle") == ({KID} if given == (KID,) else {MAIN, KID, DECISIONS})
+
+
+def test_sessions_and_chains_are_exported_together(worked: Aver) -> None:
+    worked.seal(ONE_DRAFT, chain="runs.a")
+    assert worked("export", "--out", "bundle", "runs.a", "second").code == 0
+    assert chains_in(worked, "bundle") == {"runs.a", "claude-code.second", "claude-code.second.kid"}
+
+
+def test_a_whole_id_counts_before_those_that_begin_with_it(worked: Aver, tmp_path: Path) -> None:
+    with open_ledger(home=worked.home) as ledger:
+        sample.rich(ledger, tmp_path / "v", session="second-try")
+    assert worked("export", "--out", "bundle", "second").code == 0
+    assert chains_in(worked, "bundle") == {"claude-code.second", "claude-code.second.kid"}
+    ran = worked("export", "--out", "other", "sec")
+    assert ran.code == 2
+    assert "'sec' may be any of 2 sessions: claude-code.second, claude-code.second-try" in ran.err
+    assert not (worked.directory / "other").exists()
+
+
+def test_a_session_of_any_id_is_named_as_it_is_listed(worked: Aver, tmp_path: Path) -> None:
+    with open_ledger(home=worked.home) as ledger:
+        sample.rich(ledger, tmp_path / "v", session="a b/c")
+    listed = worked("sessions", "--no-verify", "--json").json["sessions"]
+    assert "a b/c" in {session["session"] for session in listed}
+    assert worked("export", "--out", "bundle", "a b/c").code == 0
+    assert len(chains_in(worked, "bundle")) == 2
+
+
+def test_an_imported_session_is_exported_by_its_id(worked: Aver) -> None:
+    other = {"AVER_HOME": str(worked.directory / "other")}
+    assert worked("export", "--out", "bundle", sample.SESSION).code == 0
+    digits = worked("import", "bundle", "--json", **other).json["source"]
+    assert worked("export", "--out", "again", sample.SESSION[:4], **other).code == 0
+    assert chains_in(worked, "again") == {f"import.{digits}.{name}" for name in (MAIN, KID, DECISIONS)}
+
+
+def test_a_session_takes_the_approvals_along_that_it_rests_on(aver: Aver, tmp_path: Path) -> None:
+    ada = somebody("ada")
+    action = Action(
+        type="shell_exec",
+        tool="Bash",
+        arguments={"command": "rm -rf build"},
+        session=sample.SESSION,
+        workspace="/w/shop",
+        caller=sample.TOOL,
+    )
+    with open_ledger(home=aver.home) as ledger:
+        sample.rich(ledger, tmp_path / "t")
+        enrol_approver(ledger, ada)
+        assert ask(ledger, action).decision.decision == "human_review"
+        approve(ledger, next(iter(recent_requests(ledger))), ada, shown=SHOWN)
+        assert ask(ledger, action).decision.decision != "human_review"
+    ran = aver("export", "--out", "bundle", sample.SESSION)
+    assert ran.code == 0, ran.err
+    assert chains_in(aver, "bundle") == {MAIN, KID, DECISIONS, "approvals.default", "approvers.default"}
+    assert "--no-approvals leaves them out" in ran.err
+    assert aver("export", "--out", "bare", sample.SESSION, "--no-approvals").code == 0
+    assert chains_in(aver, "bare") == {MAIN, KID, DECISIONS}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("nowhere", "no chain and no session in this ledger is called 'nowhere'"),
+        ("runs.", "did you mean runs.a?"),
+        (f"{MAIN}.k", f"did you mean {KID}?"),
+        ("", "no chain and no session in this ledger is called ''"),
+        (f"capsule://{MAIN}/0", f"is a record of the chain {MAIN}, and whole chains are exported"),
+    ],
+)
+def test_a_name_of_nothing_says_what_was_looked_for(worked: Aver, name: str, words: str) -> None:
+    worked.seal(ONE_DRAFT, chain="runs.a")
+    ran = worked("export", "--out", "bundle", name)
+    assert ran.code == 2
+    assert words in ran.err
+    assert "aver sessions lists the sessions, aver log the chains" in ran.err
+    assert not (worked.directory / "bundle").exists()
+
+
+def test_records_that_are_gone_are_not_counted(exported: Aver) -> None:
+    with open_ledger(home=exported.home) as ledger:
+        unguarded(ledger).execute(
+            "DELETE FROM records WHERE sequence = 1 AND chain = (SELECT chain FROM chains WHERE name = 'notes.today')"
+        )
+    ran = exported("export", "--out", "again", "notes.today")
+    assert ran.code == 0, ran.err
+    assert ran.out.splitlines()[0] == "wrote again: 3 records in 2 chains"
+    assert "1 record of these chains could not be exported" in ran.err
+    told = exported("export", "--out", "more", "notes.today", "--json").json
+    assert (told["capsules"], told["missing"]) == (3, 1)
+    verdict = exported("verify", "again", "--json").json
+    assert (verdict["status"], verdict["records"]) == ("failed", 3)

@@ -355,8 +355,10 @@ def test_the_ledger_and_its_damage_are_exported_as_they_are(filled: Ledger, tmp_
     unguarded(filled).execute(
         "DELETE FROM records WHERE sequence = 2 AND chain = (SELECT chain FROM chains WHERE name = 'codex.two')"
     )
-    out = export_bundle(filled, tmp_path / "out").path
-    assert bad(verify(out)) == ("TRUNCATED", "codex.two", 2)
+    done = export_bundle(filled, tmp_path / "out")
+    verdict = verify(done.path)
+    assert bad(verdict) == ("TRUNCATED", "codex.two", 2)
+    assert (done.capsules, done.missing) == (verdict.records, 1)
 
 
 def test_titles_are_bounded_however_long_a_request_is() -> None:

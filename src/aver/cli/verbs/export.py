@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aver.cli.options import add_force, add_json, add_ledger, add_tenant
 from aver.cli.terminal import Screen, StderrScreen, print_json
-from aver.text import plural
+from aver.fast_dataclass import dataclass
+from aver.text import plural, to_one_line
 
 if TYPE_CHECKING:
     from aver.ledger import Ledger
 
 EXAMPLES = """\
   aver export --out bundle                         export all chains and the meta chain
-  aver export --out bundle claude-code.5d2e        export one chain
-  aver export --html --out site                    the same, with a page that shows and verifies it in a browser
+  aver export --out bundle 5d2e                    export a session, with its subagents and the decisions about it
+  aver export --out bundle claude-code.5d2e        export one chain, and nothing else of its session
+  aver export --html --out site 5d2e               a session with a page that shows and verifies it in a browser
   aver export --out bundle protocol.5d2e           export a trace, with decisions and approvals that it rests on
   aver keys export --out keys.json                 then send this file by another channel than the bundle
   aver verify bundle --key keys.json               the receiver checks the bundle with this
@@ -24,13 +27,21 @@ EXAMPLES = """\
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("chains", nargs="*", metavar="CHAIN", help="export only these chains (default: all)")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="CHAIN|SESSION",
+        help="export only these: a chain by its whole name, or all chains of a session by the beginning of its id "
+        "(default: all chains)",
+    )
     parser.add_argument("--out", required=True, metavar="DIR", help="the directory to write")
     parser.add_argument(
         "--with-meta", action="store_true", help="include the meta chain when only some chains are exported"
     )
     parser.add_argument(
-        "--no-approvals", action="store_true", help="leave out the approvals that a trace to export rests on"
+        "--no-approvals",
+        action="store_true",
+        help="leave out the approvals that a trace or session to export rests on",
     )
     parser.add_argument("--no-blobs", action="store_true", help="leave out large values")
     parser.add_argument(
@@ -50,9 +61,9 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.ledger.bundle.site import PAGE_FILE
 
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
-        chains = _add_decisions(given.chains, set(ledger.chains()))
-        approvals = [] if given.no_approvals else _find_approvals(ledger, chains)
-        chains += approvals
+        chosen = _choose_chains(ledger, given.names)
+        approvals = [] if given.no_approvals else _find_approvals(ledger, chosen)
+        chains = [*chosen.chains, *approvals]
         done = export_bundle(
             ledger,
             Path(given.out),
@@ -64,11 +75,16 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         )
         needed = find_needed_keys(ledger, done.path)
     if given.json:
-        counts = {"chains": done.chains, "capsules": done.capsules, "blobs": done.blobs}
+        counts = {"chains": done.chains, "capsules": done.capsules, "missing": done.missing, "blobs": done.blobs}
         print_json({"path": str(done.path), **counts, "fingerprint": done.fingerprint, "head_signed": done.head_signed})
         return 0
     blobs = f", {plural(done.blobs, 'blob')}" if done.blobs else ""
     screen.print_line(f"wrote {done.path}: {plural(done.capsules, 'record')} in {plural(done.chains, 'chain')}{blobs}")
+    if done.missing:
+        words = f"{plural(done.missing, 'record')} of these chains could not be exported: the ledger no longer has them"
+        StderrScreen().print_note(f"{words}; run: aver verify")
+    for left in chosen.left_out:
+        StderrScreen().print_note(left)
     if given.html:
         screen.print_line(f"open {done.path / PAGE_FILE} in a browser, or put the directory on any web server")
     if approvals:
@@ -92,34 +108,95 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def _add_decisions(chains: list[str], here: set[str]) -> list[str]:
-    """The chains to export. A trace takes the gate's decisions about its calls along: it cannot be judged without them.
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """The chains that the names of a command line mean."""
 
-    A trace may be named by its id alone.
+    chains: list[str]
+    """None of them means all chains."""
+    judged: set[str]
+    """Those of traces and sessions, with the gate's decisions about them. They may rest on a person's answer."""
+    left_out: list[str]
+    """What the reader should know about chains that belong to these, and that nobody named."""
+
+
+def _choose_chains(ledger: Ledger, names: list[str]) -> _Choice:
+    """The chains to export. Raises `NotFound` for a name of nothing, and `BadInput` for one of several sessions.
+
+    1. A chain's whole name means this chain.
+    2. A trace, which may be named by its id alone, takes the gate's decisions about its calls along: it cannot be
+       judged without them.
+    3. Any other name means a session, with all its chains.
     """
     from aver.capsule.aver_block import TRACE_PREFIX
 
-    named = [
-        name if name in here or f"{TRACE_PREFIX}{name}" not in here else f"{TRACE_PREFIX}{name}" for name in chains
-    ]
-    decisions = [f"gate.{name.removeprefix(TRACE_PREFIX)}" for name in named if name.startswith(TRACE_PREFIX)]
-    return list(dict.fromkeys([*named, *(name for name in decisions if name in here)]))
+    here = set(ledger.chains())
+    chains: list[str] = []
+    judged: set[str] = set()
+    alone: list[str] = []
+    for name in names:
+        chain = name if name in here else f"{TRACE_PREFIX}{name}"
+        if chain in here:
+            found = [chain]
+            if chain.startswith(TRACE_PREFIX):
+                found += [each for each in (f"gate.{chain.removeprefix(TRACE_PREFIX)}",) if each in here]
+                judged.update(found)
+            else:
+                alone.append(chain)
+        else:
+            found = _find_session_chains(ledger, name)
+            judged.update(found)
+        chains += found
+    chains = list(dict.fromkeys(chains))
+    return _Choice(chains, judged, list(_describe_left_out(ledger, alone, set(chains))))
 
 
-def _find_approvals(ledger: Ledger, chains: list[str]) -> list[str]:
-    """The chains of requests and approvers, if a trace to export rests on a person's answer. Else there are none."""
-    from aver.capsule.aver_block import TRACE_PREFIX, read_block
+def _find_session_chains(ledger: Ledger, name: str) -> list[str]:
+    """All chains of the session that a name means. Raises `NotFound` if there is none, `BadInput` for several."""
+    from aver.errors import BadInput, NotFound
+    from aver.ledger.lookup import locate
+    from aver.sessions.sessions import find_named_session
+
+    session = find_named_session(ledger, name)
+    if session is not None:
+        return list(session.names)
+    shown = ascii(name)[:80]
+    advice = "aver sessions lists the sessions, aver log the chains"
+    try:
+        place = locate(ledger, name)
+    except (BadInput, NotFound):
+        raise NotFound(f"no chain and no session in this ledger is called {shown}", advice=advice) from None
+    if place.sequence is not None:
+        words = f"{shown} is a record of the chain {place.chain}, and whole chains are exported"
+        raise NotFound(words, advice=f"name the chain, or its session; {advice}")
+    words = f"no session begins with {shown}, and a chain is exported by its whole name"
+    raise NotFound(words, advice=f"did you mean {place.chain}? {advice}")
+
+
+def _describe_left_out(ledger: Ledger, alone: list[str], chosen: set[str]) -> Iterator[str]:
+    """For each chain that was named as one, and is the main chain of a session: which of its chains stay out."""
+    from aver.sessions.sessions import find_session_by_chain
+
+    for chain in alone:
+        session = find_session_by_chain(ledger, chain)
+        rest = [] if session is None else [name for name in session.names if name not in chosen]
+        if session is not None and session.main == chain and rest:
+            words = f"{chain} is one chain of a session; not exported: {plural(len(rest), 'other chain')} of it"
+            yield to_one_line(f"{words}, such as {rest[0]}; to export the whole session, name {session.session}")
+
+
+def _find_approvals(ledger: Ledger, chosen: _Choice) -> list[str]:
+    """The chains of requests and approvers, if a trace or session rests on a person's answer. Else there are none."""
+    from aver.capsule.aver_block import read_block
     from aver.gate.approvals.enrolment import approvers_chain
     from aver.gate.approvals.request_records import approvals_chain
 
-    traces = {name for name in chains if name.startswith(TRACE_PREFIX)}
-    decisions = {f"gate.{name.removeprefix(TRACE_PREFIX)}" for name in traces}
-    needed = [name for name in (approvals_chain(ledger.tenant), approvers_chain(ledger.tenant)) if name not in chains]
+    both = (approvals_chain(ledger.tenant), approvers_chain(ledger.tenant))
     here = set(ledger.chains())
-    for chain in chains:
-        for record in ledger.read(chain) if chain in traces | decisions else ():
+    for chain in chosen.chains:
+        for record in ledger.read(chain) if chain in chosen.judged else ():
             block = read_block(record.content) if b'"approval":' in record.canonical else None
             refs = block.get("refs") if block is not None else None
             if isinstance(refs, dict) and "approval" in refs:
-                return [name for name in needed if name in here]
+                return [name for name in both if name in here and name not in chosen.chains]
     return []

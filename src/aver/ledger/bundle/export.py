@@ -70,11 +70,14 @@ class ExportResult:
     path: Path
     chains: int
     capsules: int
+    """Records that were written."""
     blobs: int
     fingerprint: str
     """Of the key that seals this ledger now; empty if there is none."""
     head_signed: bool
     """Whether the bundle has a `head.json`. Without one, a verdict on it is at most `qualified`."""
+    missing: int = 0
+    """Records that the heads of the chains count, and that the ledger no longer has. A verdict on the bundle fails."""
 
 
 @dataclass(slots=True)
@@ -157,8 +160,12 @@ def _write_bundle(
     _write_index(out, unfinished)
     # 2.
     summaries, meta, signers, digests = [], None, set(), set()
+    capsules = missing = 0
     for name, row in files.items():
         exported = _write_chain(ledger, row, out / name)
+        capsules += exported.facts.count
+        # The head row alone does not tell: somebody may have deleted records and left it.
+        missing += max(row.count - exported.facts.count, 0)
         signers |= exported.facts.signers
         digests |= exported.blobs
         if row.name == META_CHAIN:
@@ -194,7 +201,7 @@ def _write_bundle(
         },
     )
     fingerprint = "" if key is None else key.fingerprint
-    return ExportResult(out, len(rows), sum(row.count for row in rows), len(written), fingerprint, head is not None)
+    return ExportResult(out, len(rows), capsules, len(written), fingerprint, head is not None, missing)
 
 
 def _select_chains(ledger: Ledger, chains: Iterable[str] | None, with_meta: bool) -> list[ChainRow]:
