@@ -107,11 +107,16 @@ def ensure_home(home: Path | None = None) -> Path:
     return home
 
 
+def default_ledger(home: Path) -> str:
+    """The URL of the ledger that a home has, if no setting names another."""
+    return f"sqlite:///{home / 'ledger.db'}"
+
+
 def load_config(*, home: Path | None = None, ledger: str | None = None, tenant: str | None = None) -> Config:
     """Combine flags (the arguments), environment, `config.toml` and defaults. `BadInput` for a wrong setting."""
     home = home or home_dir()
     values: dict[str, Any] = {
-        "ledger": f"sqlite:///{home / 'ledger.db'}",
+        "ledger": default_ledger(home),
         "tenant": "default",
         "post_quantum": False,
         "lock_timeout": 30.0,

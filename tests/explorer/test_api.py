@@ -18,6 +18,7 @@ from aver import Capsule, Ledger, SeedSigner, open_ledger
 from aver.capsule.blobs import Blob
 from aver.errors import BadInput
 from aver.explorer import api, ledger_reads
+from aver.explorer.command_options import find_command_options
 from aver.explorer.openapi import PATHS
 from aver.ledger.bundle import export_bundle
 from support.explorer_servers import API, ServedExplorer, serve
@@ -44,6 +45,7 @@ def test_about_names_the_ledger_and_the_digests(served: ServedExplorer, filled: 
     about = served.get("about")
     assert (about["ledger"], about["tenant"], about["read_only"]) == (filled.id, "default", False)
     assert about["store"]["kind"] == {"sqlite": "sqlite", "postgres": "postgresql"}[kind_of_store]
+    assert about["command_options"] == find_command_options(filled.config)
     keys = served.ask(f"{API}keys")
     assert about["keys_sha256"] == hashlib.sha256(keys.body).hexdigest()
     lines = []

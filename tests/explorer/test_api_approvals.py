@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from aver import Ledger, clock
-from aver.explorer import guard
-from aver.gate.approvals import ApprovalRequest, Person, approve, deny, enrol_passkey
+from aver.explorer import approval_places, guard
+from aver.gate.approvals import ApprovalRequest, Person, approve, consume, deny, enrol_passkey
 from aver.gate.approvals.request import add_seconds
 from aver.keys import Statement
-from support.approvals import SHOWN, enrolled, opened, somebody
+from support.approvals import SHOWN, enrolled, open_old_request, opened, somebody
 from support.explorer_servers import API, Answer, ServedExplorer, serve
 from support.passkeys import UP, SoftPasskey
+from support.tamper import unguarded
 
 PHONE = "ada-phone"
 
@@ -184,3 +185,75 @@ def test_answer_that_is_sent_twice_at_once_counts_once(
     assert sorted(answer.status for answer in answers) == [200] + [409] * 7
     (listed,) = served.get("approvals")["requests"]
     assert [word["word"] for word in listed["words"]] == ["approve"]
+
+
+# --- old requests
+
+
+def set_clock_forward(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let it be three months later, for everything that reads or writes a time here."""
+    later = add_seconds(clock.now(), 90 * 86_400)
+    for place in ("aver.clock.now", "aver.capsule.model.now", "aver.capsule.sealed.now", "aver.ledger.append.now"):
+        monkeypatch.setattr(place, lambda: later)
+
+
+def ids_of(served: ServedExplorer, query: str) -> list[str]:
+    """The ids on all pages of a query, in their order."""
+    page = served.get(f"approvals?{query}")
+    found = [each["id"] for each in page["requests"]]
+    while page["next"] is not None:
+        page = served.get(f"approvals?{query}&after={page['next']}")
+        found += [each["id"] for each in page["requests"]]
+    return found
+
+
+def test_old_requests_are_listed_however_old(
+    served: ServedExplorer, ledger: Ledger, ada: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = [opened(ledger, f"rm -rf build{number}", f"gate-{number}") for number in range(4)]
+    deny(ledger, old[0], ada, shown=SHOWN)
+    approve(ledger, old[1], ada, shown=SHOWN)
+    consume(ledger, old[1], old[1].digest)
+    set_clock_forward(monkeypatch)
+    young = [opened(ledger, f"rm -rf dist{number}", f"gate-{number + 10}") for number in range(2)]
+    assert ids_of(served, "state=denied") == [old[0].id]
+    assert ids_of(served, "state=used") == [old[1].id]
+    assert ids_of(served, "state=expired") == [old[3].id, old[2].id]
+    assert ids_of(served, "state=pending") == [young[1].id, young[0].id]
+    everything = [request.id for request in [*reversed(young), *reversed(old)]]
+    assert ids_of(served, "limit=100") == everything
+    assert ids_of(served, "limit=2") == everything
+    for looked_at in (1, 2, 3):
+        # A page may be empty before the end.
+        monkeypatch.setattr(approval_places, "LOOKED_AT_MAX", looked_at)
+        assert ids_of(served, "state=denied") == [old[0].id]
+        assert ids_of(served, "state=expired&limit=1") == [old[3].id, old[2].id]
+        assert ids_of(served, "limit=5") == everything
+
+
+def test_states_of_old_requests_do_not_depend_on_what_came_later(
+    served: ServedExplorer, ledger: Ledger, ada: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The records long after a request are not read for it, and those that are read are verified."""
+    old = opened(ledger, "rm -rf build", "gate-1")
+    deny(ledger, old, ada, shown=SHOWN)
+    set_clock_forward(monkeypatch)
+    young = [opened(ledger, f"rm -rf dist{number}", f"gate-{number + 10}") for number in range(3)]
+    read = approval_places.RequestHistory(ledger, [old], until=add_seconds(old.expires, 1))
+    assert read.head.count == young[0].sequence + 1
+    assert read.find_state(old).state == "denied"
+    whole = approval_places.RequestHistory(ledger, [old])
+    assert (whole.find_state(old), whole.find_votes(old)) == (read.find_state(old), read.find_votes(old))
+    change = "UPDATE records SET canonical = ? WHERE hash = ?"
+    record = next(ledger.read(old.chain, old.sequence + 1))
+    unguarded(ledger).execute(change, (record.canonical.replace(b"deny", b"pass"), record.hash))
+    assert served.ask(f"{API}approvals?state=denied").status == 503
+
+
+def test_forged_request_of_an_old_form_is_not_listed(served: ServedExplorer, ledger: Ledger, ada: Person) -> None:
+    genuine = open_old_request(ledger, gate_id="gate-1")
+    first = opened(ledger, gate_id="gate-2")
+    forged = open_old_request(ledger, gate_id="gate-3")
+    assert (genuine.statement, first.statement, forged.statement) == (1, 2, 1)
+    assert ids_of(served, "limit=100") == [first.id, genuine.id]
+    assert ids_of(served, "limit=1") == [first.id, genuine.id]

@@ -28,6 +28,7 @@ from aver.capsule.json_reader import read_json
 from aver.errors import AverError, BadInput, Refused
 from aver.explorer.answers import COMMON_HEADERS, CONTENT_POLICY, error_answer, json_answer, problem_answer
 from aver.explorer.approval_places import STATES, answer_request, enrol_from_page, list_places
+from aver.explorer.command_options import find_command_options
 from aver.explorer.guard import API
 from aver.explorer.index import CountsPage, IndexUnavailable, LedgerIndex, SearchPage, SessionsPage
 from aver.explorer.index.database import ADVICE as INDEX_ADVICE
@@ -122,6 +123,7 @@ class ExplorerApi:
         self._ledger = ledger
         self._page = page
         self._read_only = read_only
+        self._command_options = find_command_options(ledger.config)
         self._moments = Moments()
         self._index = LedgerIndex.in_home(ledger.config.home)
         self.keeper = IndexKeeper(ledger, self._index)
@@ -172,6 +174,7 @@ class ExplorerApi:
                 "page_sha256": self._page.sha256,
                 "keys_sha256": digest_keys(ring),
                 "read_only": self._read_only,
+                "command_options": self._command_options,
                 "index": self.keeper.describe(),
             }
         )
@@ -299,8 +302,8 @@ class ExplorerApi:
             if not _NUMBER(text):
                 raise cursor_error()
             before = int(text)
-        found, has_more = await self._run(list_places, self._ledger, state, before, read_limit(given))
-        return json_answer({"requests": found, "next": write_cursor(str(found[-1]["sequence"])) if has_more else None})
+        found, following = await self._run(list_places, self._ledger, state, before, read_limit(given))
+        return json_answer({"requests": found, "next": None if following is None else write_cursor(str(following))})
 
     async def _answer(self, request: Request) -> Response:
         name = request.path_params["id"]

@@ -6,12 +6,15 @@ records; the page computes it anew.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, get_args
 
+from aver import clock
 from aver.gate.approvals import ApprovalRequest, RequestState, enrol_passkey, recent_requests, record_signed_vote
 from aver.gate.approvals.enrolment import approvers_chain
-from aver.gate.approvals.request_records import RequestHistory, approvals_chain
+from aver.gate.approvals.request import add_seconds
+from aver.gate.approvals.request_records import RequestHistory, approvals_chain, past_requests
 from aver.gate.approvals.vote import StateWord, Vote
 from aver.keys import Statement
 from aver.ledger import Ledger
@@ -20,6 +23,13 @@ STATES: tuple[str, ...] = get_args(StateWord)
 
 WAITING_MAX = 100
 """Requests that wait, of which the live stream lists the ids."""
+
+LATE_SECONDS = 86_400
+"""How long after the end of requests words about them are looked for. Aver takes no answer after the end, and no use;
+it may note later that nobody answered, which changes no state."""
+
+LOOKED_AT_MAX = 500
+"""Requests whose states are computed for one answer. A state that few have would otherwise hold a thread for long."""
 
 
 def approval_chains(tenant: str) -> tuple[str, str]:
@@ -36,23 +46,40 @@ def list_waiting(ledger: Ledger) -> list[ApprovalRequest]:
     return [request for request in reversed(requests) if history.find_state(request).state == "pending"][:WAITING_MAX]
 
 
-def list_places(ledger: Ledger, state: str | None, before: int | None, limit: int) -> tuple[list[dict[str, Any]], bool]:
-    """The recent requests in a state, newest first, from before a sequence number on, and whether there are more."""
-    requests = list(recent_requests(ledger))
+def list_places(
+    ledger: Ledger, state: str | None, before: int | None, limit: int
+) -> tuple[list[dict[str, Any]], int | None]:
+    """The requests in a state, newest first, from before a sequence number on, and before which one to go on.
+
+    The number is None at the end. It may come with fewer requests than `limit`, or none: an answer looks at most at
+    `LOOKED_AT_MAX`. Raises `IntegrityError` if these, or the records after them, cannot be believed.
+    """
+    most = min(limit, LOOKED_AT_MAX) if state is None else LOOKED_AT_MAX
+    requests = list(islice(_select_requests(ledger, state, before), most + 1))
     if not requests:
-        return [], False
-    history = RequestHistory(ledger, requests)
+        return [], None
+    has_more = len(requests) > most
+    # Words about requests that ended long ago stand near them. So an answer costs as much wherever they are.
+    ended = add_seconds(max(request.expires for request in requests[:most]), LATE_SECONDS)
+    history = RequestHistory(ledger, requests[:most], until=ended if ended < clock.now() else None)
     found: list[dict[str, Any]] = []
-    for request in reversed(requests):
-        if before is not None and request.sequence >= before:
-            continue
+    for request in requests[:most]:
         current = history.find_state(request)
         if state is not None and current.state != state:
             continue
         if len(found) == limit:
-            return found, True
+            return found, found[-1]["sequence"]
         found.append(_describe_request(request, current, history.find_votes(request)))
-    return found, False
+    return found, requests[most - 1].sequence if has_more else None
+
+
+def _select_requests(ledger: Ledger, state: str | None, before: int | None) -> Iterator[ApprovalRequest]:
+    """The requests before a sequence number that may have a state, newest first."""
+    if state != "pending":
+        return past_requests(ledger, before=before)
+    # A request that is older than these has expired.
+    recent = reversed(list(recent_requests(ledger)))
+    return (request for request in recent if before is None or request.sequence < before)
 
 
 def _describe_request(request: ApprovalRequest, state: RequestState, votes: Sequence[Vote]) -> dict[str, Any]:

@@ -47,6 +47,10 @@ SCHEMAS: dict[str, Schema] = {
         page_sha256=_HEX64,
         keys_sha256=_HEX64,
         read_only=_FLAG,
+        command_options={
+            **_list(_TEXT),
+            "description": "The options with which `aver` reaches this ledger and tenant; none where its defaults do.",
+        },
         index=_refer_to("Index"),
     ),
     "Indexed": _object(
@@ -187,7 +191,7 @@ def _route(
 
 
 PATHS: dict[str, dict[str, Schema]] = {
-    "about": {"get": _route("Versions, ledger, store, and the digests of page and key list.", "About")},
+    "about": {"get": _route("Versions, ledger, store, how to reach it, and digests of page and key list.", "About")},
     "keys": {"get": _route("Our own keys and the known ones. The link has SHA-256 of this answer.", "Keys")},
     "chains": {
         "get": _route(
@@ -247,7 +251,8 @@ PATHS: dict[str, dict[str, Schema]] = {
     },
     "approvals": {
         "get": _route(
-            "Where requests for approval are, and the words about them; newest first.",
+            "Where requests for approval are, and the words about them; newest first, however old. An answer looks at "
+            "500 of them: with `state` it may have fewer than `limit`, or none, before `next` is null.",
             "ApprovalRequests",
             query=("state", "after", "limit"),
         )

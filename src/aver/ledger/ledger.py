@@ -353,18 +353,20 @@ class Ledger:
         since: str | None = None,
         until: str | None = None,
         kind_group: str | None = None,
+        stop: int | None = None,
         limit: int | None = None,
         first_page: int = FIRST_PAGE,
     ) -> Iterator[Sealed]:
         """Records that match, newest first. Reads from the end of the ledger, and no further than the caller does.
 
-        `kind_group` matches all kinds that begin with this word and a dot, such as `audit`. `first_page` is how many
-        matching records are read first: a caller who needs few should say so, because the search goes on until then.
+        `kind_group` matches all kinds that begin with this word and a dot, such as `audit`. `stop` is the sequence
+        number before which they are, in a record's own chain; use it with `chain`. `first_page` is how many matching
+        records are read first: a caller who needs few should say so, because the search goes on until then.
         """
         names = (chain, type, kind, session, since, until)
         if any(has_surrogate(name) for name in names if name is not None):
             return  # No stored record can match.
-        search = Search(*names, kind_group=kind_group)
+        search = Search(*names, kind_group=kind_group, stop=None if stop is None else min(stop, ROWS_MAX))
         oldest, remaining = ROWS_MAX, limit
         most = first_page
         while remaining is None or remaining > 0:

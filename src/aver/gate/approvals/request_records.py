@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate
 
@@ -251,6 +252,29 @@ def recent_requests(ledger: Ledger) -> Iterator[ApprovalRequest]:
         yield request
 
 
+def past_requests(ledger: Ledger, *, before: int | None = None) -> Iterator[ApprovalRequest]:
+    """Yield every request before a sequence number, newest first, however old. Skips those that are forged.
+
+    Reads no further than the caller does. A caller who needs only those that may be open takes `recent_requests`.
+    """
+    first: int | None = None
+    chain = approvals_chain(ledger.tenant)
+    for record in ledger.find_newest(chain=chain, kind=REQUEST_KIND, stop=before):
+        try:
+            request = read_request(record, ledger=ledger.id, tenant=ledger.tenant)
+        except (BadInput, IntegrityError):
+            continue
+        if request.statement < STATEMENT_VERSION:
+            if first is None:
+                first = next(
+                    (one.sequence for one in _read_requests(ledger) if one.statement == STATEMENT_VERSION),
+                    request.sequence,
+                )
+            if first < request.sequence:
+                continue
+        yield request
+
+
 def _read_requests(ledger: Ledger, *, since: str | None = None, stop: int | None = None) -> Iterator[ApprovalRequest]:
     """Yield the readable requests. They are not verified here: `RequestHistory` and `load_request` do that."""
     chain = approvals_chain(ledger.tenant)
@@ -262,12 +286,18 @@ def _read_requests(ledger: Ledger, *, since: str | None = None, stop: int | None
 
 
 class RequestHistory:
-    """All votes on some requests of one chain, up to `head`."""
+    """All votes on some requests of one chain, up to `head`.
 
-    def __init__(self, ledger: Ledger, requests: Sequence[ApprovalRequest]) -> None:
+    With `until`, the history ends at the first record that was sealed then or later. That serves a reader of requests
+    that had ended before, and no caller that writes.
+    """
+
+    def __init__(self, ledger: Ledger, requests: Sequence[ApprovalRequest], *, until: str | None = None) -> None:
         # The head is read first. Later records are not part of this history.
         self.head: Head = ledger.head(requests[0].chain)
         self._first = min(request.sequence for request in requests)
+        if until is not None:
+            self.head = _find_head_at(ledger, self.head, self._first, until)
         records = list(OwnRecords(ledger).read(self.head, self._first))
         for request in requests:
             # A request that is gone, or is another record now, means that the ledger was set back.
@@ -301,6 +331,14 @@ class RequestHistory:
     def find_votes(self, request: ApprovalRequest) -> Sequence[Vote]:
         """Return all votes on a request and uses of it, in the order of the chain, whether they count or not."""
         return self._votes.get(request.id, ())
+
+
+def _find_head_at(ledger: Ledger, head: Head, start: int, time: str) -> Head:
+    """The head that a chain had with its first record from a time on; the given one if there is no such record."""
+    for record in ledger.find(chain=head.chain, since=time, start=start, stop=head.count, limit=1):
+        with suppress(BadInput):  # It cannot be read: who reads on to the given head finds it.
+            return replace(head, count=record.sequence + 1, hash=record.hash)
+    return head
 
 
 def load_request_state(ledger: Ledger, request: ApprovalRequest) -> RequestState:
