@@ -26,7 +26,7 @@ help:
 	@echo "make test-all      all tests, the long ones and large samples included"
 	@echo "make test-clients  those with real coding agents, from npm, which are kept for the next time"
 	@echo "make test-browser  the Explorer's page in a real Chromium (Debian: apt-get install chromium)"
-	@echo "make web           types, tests and builds the Explorer's page; only this needs npm"
+	@echo "make web           types, lints, tests and builds the Explorer's page; only this needs npm"
 	@echo "make lint          ruff (rules and format) and mypy"
 	@echo "make bench         how fast, as ratios to the bare primitives"
 	@echo "make bench-agentdojo  how calls of a hijacked agent fare: AgentDojo through the gateway"
@@ -56,6 +56,7 @@ test-browser: $(READY)-browser $(READY)-web
 # The built page is committed, so that installing Aver needs neither Node.js nor npm.
 web: $(READY)-web
 	@cd web && $(NODE) node_modules/typescript/bin/tsc --noEmit
+	@$(BIN)/python -m pytest tests/house/test_page_source.py
 	@cd web && $(NODE) build.ts
 	@$(NODE) --test "web/tests/*.test.mjs"
 

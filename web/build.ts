@@ -15,7 +15,7 @@ import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Plugin, type Rolldown, build } from "vite";
 import { LEAN_LIBRARIES, checkCuts } from "./lean_libraries.ts";
-import { flattenLines, joinLists } from "./script_lines.ts";
+import { dropBareFields, dropSemicolons, flattenLines, joinLists } from "./script_lines.ts";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = dirname(here);
@@ -48,12 +48,19 @@ const ELEMENTS: Plugin = {
   transform: (code, id) => (id.endsWith(".tsx") ? { code: `import { Fragment, h } from "preact";\n${code}`, map: null } : null),
 };
 
+/** After the types are gone. The libraries stay as they are. */
+const LEAN_CLASSES: Plugin = {
+  name: "lean-classes",
+  enforce: "post",
+  transform: (code, id) => (id.startsWith(join(here, "src")) && /\.tsx?$/.test(id) ? { code: dropBareFields(code), map: null } : null),
+};
+
 async function bundle(entry: string, comments: boolean, external: RegExp[] = []): Promise<string> {
   const result = (await build({
     root: here,
     configFile: false,
     logLevel: "warn",
-    plugins: [ELEMENTS, LEAN_LIBRARIES, QUIET_LIBRARIES, LEAN_TABLES],
+    plugins: [ELEMENTS, LEAN_LIBRARIES, QUIET_LIBRARIES, LEAN_TABLES, LEAN_CLASSES],
     json: { namedExports: false, stringify: false },
     oxc: { jsx: { runtime: "classic", pragma: "h", pragmaFrag: "Fragment" } },
     build: {
@@ -98,14 +105,14 @@ const verifier = await bundle("src/node/main.ts", true, [/^node:/]);
 // Without comments and indentation: verify.mjs has those of the verifier, and a reader must fetch the page.
 // Of the lines that name a module, those of the verifier stay.
 const script = flattenLines((await bundle("src/entry.ts", false)).replaceAll("/* @__PURE__ */ ", "")).replace(/^\/\/ (?!src\/verify\/).*\n/gm, "");
-const app = `function averExplorer() {\n"use strict";\n${joinLists(script)}}\naverExplorer();\n`;
+const app = `function averExplorer() {\n"use strict";\n${dropSemicolons(joinLists(script))}}\naverExplorer();\n`;
 
 mkdirSync(join(out, "explorer"), { recursive: true });
 writeFileSync(join(out, "verify.mjs"), verifier + licences(CRYPTOGRAPHY));
 writeFileSync(join(out, "explorer", "app.js"), app + licences([...CRYPTOGRAPHY, "preact", "@preact/signals", "@preact/signals-core"]));
 // Each view may have styles of its own beside it. They come after the page's.
 const styles = [join(here, "src", "style.css"), ...listFiles(join(here, "src")).filter((path) => /\.css$/.test(path) && !path.endsWith("src/style.css"))];
-writeFileSync(join(out, "explorer", "style.css"), styles.map((path) => readFileSync(path, "utf8").replace(/\/\*[^]*?\*\/\n?/g, "")).join("\n"));
+writeFileSync(join(out, "explorer", "style.css"), styles.map((path) => readFileSync(path, "utf8").replace(/\/\*[^]*?\*\/\n?/g, "").replace(/\n +/g, "\n").replace(/([:;,{]) | (?=[{}])/g, "$1")).join("\n"));
 copyFileSync(join(here, "src", "index.html"), join(out, "index.html"));
 
 const sources = [...listFiles(join(here, "src")), ...["build.ts", "lean_libraries.ts", "script_lines.ts", "package-lock.json"].map((name) => join(here, name))]

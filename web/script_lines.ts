@@ -32,17 +32,49 @@ export function flattenLines(code: string): string {
   return code.replace(/\n\t+/g, "\n");
 }
 
-/** Put lists, arguments and objects on one line each. The page is 1 % smaller. The script has no comments. */
+/**
+ * Put lists, arguments and objects on one line each, with no spaces after commas, after names of members and inside
+ * of braces, and leave the parentheses of a single parameter out. The page is 2 % smaller. The script has no comments.
+ */
 export function joinLists(code: string): string {
   const lists = code.replace(/,\n\t*/g, ", ").replace(/([([])\n\t*/g, "$1").replace(/\n\t*([)\]])/g, "$1");
   const characters = lists.split("");
-  walk(parseAst(lists), ({ type, start, end }) => {
+  const isText = new Uint8Array(lists.length);
+  walk(parseAst(lists), ({ type, start, end, params }) => {
+    if (type === "Literal" || type === "TemplateElement") isText.fill(1, start, end);
+    const [only, ...others] = type === "ArrowFunctionExpression" ? (params as Node[]) : [];
+    if (only?.type === "Identifier" && !others.length && lists[only.start - 1] === "(" && lists[only.end] === ")") {
+      for (const at of [only.start - 1, only.end]) characters[at] = "";
+    }
     if (type !== "ObjectExpression" && type !== "ObjectPattern") return;
-    for (const at of [start + 1, end - 2]) if (characters[at] === "\n") characters[at] = " ";
+    for (const at of [start + 1, end - 2]) if (characters[at] === "\n" || characters[at] === " ") characters[at] = "";
   });
+  for (const { index } of lists.matchAll(/,(?= )|(?<! ):(?= )/g)) if (!isText[index]) characters[index + 1] = "";
   const joined = characters.join("");
   if (describe(joined) !== describe(code)) throw new Error("joining lines changed the script");
   return joined;
+}
+
+/** Take the semicolons at the ends of lines away: the language reads a new line in their place. The page is half a per cent smaller. */
+export function dropSemicolons(code: string): string {
+  const empty = new Set<number>();
+  walk(parseAst(code), ({ type, start }) => void (type === "EmptyStatement" && empty.add(start)));
+  // A line with one of these signs at its beginning would go on with the line before it.
+  const dropped = code.replace(/;\n(?![([`/+*-])/g, (found, at: number) => (empty.has(at) ? found : "\n"));
+  if (describe(dropped) !== describe(code)) throw new Error("taking semicolons away changed the script");
+  return dropped;
+}
+
+/**
+ * Leave out the fields of our own classes that only declare a name: TypeScript holds that each gets its value in the
+ * constructor, or may be undefined.
+ */
+export function dropBareFields(code: string): string {
+  const spans: [number, number][] = [];
+  walk(parseAst(code), ({ type, start, end, value, computed, static: isStatic }) => {
+    if (type === "PropertyDefinition" && value === null && computed === false && isStatic === false) spans.push([start, end]);
+  });
+  return spans.reduceRight((left, [start, end]) => left.slice(0, start) + left.slice(end), code);
 }
 
 /** The statements of a script, without the places where they stand. */

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aver import Ledger, open_ledger
+from aver import Capsule, Ledger, open_ledger
 from aver.check import verify
 from aver.gate.action import Action
 from aver.gate.approvals import enrol_approver
@@ -91,6 +91,21 @@ def test_old_sessions_are_found_by_title_and_by_date(page: Any, many: Path) -> N
     wait_for_count(page, f"2 of {SESSIONS}")
 
 
+def test_dates_are_compared_as_the_list_shows_them(chromium: Any, many: Path) -> None:
+    """09:00 UTC is 23:00 of the day before in Honolulu."""
+    context = chromium.new_context(timezone_id="Pacific/Honolulu")
+    page = context.new_page()
+    open_folder(page, many)
+    page.get_by_text("Days are those of UTC").wait_for()
+    go(page, "#/sessions")
+    page.locator(".filters input[type='date']").nth(1).fill("2026-01-01")
+    wait_for_count(page, f"1 of {SESSIONS}")
+    page.get_by_role("button", name="Times are in UTC; change").click()
+    wait_for_count(page, f"2 of {SESSIONS}")
+    assert page.locator(".sessions tbody .at-start").all_inner_texts() == ["2026-01-01 23:00", "2025-12-31 23:00"]
+    context.close()
+
+
 def test_page_says_that_it_counts(page: Any, many: Path) -> None:
     """While it counts, no session is called unfit that was not looked at."""
     open_folder(page, many)
@@ -133,6 +148,81 @@ def test_search_of_a_bundle_has_the_language_of_aver_search(
     page.keyboard.type(query)
     page.keyboard.press("Enter")
     page.get_by_text(words).first.wait_for()
+
+
+HITS = 510
+HITS_MAX = 500
+"""Hits that the page shows."""
+
+
+@pytest.fixture
+def found(ledger: Ledger) -> Ledger:
+    """More hits than the page shows. One of them has a long text."""
+    for number in range(HITS):
+        calls = [{"tool": "x", "arguments": {str(at): "more " * 3_000 for at in range(6)}}] if number == 7 else []
+        outcome = {"status": "success", "summary": f"needle {number}"}
+        ledger.append("ci.nightly", Capsule(type="tool", outcome=outcome, execution={"tool_calls": calls}))
+    return ledger
+
+
+def count_reads(page: Any) -> list[str]:
+    """The places of the chain that the page asks for from now on."""
+    reads: list[str] = []
+    page.on("request", lambda request: reads.append(request.url) if "/records?" in request.url else None)
+    return reads
+
+
+def test_search_ends_at_its_limit_and_says_what_it_left_out(page: Any, found: Ledger) -> None:
+    with serve(found) as running:
+        page.goto(running.server.link)
+        wait_for_verdict(page)
+        go(page, "#/search/needle%20->")
+        for number in range(100, HITS_MAX, 100):
+            page.get_by_text(f"{number} hits so far").wait_for()
+            page.get_by_role("button", name="Show more").click()
+        page.get_by_text("The first 500 hits; narrow the search.").wait_for()
+        assert page.get_by_role("button", name="Show more").count() == 0
+        status = page.locator("main [role='status']").inner_text()
+        assert "-> has no word to search for and was ignored" in status
+        assert "1 record with long texts: only their beginning is searched" in status
+
+
+def test_search_of_a_bundle_ends_at_its_limit(page: Any, found: Ledger, tmp_path: Path) -> None:
+    export_bundle(found, tmp_path / "bundle")
+    open_folder(page, tmp_path / "bundle")
+    go(page, "#/search/needle%20->")
+    for number in range(100, HITS_MAX, 100):
+        page.get_by_text(f"{number} hits so far").wait_for()
+        assert page.get_by_text("This page read every record").count() == 0
+        page.get_by_role("button", name="Show more").click()
+    page.get_by_text("The first 500 hits; narrow the search.").wait_for()
+    page.get_by_text("-> has no word to search for and was ignored").wait_for()
+
+
+def test_hits_are_read_when_they_come_near_the_window(page: Any, found: Ledger) -> None:
+    """One request for each of hundreds of hits would keep every other view waiting."""
+    with serve(found) as running:
+        page.goto(running.server.link)
+        wait_for_verdict(page)
+        reads = count_reads(page)
+        go(page, "#/search/needle")
+        page.get_by_text("100 hits so far").wait_for()
+        page.locator(".hits strong", has_text="needle").nth(5).wait_for()
+        before = 0
+        while before < len(reads):  # Until it reads no more.
+            before = len(reads)
+            page.wait_for_timeout(1_000)
+        assert 5 < len(reads) < 60
+        seen = len(reads)
+        page.locator(".hits li").nth(99).scroll_into_view_if_needed()
+        page.locator(".hits li").nth(99).locator("strong", has_text="needle").wait_for()
+        assert len(reads) > seen
+        go(page, "#/keys")
+        page.locator("h1", has_text="Keys").wait_for()
+        page.wait_for_timeout(300)
+        seen = len(reads)
+        page.wait_for_timeout(500)
+        assert len(reads) == seen
 
 
 # --- claims of the index

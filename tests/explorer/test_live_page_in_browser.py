@@ -76,9 +76,28 @@ def test_page_without_a_token_says_how_to_get_in(free_page: Any, served: ServedE
     free_page.goto(f"http://localhost:{served.port}/")
     free_page.get_by_text("Open the link that aver serve prints").wait_for()
     free_page.goto(f"http://localhost:{served.port}/#token=wrong&keys=")
-    free_page.reload()
     free_page.get_by_role("alert").filter(has_text="open the link that it printed last").wait_for()
     assert free_page.locator("nav.rail a").count() == 2  # Nothing of the ledger is there.
+
+
+def test_link_in_a_tab_that_has_the_page_goes_on_where_it_was(free_page: Any, served: ServedExplorer) -> None:
+    """A browser loads nothing for it: only the part after # changes."""
+    free_page.goto(f"http://localhost:{served.port}/#/chain/codex.two")
+    free_page.get_by_text("Open the link that aver serve prints").wait_for()
+    free_page.goto(served.server.link)
+    free_page.locator(".row:not(.loading)").first.wait_for()
+    assert free_page.evaluate("location.hash") == "#/chain/codex.two"
+    assert served.server.token not in free_page.evaluate("location.href")
+    free_page.go_back()  # Nor in the history.
+    assert served.server.token not in free_page.evaluate("location.href")
+
+
+def test_command_leads_to_the_ledger_of_the_server(page: Any, served: ServedExplorer, filled: Ledger) -> None:
+    """Not to the one that this machine's settings name."""
+    page.goto(served.server.link)
+    page.locator(".band.verified").wait_for()
+    shown = page.locator(".without-page .command code").inner_text()
+    assert shown.split() == ["aver", "verify", "--ledger", f"sqlite:///{filled.store.path}"]
 
 
 def test_new_records_appear_and_are_judged(page: Any, served: ServedExplorer, filled: Ledger) -> None:
@@ -118,7 +137,6 @@ def test_ledger_that_was_rolled_back_is_noticed(
         free_page.locator(".band.verified").wait_for()
     with open_ledger(home=tmp_path / "earlier") as earlier, serve_at(earlier, port) as server:
         free_page.goto(server.link)
-        free_page.reload()
         free_page.locator(".band.failed").wait_for()
         words = free_page.locator(".band .finding").first.inner_text()
         assert "ROLLBACK" in words
@@ -137,7 +155,6 @@ def test_server_that_ends_and_comes_back(free_page: Any, filled: Ledger) -> None
     free_page.locator(".chain-row:not(.heads)").first.wait_for()  # What was read stays.
     with serve_at(filled, port) as server:
         free_page.goto(server.link)
-        free_page.reload()
         free_page.locator(".live.on").wait_for()
 
 
@@ -165,7 +182,7 @@ def test_failed_audit_of_a_live_ledger_is_named_and_its_command_exists(
         page.get_by_text("Nothing was refused.").wait_for()  # The operator's own end of a trace is no refusal.
         go(page, "#/protocol/protocol.lies")
         # A live ledger has no file of its name: the command takes the ledger of this machine.
-        assert page.locator(".band .command code").first.inner_text() == "aver verify"
+        assert page.locator(".band .command code").first.inner_text().startswith("aver verify --ledger sqlite:///")
 
 
 def test_storage_that_is_refused_is_no_error(page: Any, served: ServedExplorer) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import aver
 from aver import Capsule, Ledger
 from aver.capsule.sealed import Sealed
+from aver.ledger.bundle import export_bundle
 from aver.verdict import Verdict
 from support.browser_pages import key_of
 from support.explorer_servers import ServedExplorer, serve
@@ -27,6 +30,16 @@ def judge_live(served: ServedExplorer, *chains: str, keys: tuple[str, ...]) -> d
     assert done.returncode == 0, done.stderr
     verdict: dict[str, Any] = json.loads(done.stdout)
     return verdict
+
+
+def list_live(served: ServedExplorer, chain: str, start: int, stop: int) -> dict[str, Any]:
+    """The rows of a chain of a served ledger, from Node."""
+    command = [find_node(), "--no-warnings", str(SCRIPT), f"http://localhost:{served.port}", served.server.token]
+    wanted = ["--rows", chain, str(start), str(stop)]
+    done = subprocess.run([*command, *wanted], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows: dict[str, Any] = json.loads(done.stdout)
+    return rows
 
 
 def places_of(verdict: dict[str, Any]) -> set[tuple[str, str | None, int | None]]:
@@ -93,6 +106,37 @@ def test_live_verdict_is_that_of_aver(ledger_of_two: Ledger, name: str) -> None:
     assert theirs["records"] == ours.records
     # A chain by itself has the same findings as in the whole.
     assert places_of(one_chain) == {place for place in places_of(theirs) if place[1] == "ci.a"}
+
+
+@pytest.mark.parametrize("lost", [(3, 4), (0,), (6, 7), (2, 5)], ids=str)
+def test_lost_records_are_judged_as_in_a_bundle(ledger_of_two: Ledger, tmp_path: Path, lost: tuple[int, ...]) -> None:
+    """Each record that is there is read once, and none is invented."""
+    records = list(ledger_of_two.read("ci.a"))
+    attacker = unguarded(ledger_of_two)
+    for number in lost:
+        attacker.execute("DELETE FROM records WHERE hash = ?", (records[number].hash,))
+    attacker.close()
+    export_bundle(ledger_of_two, tmp_path / "bundle")
+    ours = aver.verify(tmp_path / "bundle", keys=[key_of(ledger_of_two)]).to_dict()
+    with serve(ledger_of_two) as served:
+        theirs = judge_live(served, keys=(key_of(ledger_of_two),))
+    assert theirs["status"] == ours["status"] == "failed"
+    assert theirs["records"] == ours["records"]
+    of_head = {place for place in places_of(ours) if place[0] == "TRUNCATED"}  # A live ledger has no signed head.
+    assert places_of(theirs) | of_head == places_of(ours)
+
+
+def test_lost_records_are_rows_of_the_list(ledger_of_two: Ledger) -> None:
+    records = list(ledger_of_two.read("ci.a"))
+    attacker = unguarded(ledger_of_two)
+    for number in (3, 4, 7):
+        attacker.execute("DELETE FROM records WHERE hash = ?", (records[number].hash,))
+    attacker.close()
+    with serve(ledger_of_two) as served:
+        listed = list_live(served, "ci.a", 2, 8)
+    missing = "this record is missing"
+    found = [(row["place"], row["sequence"], row["problem"]) for row in listed["rows"]]
+    assert found == [(2, "2", ""), (3, "", missing), (4, "", missing), (5, "5", ""), (6, "6", ""), (7, "", missing)]
 
 
 def test_unknown_keys_qualify(ledger_of_two: Ledger) -> None:

@@ -249,6 +249,46 @@ def test_verdict_on_a_large_ledger_ends_when_records_are_gone(free_page: Any, le
         assert "ROLLBACK" in free_page.locator(".band .finding").first.inner_text()
 
 
+def test_verdict_on_a_chain_of_a_large_ledger_follows_it(free_page: Any, ledger: Ledger) -> None:
+    """It is verified again when it grows, and has no verdict when it became another one."""
+    fill_sessions(ledger, range(1), 20_001)
+    ledger.append_many("ci.b", [draft(f"beta {number}") for number in range(6)])
+    with serve(ledger) as served, lie_about(served) as liar:
+        free_page.goto(liar.link)
+        free_page.get_by_role("button", name="Verify everything").wait_for()
+        go(free_page, "#/chain/ci.b")
+        free_page.locator(".judged").filter(has_text="verified").wait_for()
+        ledger.append("ci.b", draft("one more"))
+        free_page.get_by_text("7 records").first.wait_for()
+        free_page.locator(".judged").filter(has_text="verified").wait_for()
+        roll_back(liar, "ci.b", 4)
+        ledger.append("ci.c", draft("news"))
+        free_page.locator(".band.not-judged").wait_for()
+        assert "fewer records of ci.b than before" in free_page.locator(".band").inner_text()
+        assert not free_page.locator(".judged").filter(has_text="verified").count()
+
+
+def test_verdict_on_a_large_ledger_ends_when_a_head_is_another(free_page: Any, ledger: Ledger) -> None:
+    fill_sessions(ledger, range(1), 20_001)
+    ledger.append("ci.b", draft())
+    with serve(ledger) as served, lie_about(served) as liar:
+        free_page.goto(liar.link)
+        free_page.get_by_role("button", name="Verify everything").click()
+        free_page.locator(".band.verified").wait_for()
+
+        def answer(path: str, body: bytes, send: Send) -> None:
+            if path.startswith(f"{API}chains?"):
+                listed = json.loads(body)
+                next(chain for chain in listed["chains"] if chain["name"] == "ci.b")["head"] = "f" * 64
+                body = json.dumps(listed).encode()
+            send(body)
+
+        liar.answer = answer
+        ledger.append("ci.c", draft("news"))
+        free_page.locator(".band.not-judged").wait_for()
+        assert "records of ci.b than before, or others" in free_page.locator(".band").inner_text()
+
+
 # --- answers that do not end well
 
 

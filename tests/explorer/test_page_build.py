@@ -68,6 +68,22 @@ def test_corpus_in_node() -> None:
     assert done.returncode == 0, done.stdout[-4000:]
 
 
+HASHES = """
+const { sha3 } = await import(process.argv[1]);
+const bytes = Uint8Array.from({ length: 700 }, (_, at) => (at * 167 + (at >> 3)) & 255);
+const hashes = Array.from({ length: 681 }, (_, length) => Buffer.from(sha3(bytes.subarray(0, length))).toString("hex"));
+console.log(JSON.stringify(hashes));
+"""
+
+
+def test_own_sha3_is_that_of_python() -> None:
+    """Every length up to five blocks of 136 bytes. `web/tests/sha3.test.mjs` compares more with noble's."""
+    command = [find_node(), "--input-type=module", "-e", HASHES, VERIFIER.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    data = bytes((at * 167 + (at >> 3)) & 255 for at in range(700))
+    assert json.loads(done.stdout) == [hashlib.sha3_256(data[:length]).hexdigest() for length in range(681)]
+
+
 LYING_PLATFORM = """
 const [verifier, corpus, lie] = process.argv.slice(1);
 const honest = SubtleCrypto.prototype.verify;

@@ -211,6 +211,22 @@ def test_keyboard_alone(page: Any, bundle: Path) -> None:
     page.get_by_role("dialog").wait_for(state="hidden")
 
 
+def test_screen_reader_is_told_which_record_is_selected(page: Any, bundle: Path) -> None:
+    """The list has the focus, whatever had it before, and names its row."""
+    open_folder(page, bundle)
+    go(page, "#/chain/claude-code.hostile")
+    page.locator(".row:not(.loading)").first.wait_for()
+    page.locator(".rail a").first.focus()
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    row = page.locator("[role='row'][aria-selected='true']")
+    row.wait_for()
+    assert row.get_attribute("aria-rowindex") == "2"
+    assert page.evaluate("document.activeElement.getAttribute('role')") == "grid"
+    assert page.evaluate("document.activeElement.getAttribute('aria-activedescendant')") == row.get_attribute("id")
+    assert page.locator("[role='row'][aria-selected='false']").count() > 1
+
+
 def test_letters_lead_to_every_view(page: Any, bundle: Path) -> None:
     open_folder(page, bundle)
     for letter, title in (("s", "Sessions"), ("a", "Approvals"), ("c", "Chains"), ("k", "Keys"), ("m", "Meta")):
@@ -307,7 +323,7 @@ def test_search_reads_every_record(page: Any, bundle: Path) -> None:
     page.keyboard.press("/")
     page.keyboard.type('"alert(1)" kind:call')
     page.keyboard.press("Enter")
-    page.get_by_text("This page read every record").wait_for()
+    page.get_by_text("100 hits so far").wait_for()
     assert page.locator(".hits li").count() == 100
     assert page.locator(".hits .excerpt mark").first.inner_text() == "alert(1"
     page.locator(".hits a").first.focus()
@@ -316,6 +332,7 @@ def test_search_reads_every_record(page: Any, bundle: Path) -> None:
     page.get_by_text("capsule://claude-code.hostile/1", exact=True).wait_for()
     go(page, "#/search/nowherewordinhere")
     page.get_by_text("Nothing has these words").wait_for()
+    page.get_by_text("This page read every record").wait_for()
 
 
 def test_meta_shows_what_is_not_here(page: Any, bundle: Path, ledger: Ledger) -> None:

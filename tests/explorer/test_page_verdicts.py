@@ -15,14 +15,17 @@ from typing import Any
 
 import pytest
 
+import aver
 from aver import Ledger
 from aver.keys import Ring
+from aver.keys.exchange import read_keys
 from aver.ledger.bundle import export_bundle
 from support.bundles import change_chain, change_index
 from support.loose_capsules import KEY, as_json, chain_of
 from support.page_cases import Cases, expect_agreement
 from support.page_verdicts import ROOT, VERIFIER, find_node
 from support.runs import make_sealed_run, packed, with_true_manifest
+from support.stolen_keys import seal_after_rotation
 
 FLIPS = 120
 """Positions of a file that are changed in the first tier. The second tier changes every byte."""
@@ -251,3 +254,19 @@ def test_bombs(tmp_path: Path) -> None:
     }.items():
         cases.add_file("capsules.jsonl", text.encode(), ring, name)
     assert expect_agreement(tmp_path) == cases.count == 10
+
+
+def test_key_that_its_owner_retired_counts_by_the_export(aver_home: Path, tmp_path: Path) -> None:
+    bundle, keys = seal_after_rotation(aver_home, tmp_path)
+    ours = aver.verify(bundle, keys=read_keys(keys)).to_dict()
+    done = subprocess.run(
+        [find_node(), str(VERIFIER), str(bundle), "--key", str(keys)], capture_output=True, text=True, check=False
+    )
+    theirs = json.loads(done.stdout)
+    assert done.returncode == 1, done.stderr
+    assert (ours["first_bad"]["code"], ours["first_bad"]["place"]["chain"]) == ("KEY_RETIRED", "ci.a")
+    for name in ("status", "records", "first_bad"):
+        expected, found = ours[name], theirs[name]
+        if name == "first_bad":
+            expected, found = ({**one, "words": ""} for one in (expected, found))
+        assert found == expected

@@ -19,6 +19,7 @@ from support.approvals import opened, somebody
 from support.browser_pages import PAGE, PATIENCE, go, key_of, open_folder, wait_for_verdict
 from support.bundles import change_chain
 from support.explorer_servers import serve
+from support.stolen_keys import seal_after_rotation
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
@@ -156,3 +157,16 @@ def test_request_that_nobody_answers_is_denied_before_a_record_says_so(free_page
         free_page.locator(".sentence .word.failure").filter(has_text="expired: denied").wait_for()
         assert free_page.locator(".answers, .countdown").count() == 0
     assert load_request_state(filled, request).state == "pending"  # By the clock of this machine.
+
+
+def test_key_that_its_owner_retired_is_pinned_as_such(page: Any, aver_home: Path, tmp_path: Path) -> None:
+    """The same export, chosen on *Keys* or given to `aver verify`, has the same verdict."""
+    bundle, keys = seal_after_rotation(aver_home, tmp_path)
+    open_folder(page, bundle)
+    go(page, "#/keys")
+    page.locator("input[type=file]").set_input_files(keys)
+    page.get_by_text("retired, by its owner's export").wait_for()
+    go(page, "#/")
+    page.locator(".band.failed").wait_for()
+    assert "KEY_RETIRED at chain ci.a, sequence 1" in page.locator(".band .finding").first.inner_text()
+    assert "aver verify bundle --key keys.json" in page.locator(".without-page").inner_text()

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from aver.ledger import open_ledger
+from aver.ledger.bundle import export_bundle
 from aver.sessions.figures import compute_totals
 from aver.sessions.labels import total_labels
 from aver.sessions.sessions import find_sessions
+from support.agents import sample_session as sample
 from support.bundles import change_chain
 from support.page_verdicts import ROOT
 from support.story_sites import KID, MAIN, STEPS, make_site
@@ -166,6 +168,25 @@ def test_keys_do_nothing_while_typing_or_with_a_modifier(open_site: OpenSite, si
     assert selected(page).count() == 0
 
 
+@pytest.mark.parametrize("field", ["#search", ".find input"])
+def test_escape_while_typing_only_leaves_the_field(open_site: OpenSite, sites: dict[str, Path], field: str) -> None:
+    page = open_site(sites["session"], "#/sessions")
+    page.locator(".sessions").wait_for(timeout=WAIT)
+    go(page, f"#/s/{MAIN}")
+    page.locator(".story-row").first.wait_for(timeout=WAIT)
+    page.locator(field).focus()
+    page.keyboard.type("total")
+    press(page, "Escape")
+    page.wait_for_timeout(200)
+    assert page.evaluate("location.hash") == f"#/s/{MAIN}"
+    assert page.evaluate("document.activeElement.id") == "main"
+    assert page.locator(field).input_value() == "total"  # The browser would clear it.
+    press(page, "j")
+    assert "Make totals round half up" in selected(page).inner_text()
+    press(page, "Escape")
+    page.locator(".sessions").wait_for()
+
+
 def test_words_are_found_in_arguments_and_results(open_site: OpenSite, sites: dict[str, Path]) -> None:
     """The public Explorer looks only at summaries and prompts."""
     page = open_site(sites["session"], f"#/s/{MAIN}")
@@ -225,6 +246,29 @@ def test_detail_stands_beside_or_covers(
         detail.wait_for(state="hidden")
 
 
+@pytest.mark.parametrize("way", ["key", "button"])
+def test_detail_that_covers_has_the_focus_and_gives_it_back(
+    open_site: OpenSite, sites: dict[str, Path], way: str
+) -> None:
+    page = open_site(sites["session"], f"#/s/{MAIN}", width=1000, height=800)
+    page.locator(".story-row").first.wait_for(timeout=WAIT)
+    press(page, "j")
+    assert page.evaluate("document.activeElement.className") == "story"
+    press(page, "Enter")
+    page.locator("[role='dialog'][aria-modal='true']").wait_for()
+    for _ in range(30):
+        assert page.evaluate("document.activeElement.closest('.timeline-frame')") is None
+        press(page, "Tab")
+    back = page.get_by_role("button", name="Back to the timeline")
+    if way == "key":
+        press(page, "Escape")
+    else:
+        back.click()
+    back.wait_for(state="detached")
+    assert page.evaluate("document.activeElement.className") == "story"
+    assert page.evaluate("document.activeElement.closest('[inert]')") is None
+
+
 def test_width_of_the_detail_changes_by_keyboard(open_site: OpenSite, sites: dict[str, Path]) -> None:
     page = open_site(sites["session"], f"#/s/{MAIN}")
     handle = page.get_by_role("separator", name="Width of the detail")
@@ -233,6 +277,52 @@ def test_width_of_the_detail_changes_by_keyboard(open_site: OpenSite, sites: dic
     handle.focus()
     press(page, "ArrowLeft", "ArrowLeft")
     assert page.locator(".detail").bounding_box()["width"] > before
+
+
+LONG_PROMPT = "\n".join(f"line {number}" for number in range(60))
+LONGER_PROMPT = "\n".join(f"more {number}" for number in range(260))
+
+
+@pytest.fixture(scope="module")
+def asked_at_length(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A session with prompts that are longer than a window, one after another."""
+    folder = tmp_path_factory.mktemp("asked")
+    wide = "圓周率" * 400
+    with open_ledger(folder / "ledger.db", home=folder / "home") as ledger:
+        events = [
+            sample.prompt(text, key=f"u{number}", at=f"2026-05-31T0{number}:00:00Z")
+            for number, text in enumerate(("short", LONG_PROMPT, LONGER_PROMPT, wide, "last"))
+        ]
+        sample.seal(ledger, folder, events)
+        export_bundle(ledger, folder / "bundle")
+    return folder / "bundle"
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_prompt_is_shown_whole_and_a_cut_one_says_so(chromium: Any, asked_at_length: Path, width: int) -> None:
+    page = open_bundle(chromium, asked_at_length, f"#/s/{MAIN}")
+    page.set_viewport_size({"width": width, "height": 900})
+    bands = page.locator(".story-row.prompt .asked")
+    bands.nth(4).wait_for(timeout=WAIT)
+    assert bands.nth(1).inner_text() == LONG_PROMPT
+    assert bands.nth(2).inner_text().endswith("more 199\n… 60 more lines")
+    assert bands.evaluate_all("all => all.map(one => one.scrollHeight <= one.clientHeight)") == [True] * 5
+    page.context.close()
+
+
+def test_prompt_that_is_taller_than_the_window_is_read_from_its_beginning(chromium: Any, asked_at_length: Path) -> None:
+    page = open_bundle(chromium, asked_at_length, f"#/s/{MAIN}")
+    page.locator(".story-row.prompt").nth(4).wait_for(timeout=WAIT)
+    for key in "jjjkj":
+        press(page, key)
+        page.wait_for_timeout(100)
+        top, height = page.evaluate(
+            "[document.querySelector('.story-row.selected').getBoundingClientRect().top"
+            " - document.querySelector('.story').getBoundingClientRect().top,"
+            " document.querySelector('.story').clientHeight]"
+        )
+        assert 0 <= top < height / 2
+    page.context.close()
 
 
 # --- broken sessions
@@ -280,6 +370,45 @@ def test_card_of_a_break_is_not_cut(chromium: Any, broken: Path, width: int) -> 
     card.wait_for(timeout=WAIT)
     assert "remembered:" in card.inner_text()
     assert card.evaluate("element => element.scrollHeight <= element.clientHeight")
+    page.context.close()
+
+
+def test_findings_are_not_folded_and_a_cut_list_says_so(chromium: Any, broken: Path) -> None:
+    def change(records: list[dict[str, str]]) -> None:
+        for record in records[:150]:
+            record["canonical"] += " "
+
+    change_chain(change, MAIN)(broken)
+    page = open_bundle(chromium, broken, "#/")
+    band = page.locator(".band.failed")
+    band.get_by_text(re.compile(r"^\d+ more findings$")).wait_for(timeout=WAIT)
+    said = int(band.get_by_text(re.compile(r"^\d+ more findings$")).inner_text().split()[0])
+    assert said > 100
+    assert band.locator("> .finding:visible").count() == 101  # The first one, and a hundred more.
+    assert band.get_by_text(f"and {said - 100} more; copy as JSON has them all").is_visible()
+    page.context.close()
+
+
+def test_findings_about_a_chain_as_a_whole_are_all_shown(chromium: Any, broken: Path) -> None:
+    index = json.loads((broken / "index.json").read_text("utf-8"))
+    [claim] = [claim for claim in index["chains"] if claim["id"] == MAIN]
+    claim.update(tool="codex", title="Another", started_at="2020-01-01T00:00:00Z", ended_at="2020-01-01T00:00:00Z")
+    (broken / "index.json").write_text(json.dumps(index), "utf-8")
+    page = open_bundle(chromium, broken, f"#/chain/{MAIN}")
+    findings = page.get_by_role("region", name="4 findings about the chain as a whole").locator(".finding")
+    findings.nth(3).scroll_into_view_if_needed()
+    assert findings.nth(3).is_visible()
+    assert page.locator(".virtual").bounding_box()["height"] >= 240
+    page.context.close()
+
+
+def test_cut_end_of_a_session_has_a_cap(chromium: Any, broken: Path) -> None:
+    change_chain(lambda records: records.__delitem__(slice(-5, None)), MAIN)(broken)
+    page = open_bundle(chromium, broken, f"#/s/{MAIN}")
+    page.locator(".minimap rect.break").first.wait_for(timeout=WAIT)
+    page.locator(".story").evaluate("box => { box.scrollTop = box.scrollHeight; }")
+    page.locator(".story-row.end .cap", has_text="The end was cut: ").wait_for()
+    assert page.locator(".story-row.end").evaluate("row => row.offsetHeight") == 36
     page.context.close()
 
 

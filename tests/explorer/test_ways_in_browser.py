@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -116,6 +117,61 @@ def test_way_back_from_a_changed_copy_leads_to_what_was_changed(page: Any, bundl
     page.get_by_role("button", name="Back to the records").click()
     page.locator(".band.qualified").wait_for()
     assert page.locator("main h1").inner_text() == "second"
+
+
+@pytest.mark.parametrize("place", [0, 199, 200, 350])
+def test_each_record_of_a_long_chain_can_be_changed(page: Any, ledger: Ledger, tmp_path: Path, place: int) -> None:
+    write_session(ledger, tmp_path / "work")
+    export_bundle(ledger, tmp_path / "bundle")
+    open_folder(page, tmp_path / "bundle")
+    if place == 350:
+        go(page, f"#/try/{MAIN}/{place}")
+    else:
+        go(page, f"#/try/{MAIN}")
+        page.locator(f"main a[href='#/c/{MAIN}/p1']").wait_for()  # The second record is offered first.
+        page.get_by_label("Place").fill(str(place))
+        page.get_by_label("Place").press("Tab")
+    page.locator(f"main a[href='#/c/{MAIN}/p{place}']").wait_for()
+    assert page.locator(".filters select").nth(1).input_value() == str(place)
+    page.get_by_role("button", name="Flip a character").click()
+    page.locator(".band.failed", has_text=f"chain {MAIN}, sequence {place}").wait_for()
+
+
+@pytest.mark.parametrize("place", ["500000", "-3", "x"])
+def test_record_that_is_not_there_is_not_another_one(page: Any, bundle: Path, place: str) -> None:
+    open_folder(page, bundle)
+    go(page, f"#/try/codex.two/{place}")
+    page.get_by_text("There is no record").wait_for()
+    assert page.get_by_role("button", name="Flip a character").count() == 0
+    page.get_by_label("Place").fill("1")
+    page.get_by_label("Place").press("Tab")
+    page.get_by_role("button", name="Flip a character").wait_for()
+    assert page.get_by_text("There is no record").count() == 0
+
+
+@pytest.mark.parametrize("view", ["s", "chain"])
+def test_printed_list_has_its_rows_and_no_blank_pages(page: Any, ledger: Ledger, tmp_path: Path, view: str) -> None:
+    write_session(ledger, tmp_path / "work")
+    export_bundle(ledger, tmp_path / "bundle")
+    open_folder(page, tmp_path / "bundle")
+    go(page, f"#/{view}/{MAIN}")
+    rows = page.locator(".story-row, .entry .row:not(.loading)")
+    rows.nth(20).wait_for()
+    page.locator(".story, .virtual").evaluate("box => { box.scrollTop = 4000; }")
+    page.get_by_text("echo 100").first.wait_for()
+    assert 0 < len(re.findall(rb"/Type */Page\b", page.pdf())) <= 6  # All rows are on more than 10.
+    page.emulate_media(media="print")
+    page.wait_for_timeout(300)
+    tops = rows.evaluate_all("all => all.map(one => Math.round(one.getBoundingClientRect().top + scrollY))")
+    height = page.evaluate("document.documentElement.scrollHeight")
+    assert tops == sorted(set(tops))
+    assert 0 < tops[0] < 400
+    assert tops[-1] < height < tops[-1] + 1500
+    words = page.locator(".story, .virtual").evaluate("box => getComputedStyle(box, '::before').content")
+    assert "aver report prints all" in words
+    page.emulate_media(media="screen")
+    before = page.locator(".story, .virtual").evaluate("box => getComputedStyle(box, '::before').content")
+    assert before == "none"
 
 
 def test_printed_session_has_its_figures_and_a_record_its_whole_text(page: Any, ledger: Ledger, tmp_path: Path) -> None:

@@ -53,10 +53,7 @@ function App(): JSX.Element {
     "?": () => { isHelpOpen.value = true; },
     v: () => void verifyThing(),
     "/": () => document.getElementById("search")?.focus(),
-    Escape: () => {
-      if (document.activeElement instanceof HTMLElement && document.activeElement.id === "search") main.current?.focus();
-      else if (route.value[0]) history.back();
-    },
+    Escape: () => { if (route.value[0]) history.back(); },
   });
   return (
     <>

@@ -1,7 +1,7 @@
 /** Which door this page came through: the server of a ledger, a site, or nothing but the reader's own files. */
 
 import { LiveStream, type News } from "./source/live.ts";
-import { pinKey, pins, readKeyList } from "./source/pins.ts";
+import { pinKey, readPins } from "./source/pins.ts";
 import { secrets } from "./source/secrets.ts";
 import { openSite } from "./source/site.ts";
 import {
@@ -83,10 +83,7 @@ async function pinByLink(api: Api): Promise<void> {
     problem.value = "The server's list of keys is not the one that its link vouches for. None was pinned: compare them on Keys.";
     return;
   }
-  const known = new Set(pins.value.map((pin) => pin.publicKey));
-  for (const key of readKeyList(new TextDecoder().decode(raw))) {
-    if (!known.has(key.ed25519)) pinKey(key, "by the link that aver serve printed");
-  }
+  for (const key of readPins(raw)) pinKey(key, "by the link that aver serve printed");
 }
 
 function noteState(isLive: boolean, words: string): void {

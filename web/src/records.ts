@@ -26,7 +26,7 @@ export class Left extends Error {}
 let since = performance.now();
 
 /** Let the browser do other work, if the thread has worked long enough. */
-export async function pause(): Promise<void> {
+async function pause(): Promise<void> {
   if (performance.now() - since < WORK_MS) return;
   await new Promise((resolve) => setTimeout(resolve));
   since = performance.now();
@@ -40,8 +40,10 @@ export function toSealed(chain: string, text: RecordText): Sealed | BadInput {
 
 /** All records of a chain, in small batches. */
 export async function* readRecords(chain: string): AsyncGenerator<(Sealed | BadInput)[]> {
-  const step = contents.value?.format === "ledger" ? LIVE_RECORDS : FILE_RECORDS;
-  for (let start = 0; ; start += step) {
+  const isLive = contents.value?.format === "ledger";
+  const step = isLive ? LIVE_RECORDS : FILE_RECORDS;
+  // A ledger may lack records in the middle. A file says only at its end how many it has.
+  for (let start = 0; !isLive || start < countRecords([chain]); start += step) {
     const found = await connection.ask({ type: "records", chain, start, stop: start + step });
     // An empty chain would say that nothing was ever done.
     if (!start && !found.length && countRecords([chain])) throw new Error(`no record of ${chain} can be read, though it has some`);
@@ -49,7 +51,7 @@ export async function* readRecords(chain: string): AsyncGenerator<(Sealed | BadI
       yield found.slice(at, at + SLICE_RECORDS).map((text) => toSealed(chain, text));
       await pause();
     }
-    if (found.length < step) return;
+    if (!isLive && found.length < step) return;
   }
 }
 
@@ -71,7 +73,7 @@ export async function readBlob(digest: string): Promise<Uint8Array | null> {
 }
 
 /** The chains of the open thing, as the sessions' room wants them. */
-export function listRows({ chains, ledger, format }: Contents): ChainRow[] {
+function listRows({ chains, ledger, format }: Contents): ChainRow[] {
   // All chains of the public tools' bundles are of another tool. In an Aver bundle, some were imported.
   const isForeign = format === "bundle" && ledger === null;
   return chains.map((chain) => ({ name: chain.id, origin: isForeign ? chain.id : chain.origin }));
@@ -80,7 +82,7 @@ export function listRows({ chains, ledger, format }: Contents): ChainRow[] {
 const firsts = new WeakMap<Contents, Map<string, Promise<Step | null>>>();
 
 /** The first record of a chain as a step. Each is read once; one that could not be asked for is asked for again. */
-export function readFirst(chain: string): Promise<Step | null> {
+function readFirst(chain: string): Promise<Step | null> {
   const open = contents.value;
   if (open === null) return Promise.resolve(null);
   const known = firsts.get(open) ?? firsts.set(open, new Map()).get(open)!;

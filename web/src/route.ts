@@ -1,7 +1,7 @@
 /** Where the reader is: the part of the address after `#`, such as `#/c/claude-code.5d2e/7`. */
 
 import { signal } from "@preact/signals";
-import "./source/secrets.ts"; // First: it takes the token out of the address.
+import { keepPlace } from "./source/secrets.ts"; // First: it takes the token out of the address.
 import { SCHEME } from "./verify/uri.ts";
 
 function readRoute(): string[] {
@@ -33,6 +33,8 @@ addEventListener("click", (event) => {
 }, { capture: true });
 
 addEventListener("hashchange", () => {
+  // The printed link of a server in a tab that has the page already: it begins anew with the token, where it was.
+  if (location.hash.startsWith("#token=")) return keepPlace(here);
   const active = document.activeElement;
   const target = active instanceof HTMLElement ? active.getAttribute("href") : null;
   if (target !== null) left.set(here, target);

@@ -9,17 +9,18 @@ import type { Api } from "./worker/api.ts";
 import type { About } from "./worker/live.ts";
 import type { Change, Contents, KeyFits, OpenedThing, PinnedKey, RememberedHeads } from "./worker/protocol.ts";
 
-export { usesUtc } from "./preferences.ts";
 export { link, recordLink, route } from "./route.ts";
 
 export type Judgement =
   | { state: "none" }
   | { state: "working"; progress: Progress | null }
-  | { state: "done"; verdict: Verdict; usesPlatform: boolean; fits: KeyFits; at: Date }
+  | { state: "done"; verdict: Verdict; usesPlatform: boolean; fits: KeyFits; signers: string[]; at: Date }
   | { state: "not judged"; words: string };
 
 /** Records up to which everything is verified when it is opened. More are verified when the reader asks for it. */
 export const VERIFIED_AT_ONCE = 20_000;
+/** Records of a chain up to which it is verified again each time that it grows, where not everything is. */
+const JUDGED_AGAIN_MAX = 2_000;
 
 /** Reads records for the views. */
 export const connection = new Connection();
@@ -31,7 +32,7 @@ export const contents = signal<Contents | null>(null);
 /** The verdict on everything that is open. */
 export const judgement = signal<Judgement>({ state: "none" });
 /** The verdicts on single chains of a ledger that is too large to be verified at once. */
-export const chainJudgements = signal<ReadonlyMap<string, Judgement>>(new Map());
+const chainJudgements = signal<ReadonlyMap<string, Judgement>>(new Map());
 export const opening = signal<string>("");
 export const problem = signal<string>("");
 /** Opens again what this page came with, after it could not be opened; null where that has not happened. */
@@ -96,7 +97,7 @@ export function placeInChain(place: Place): Place {
 }
 
 export function pinnedKeys(): PinnedKey[] {
-  return pins.value.map(({ publicKey, publicKeyPq }) => ({ publicKey, publicKeyPq }));
+  return pins.value.map(({ origin: _, at: __, ...key }) => key);
 }
 
 /** The name under which pins and heads of the open thing are kept. */
@@ -159,6 +160,7 @@ export async function verifyThing(): Promise<void> {
   const [found, listed] = [thing.value, contents.value];
   if (found === null || listed === null || judgement.value.state === "working") return;
   const [keys, records] = [pins.value, totalRecords.value];
+  chainJudgements.value = new Map();
   judgement.value = { state: "working", progress: null };
   spoken.value = "Verifying";
   const done = await judge(found, listed, null, (next) => { judgement.value = next; });
@@ -171,19 +173,26 @@ export async function verifyThing(): Promise<void> {
   if (done.state === "done" && pins.value !== keys) await verifyThing();
 }
 
-/** Verify one chain, where not everything was verified. */
+/** Verify one chain, where not everything was verified, unless it was verified as it is now. */
 export async function verifyChain(chain: string): Promise<void> {
   const [found, listed] = [thing.value, contents.value];
   if (found === null || listed === null || judgement.value.state === "done" || judgement.value.state === "working") return;
-  if (chainJudgements.value.get(chain)?.state === "working") return;
-  const keys = pins.value;
+  if (["working", "done"].includes(chainJudgements.value.get(chain)?.state ?? "")) return;
+  const [keys, head] = [pins.value, headOf(chain)];
   const set = (next: Judgement) => { chainJudgements.value = new Map(chainJudgements.value).set(chain, next); };
   set({ state: "working", progress: null });
   const done = await judge(found, listed, [chain], set);
   if (thing.value !== found) return;
-  set(done);
-  if (done.state === "done" && pins.value !== keys) await verifyChain(chain);
+  // The reader pinned or unpinned a key meanwhile, or the chain has changed.
+  const isOld = done.state === "done" && (pins.value !== keys || headOf(chain) !== head);
+  set(isOld ? { state: "none" } : done);
+  if (isOld) return verifyChain(chain);
   spoken.value = done.state === "done" ? `Verdict on this chain: ${done.verdict.status}` : "Not judged";
+}
+
+/** Those of these chains that no verdict is about, but perhaps one on everything. */
+export function unjudgedOf(chains: string[]): string[] {
+  return chains.filter((chain) => (chainJudgements.value.get(chain)?.state ?? "none") === "none");
 }
 
 async function judge(found: OpenedThing, listed: Contents, chains: string[] | null, report: (now: Judgement) => void): Promise<Judgement> {
@@ -244,17 +253,33 @@ export function yieldToScrolling(): void {
   judges.rest();
 }
 
+/** How long a chain is and how it ends, by the list; empty where it is not listed. */
+function headOf(chain: string): string {
+  const found = contents.value?.chains.find((one) => one.id === chain);
+  return found === undefined ? "" : `${found.length} ${found.head}`;
+}
+
 /** Look again at a ledger. Returns whether it has changed; if not, everything stays as it is. */
 export async function refreshContents(): Promise<boolean> {
   const before = contents.value;
   const listed = await connection.ask({ type: "refresh" });
-  const heads = ({ chains }: Contents) => chains.map(({ id, length, head }) => `${id} ${length} ${head}`).join("\n");
-  if (before === null || heads(before) === heads(listed)) return false;
+  if (before === null) return false;
+  const heads = new Map(listed.chains.map((one) => [one.id, one]));
+  const changed = before.chains.filter(({ id, length, head }) => heads.get(id)?.length !== length || heads.get(id)?.head !== head);
+  if (!changed.length && before.chains.length === listed.chains.length) return false;
   const records = totalRecords.value;
-  const lengths = new Map(listed.chains.map(({ id, length }) => [id, length ?? 0]));
-  const shorter = before.chains.find(({ id, length }) => (length ?? 0) > (lengths.get(id) ?? 0));
   contents.value = listed;
-  if (shorter && judgement.value.state === "done") judgement.value = { state: "not judged", words: `there are fewer records of ${shorter.id} than before` };
+  const judged = new Map(chainJudgements.value);
+  for (const { id, length } of changed) {
+    const now = heads.get(id)?.length ?? 0;
+    // A chain only grows. One that has another end at the same length is another chain.
+    const isOther = (length ?? 0) >= now;
+    const next: Judgement = { state: "not judged", words: isOther ? `the server has fewer records of ${id} than before, or others` : `${id} has grown since it was verified` };
+    if (isOther && judgement.value.state === "done") judgement.value = next;
+    // A view that shows it verifies it again by itself, if that is short work.
+    if (judged.get(id)?.state === "done") judged.set(id, isOther || now > JUDGED_AGAIN_MAX ? next : { state: "none" });
+  }
+  chainJudgements.value = judged;
   unjudged.value += Math.max(0, totalRecords.value - records);
   return true;
 }

@@ -7,7 +7,10 @@ import { openEd25519 } from "../src/verify/verify.ts";
 import { sha3Hex } from "../src/verify/digest.ts";
 import { ed25519 as ed25519Points } from "../node_modules/@noble/curves/ed25519.js";
 import { isPrimeOrderPoint } from "../src/verify/ed25519.ts";
+import { plainRules, prepareBatches } from "../src/verify/chain.ts";
 import { encoder } from "../src/verify/json.ts";
+import { Ring } from "../src/verify/ring.ts";
+import { Sealed } from "../src/verify/sealed.ts";
 
 const ed25519 = await openEd25519();
 
@@ -40,4 +43,36 @@ test("only a point of prime order can be a key", () => {
   for (const bad of ["00".repeat(32), `01${"00".repeat(31)}`, `02${"00".repeat(31)}`, "ff".repeat(32), order8, mixed, "", "abc"]) {
     assert.ok(!isPrimeOrderPoint(bad), bad);
   }
+});
+
+test("in a rest no batch begins, and none is read", async () => {
+  let end;
+  const resting = new Promise((resolve) => { end = resolve; });
+  const asked = [];
+  const crew = {
+    ...{ size: 1, isBusy: false, rest: () => {}, rested: () => (asked.length ? resting : Promise.resolve()) },
+    work: async (texts) => { asked.push(texts.length); return { hashes: texts.map(() => ""), answers: [] }; },
+  };
+  let read = 0;
+  const batches = (async function* () {
+    for (; read < 4; read++) yield Array.from({ length: 8 }, () => new Sealed("{}", { hash: "", signature: "", signature_pq: "", signed_at: "", signed_by: "" }));
+  })();
+  const given = [];
+  const done = (async () => { for await (const items of prepareBatches(plainRules(new Ring([]), ed25519, { crew }), batches, (items) => items)) given.push(items.length); })();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.deepEqual([asked, read, given], [[8], 1, []]);
+  end();
+  await done;
+  assert.deepEqual([asked, given], [[8, 8, 8, 8], [8, 8, 8, 8]]);
+});
+
+test("a crew rests when it is told to, and goes on by itself", async () => {
+  const crew = new WorkerCrew([]);
+  // A promise that is fulfilled comes before any timer.
+  const first = () => Promise.race([crew.rested().then(() => "at once"), new Promise((resolve) => setTimeout(resolve, 0, "later"))]);
+  assert.equal(await first(), "at once");
+  crew.rest();
+  assert.equal(await first(), "later");
+  await crew.rested();
+  assert.equal(await first(), "at once");
 });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cut, findCutMember } from "../lean_libraries.ts";
-import { flattenLines, joinLists } from "../script_lines.ts";
+import { dropBareFields, dropSemicolons, flattenLines, joinLists } from "../script_lines.ts";
 
 const MODULE = `
 class Point { double() { return this; } multiply(n) { return slow(n); } }
@@ -39,5 +39,17 @@ test("a member that the page asks for is found, however it asks", () => {
 
 test("lists and objects get one line, and statements keep theirs", () => {
   const code = "f({\n\ta: 1,\n\tb: [\n\t\t2,\n\t\t3\n\t]\n});\nif (x) {\n\ty();\n}\n";
-  assert.equal(joinLists(flattenLines(code)), "f({ a: 1, b: [2, 3] });\nif (x) {\ny();\n}\n");
+  assert.equal(joinLists(flattenLines(code)), "f({a:1,b:[2,3]});\nif (x) {\ny();\n}\n");
+  const arrows = "a = (x) => x; b = async (y) => y; c = ({ z }) => z; d = (x = 1) => x; e = (x, y) => y; g(() => 'a, b: c', /c, d/, `e, ${f ? 1 : 2}, g`);";
+  assert.equal(joinLists(arrows), "a = x => x; b = async y => y; c = ({z}) => z; d = (x = 1) => x; e = (x,y) => y; g(() => 'a, b: c',/c, d/,`e, ${f ? 1 : 2}, g`);");
+});
+
+test("semicolons go where a new line says the same, and only there", () => {
+  const code = "const a = 1;\nfor (let n = 0; n < 3; n++);\nlet b = a;\n[1].map(f);\n(g)();\nlet c = ';';\n";
+  assert.equal(dropSemicolons(code), "const a = 1\nfor (let n = 0; n < 3; n++);\nlet b = a;\n[1].map(f);\n(g)()\nlet c = ';'\n");
+});
+
+test("a field that only declares a name is left out, and one with a value stays", () => {
+  const left = dropBareFields("class A { name; size = 1; static made; [key]; constructor(name) { this.name = name; } }");
+  assert.equal(left.replace(/\s+/g, " "), "class A { size = 1; static made; [key]; constructor(name) { this.name = name; } }");
 });

@@ -159,9 +159,10 @@ test("missing records are one row that counts them", () => {
   assert.deepEqual(rows.map((row) => row.words || row.sort), ["command", "records 1 to 5 are missing", "break", "command", "command"]);
 });
 
-test("a cut end is a card after the last row", () => {
+test("a cut end is a card after the last row, and a cap", () => {
   const rows = arrangeStory([entry(0)], () => [finding(33, "TRUNCATED"), finding(33, "TRUNCATED")]);
-  assert.deepEqual(rows.map((row) => row.sort), ["command", "break"]);
+  assert.deepEqual(rows.map((row) => row.words || row.sort), ["command", "break", "The end was cut: w"]);
+  assert.deepEqual(arrangeStory([entry(0)], () => [finding(33, "ROLLBACK")]).map((row) => row.sort), ["command", "break"]);
 });
 
 test("figures lead to their rows", () => {
@@ -170,11 +171,13 @@ test("figures lead to their rows", () => {
   assert.deepEqual(counts, { call: 3, edit: 1, failure: 1, denial: 1, command: 2 });
 });
 
-test("a prompt is as tall as its lines, up to a limit", () => {
+test("a prompt is as tall as its lines, and one that was cut has a line more", () => {
   const prompt = (asked) => arrangeStory([entry(0, { what: "prompt", asked })], () => [])[0];
   assert.equal(rowHeight(prompt("one"), 800, false), 38);
   assert.ok(rowHeight(prompt("a\nb\nc"), 800, false) === 38 + 44);
-  assert.equal(rowHeight(prompt("x\n".repeat(1000)), 800, false), 16 + 14 * 22);
+  assert.equal(rowHeight(prompt("x\n".repeat(199)), 800, false), 16 + 200 * 22);
+  assert.equal(rowHeight(prompt("字".repeat(100)), 800, false), rowHeight(prompt("x".repeat(200)), 800, false));
+  assert.equal(rowHeight(arrangeStory([entry(0, { what: "prompt", asked: "one", askedLeft: 3 })], () => [])[0], 800, false), 38 + 22);
   assert.equal(rowHeight(arrangeStory([entry(0)], () => [])[0], 800, true), 56);
 });
 

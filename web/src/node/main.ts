@@ -1,18 +1,19 @@
 /**
  * The verifier as a command, without Python:
  *
- *     node verify.mjs THING [--key HEX]... [--require-pq]
+ *     node verify.mjs THING [--key HEX|FILE]... [--require-pq]
  *
  * It prints what `aver verify THING --json` prints, and ends with the same exit codes: 0 verified or qualified, 1 failed or
- * empty, 2 bad input. Without `--key`, no key is known. Other programs import `verifyPath`.
+ * empty, 2 bad input. Without `--key`, no key is known. FILE is one of `aver keys export`. Other programs import `verifyPath`.
  */
 
-import { stat } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { BadInput } from "../verify/json.ts";
+import { readKeyList } from "../verify/key_list.ts";
 import { NotJudged, type VerifyOptions } from "../verify/options.ts";
-import { PublicKey, Ring } from "../verify/ring.ts";
+import { PublicKey, Ring, type RingEntry, readRingEntry } from "../verify/ring.ts";
 import { type Verdict, verdictDocument } from "../verify/verdict.ts";
 import { openEd25519, verifyDirectory, verifyFile } from "../verify/verify.ts";
 import { DiskDirectory, openFile } from "./files.ts";
@@ -27,6 +28,7 @@ export { passkeyProblem } from "../verify/passkey_signature.ts";
 export { readRecord } from "../verify/record.ts";
 export { PublicKey, Ring, readRingEntry } from "../verify/ring.ts";
 export { Sealed, sealedFromJson } from "../verify/sealed.ts";
+export { sha3 } from "../verify/sha3.ts";
 export { statementBytes } from "../verify/statement.ts";
 export { conclude } from "../verify/verdict.ts";
 export { openEd25519 };
@@ -57,19 +59,26 @@ export function dumpVerdict(verdict: Verdict): string {
   return [...digits].reduce((out, [mark, number]) => out.replace(mark, number), text);
 }
 
+/** The keys that an option names: 64 digits, or a file of `aver keys export`, whose retirements then count. */
+async function readKeyOption(given: string): Promise<(PublicKey | RingEntry)[]> {
+  const data = /^[0-9a-f]*$/.test(given) ? null : await readFile(given).catch(() => null);
+  if (data === null) return [new PublicKey(given)];
+  return readKeyList(data).map(({ key, entry }) => (entry === null ? key : readRingEntry(entry)));
+}
+
 async function main(given: string[]): Promise<number> {
   const things: string[] = [];
-  const keys: PublicKey[] = [];
+  const keys: (PublicKey | RingEntry)[] = [];
   let requirePq = false;
   try {
     for (let at = 0; at < given.length; at++) {
       const word = given[at] as string;
-      if (word === "--key") keys.push(new PublicKey(given[++at]));
+      if (word === "--key") keys.push(...(await readKeyOption(given[++at] ?? "")));
       else if (word === "--require-pq") requirePq = true;
       else if (word.startsWith("-")) throw new BadInput(`there is no option ${word}`);
       else things.push(word);
     }
-    if (things.length !== 1) throw new BadInput("usage: node verify.mjs THING [--key HEX]... [--require-pq]");
+    if (things.length !== 1) throw new BadInput("usage: node verify.mjs THING [--key HEX|FILE]... [--require-pq]");
     const ring = new Ring(keys, { isClosed: keys.length > 0 });
     const verdict = await verifyPath(things[0] as string, { ring, requirePq, ed25519: await openEd25519() });
     process.stdout.write(`${dumpVerdict(verdict)}\n`);

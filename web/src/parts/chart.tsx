@@ -63,7 +63,7 @@ function Axes({ ends }: { ends: [string, string] }): JSX.Element {
 }
 
 /** One bar of a reliability chart: what was predicted, and what came of it. */
-export interface ReliabilityBar {
+interface ReliabilityBar {
   low: number;
   high: number;
   predicted: number;

@@ -7,7 +7,7 @@
 import { type DiffLine, readDiff } from "../sessions/changed_lines.ts";
 
 /** A piece of a line; `isChanged` marks the words that the other line does not have. */
-export interface LinePiece {
+interface LinePiece {
   text: string;
   isChanged: boolean;
 }
@@ -17,7 +17,7 @@ export interface MarkedLine extends Omit<DiffLine, "text"> {
 }
 
 /** One row of both versions side by side; a header has the same line on both sides. */
-export type SplitRow = [left: MarkedLine | null, right: MarkedLine | null];
+type SplitRow = [left: MarkedLine | null, right: MarkedLine | null];
 
 /** Characters of a line that is compared word by word. A longer one is marked whole: comparing takes square time. */
 const WORDS_MAX = 1_000;

@@ -1,13 +1,13 @@
 /**
  * The keys of the keyboard. A view claims keys while it is shown; the one that claimed last has them. No key works with a
- * modifier held, nor while the reader types.
+ * modifier held, nor while the reader types; Escape then only leaves the field.
  *
  *     useKeys({ j: () => move(1), k: () => move(-1) });
  */
 
 import { useEffect, useRef } from "preact/hooks";
 
-export type KeyMap = Record<string, (event: KeyboardEvent) => void>;
+type KeyMap = Record<string, (event: KeyboardEvent) => void>;
 
 const claims: { keys: KeyMap }[] = [];
 
@@ -24,7 +24,20 @@ export function useKeys(keys: KeyMap): void {
   }, []);
 }
 
-export function isTyping(target: EventTarget | null): boolean {
+/** Give the focus to the list of the view, so that a screen reader says which row is selected. */
+export function focusGrid(): void {
+  document.querySelector<HTMLElement>("main [role=grid]")?.focus({ preventScroll: true });
+}
+
+/** Claim keys that move the selection of the view's list. */
+export function useGridKeys(keys: KeyMap): void {
+  useKeys(Object.fromEntries(Object.entries(keys).map(([key, move]) => [key, (event) => {
+    move(event);
+    focusGrid();
+  }])));
+}
+
+function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea, select"));
 }
 
@@ -38,7 +51,13 @@ export function listenToKeys(go: (letter: string) => boolean): void {
   let isGoing = false;
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    if (isTyping(event.target) && event.key !== "Escape") return;
+    if (isTyping(event.target)) {
+      if (event.key !== "Escape") return;
+      // Not the browser's own work: it would take the words out of the field.
+      event.preventDefault();
+      document.getElementById("main")?.focus({ preventScroll: true });
+      return;
+    }
     if (isOwnKey(event)) return;
     const wasGoing = isGoing;
     isGoing = event.key === "g" && !wasGoing;

@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 
-export type MarkSort = "edit" | "failure" | "denial" | "hit" | "break" | "prompt";
+type MarkSort = "edit" | "failure" | "denial" | "hit" | "break" | "prompt";
 
 export interface MapMark {
   sort: MarkSort;

@@ -1,4 +1,4 @@
-/** Keys for a list of links: `j` and `k` move the focus, `Enter` opens, as a link does by itself. */
+/** Keys for a list of links: `j` and `k` move the focus, and in a list of hits `n` and `N`. `Enter` opens, as a link does by itself. */
 
 import type { RefObject } from "preact";
 import { useKeys } from "./keyboard.ts";
@@ -14,5 +14,5 @@ export function useRowKeys(box: RefObject<HTMLElement | null>): void {
     rows[next]?.focus();
     rows[next]?.scrollIntoView({ block: "nearest" });
   };
-  useKeys({ j: () => move(1), k: () => move(-1) });
+  useKeys({ j: () => move(1), k: () => move(-1), n: () => move(1), N: () => move(-1) });
 }

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { contents } from "../state.ts";
 import { Command, Text } from "./text.tsx";
 
-export type Answered<Result> =
+type Answered<Result> =
   | { state: "loading"; value: null; words: "" }
   | { state: "done"; value: Result; words: "" }
   | { state: "failed"; value: Result | null; words: string };

@@ -40,12 +40,17 @@ export function Hex({ children, length = 16 }: { children: string; length?: numb
 
 /** A point in time, in UTC or local time: whole, `short` without the day, or `brief` without seconds. A text that is no time stays as it is. */
 export function Time({ children, short = false, brief = false }: { children: string; short?: boolean; brief?: boolean }): JSX.Element {
-  const date = /^\d{4}-\d\d-\d\dT/.test(children) ? new Date(children) : null;
-  if (date === null || Number.isNaN(date.getTime())) return <Text>{children}</Text>;
-  const words = formatTime(date);
+  const words = readTime(children);
+  if (!words) return <Text>{children}</Text>;
   const zone = usesUtc.value ? " UTC" : "";
   const shown = short ? words.slice(11, 19) : brief ? words.slice(0, 16).replace("T", " ") : `${words.slice(0, 19).replace("T", " ")}${zone}`;
   return <time dateTime={children} title={visible(children)}>{shown}</time>;
+}
+
+/** The time that a text names, as the reader sees it; empty for a text that is no time. */
+export function readTime(text: string): string {
+  const date = new Date(/^\d{4}-\d\d-\d\dT/.test(text) ? text : NaN);
+  return Number.isNaN(date.getTime()) ? "" : formatTime(date);
 }
 
 /** A time in the zone that the reader chose, such as `2026-05-31T09:00:00.000Z`; for local time, its `Z` means nothing. */
@@ -53,8 +58,11 @@ export function formatTime(date: Date): string {
   return (usesUtc.value ? date : new Date(date.getTime() - date.getTimezoneOffset() * 60_000)).toISOString();
 }
 
+/** Made once: a browser takes long to look a locale up. */
+const figures = new Intl.NumberFormat("en-GB");
+
 export function count(value: number): string {
-  return value.toLocaleString("en-GB");
+  return figures.format(value.valueOf()); // A server's figure that is none breaks its view, and is not shown as NaN.
 }
 
 export function plural(value: number, one: string, many = `${one}s`): string {

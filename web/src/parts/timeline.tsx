@@ -11,7 +11,7 @@ import type { Step } from "../sessions/step.ts";
 import { BreakCard, breakHeight } from "./break.tsx";
 import { Counts } from "./diff.tsx";
 import { type MapMark, Minimap } from "./minimap.tsx";
-import { Text, Time, count, visible } from "./text.tsx";
+import { Text, Time, count, plural, visible } from "./text.tsx";
 import { SortIcon } from "./timeline_icon.tsx";
 import { type TimelineRow, rowHeight } from "./timeline_rows.ts";
 import { useVirtualRows } from "./virtual_rows.ts";
@@ -21,7 +21,7 @@ const BESIDE_TEXT = 180;
 const BESIDE_BREAK = 124;
 const PHONE_WIDTH = 720;
 
-export interface TimelineProps {
+interface TimelineProps {
   rows: TimelineRow[];
   selected: number;
   /** Rows that the reader's words were found in. */
@@ -141,6 +141,7 @@ function RowCells({ row }: { row: TimelineRow }): JSX.Element {
   if (sort === "break" && row.finding !== null) {
     return <div role="gridcell" class="break-card"><BreakCard chain={row.chain} finding={row.finding} place={row.place} /></div>;
   }
+  if (sort === "end") return <div role="gridcell" class="cap">{row.words}</div>;
   if (sort === "missing") return <div role="gridcell" class="missing-cell">{row.words}</div>;
   const step = entry?.step ?? null;
   const at = step?.at ?? entry?.decision?.at ?? "";
@@ -149,7 +150,7 @@ function RowCells({ row }: { row: TimelineRow }): JSX.Element {
       <span role="gridcell" class="time">{at ? <Time short>{at}</Time> : null}</span>
       <span role="gridcell" class="rail-line" aria-hidden="true"><span class="node" /></span>
       <span role="gridcell" class="icon"><SortIcon sort={sort} isStruck={row.isDenied} /></span>
-      {step !== null && sort === "prompt" ? <span role="gridcell" class="asked">{visible(step.asked)}</span> : <Summary row={row} />}
+      {step !== null && sort === "prompt" ? <span role="gridcell" class="asked">{visible(step.asked)}{step.askedLeft ? <span class="soft">{`\n… ${plural(step.askedLeft, "more line")}`}</span> : null}</span> : <Summary row={row} />}
       {step !== null && sort !== "prompt" ? <Facts step={step} /> : null}
     </>
   );
@@ -184,7 +185,7 @@ function Word({ row }: { row: TimelineRow }): JSX.Element | null {
   }
   if (row.isFailed) return <span class="word warn">failed</span>;
   if (step?.status === "pending") return <span class="word">no outcome</span>;
-  if (step === null && decision !== null) return <span class="word">{isObserved(decision) ? "observed: " : ""}{decisionLabel(decision.decision)}</span>;
+  if (step === null && decision !== null) return <span class="word">{isObserved(decision) ? "observed: " : ""}<Text>{decisionLabel(decision.decision)}</Text></span>;
   return null;
 }
 

@@ -3,7 +3,8 @@
 import type { JSX } from "preact";
 import type { RowSort } from "./timeline_rows.ts";
 
-const PATHS: Record<RowSort, string> = {
+/** Breaks, missing records and a cut end have no icon. */
+const PATHS: Partial<Record<RowSort, string>> = {
   prompt: "M3 3h10v7H7l-3 3v-3H3z",
   answer: "M3 4h10M3 8h10M3 12h6",
   edit: "M3 13l1-3 7-7 2 2-7 7z",
@@ -14,11 +15,9 @@ const PATHS: Record<RowSort, string> = {
   unreadable: "M8 2l6 11H2zM8 6v3.5M8 11v.5",
   agent: "M4 3v4a3 3 0 0 0 3 3h5M9.5 7.5L12 10l-2.5 2.5",
   decision: "M8 2l5 2v4c0 3-2 5-5 6-3-1-5-3-5-6V4z",
-  break: "M4 4l8 8M12 4l-8 8",
-  missing: "M3 8h2M7 8h2M11 8h2",
 };
 
-const NAMES: Record<RowSort, string> = {
+const NAMES: Partial<Record<RowSort, string>> = {
   prompt: "prompt",
   answer: "answer",
   edit: "edit",
@@ -29,8 +28,6 @@ const NAMES: Record<RowSort, string> = {
   unreadable: "unreadable record",
   agent: "subagent",
   decision: "decision",
-  break: "break",
-  missing: "missing records",
 };
 
 export function SortIcon({ sort, isStruck = false }: { sort: RowSort; isStruck?: boolean }): JSX.Element {

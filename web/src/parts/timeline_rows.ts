@@ -11,16 +11,14 @@ import { isObserved, refuses } from "../sessions/decisions.ts";
 import type { StoryEntry } from "../sessions/story.ts";
 import type { Finding } from "../verify/verdict.ts";
 
-export const ROW_HEIGHT = 36;
+const ROW_HEIGHT = 36;
 /** Rows are taller where fingers choose them. */
-export const PHONE_ROW_HEIGHT = 56;
+const PHONE_ROW_HEIGHT = 56;
 const LINE_HEIGHT = 22;
-/** Lines of a prompt that its band shows. The detail has the whole of a longer one. */
-const PROMPT_LINES_MAX = 14;
 /** Pixels of a character of the text font, somewhat more than the mean, so that a band is rather too tall than too short. */
 const CHARACTER_WIDTH = 8.4;
 
-export type RowSort = "prompt" | "edit" | "command" | "call" | "answer" | "note" | "unknown" | "unreadable" | "agent" | "decision" | "break" | "missing";
+export type RowSort = "prompt" | "edit" | "command" | "call" | "answer" | "note" | "unknown" | "unreadable" | "agent" | "decision" | "break" | "missing" | "end";
 
 export interface TimelineRow {
   sort: RowSort;
@@ -77,11 +75,13 @@ export function arrangeStory(entries: StoryEntry[], findingsOf: (chain: string) 
   }
   // Findings beyond the last record: the end was cut. Several places may say so; one card for each code is enough.
   for (const [chain, found] of byChain) {
-    for (const finding of found.rest()) {
-      const last = rows.findLastIndex((row) => row.chain === chain);
-      const depth = rows[last]?.depth ?? 0;
-      rows.splice(last + 1, 0, { sort: "break", depth, chain, entry: null, findings: [], finding, place: null, words: "", isDenied: false, isFailed: false, isAfterBreak: true, turn: rows[last]?.turn ?? turn });
-    }
+    const rest = found.rest();
+    const last = rows.findLastIndex((row) => row.chain === chain);
+    const bare = { depth: rows[last]?.depth ?? 0, chain, entry: null, findings: [], finding: null, place: null, words: "", isDenied: false, isFailed: false, isAfterBreak: true, turn: rows[last]?.turn ?? turn };
+    const cut = rest.find((finding) => finding.code === "TRUNCATED");
+    rows.splice(last + 1, 0,
+      ...rest.map((finding) => ({ ...bare, sort: "break" as const, finding })),
+      ...(cut ? [{ ...bare, sort: "end" as const, words: `The end was cut: ${cut.words}` }] : []));
   }
   return rows;
 }
@@ -136,10 +136,12 @@ function stepSort({ step }: StoryEntry): RowSort {
 /** The height of a row that is no break. `width` is that of the text of a prompt, `write` what is written for a text. */
 export function rowHeight(row: TimelineRow, width: number, isPhone: boolean, write: (text: string) => string = (text) => text): number {
   if (row.sort !== "prompt") return isPhone ? PHONE_ROW_HEIGHT : ROW_HEIGHT;
+  const { asked = "", askedLeft = 0 } = row.entry?.step ?? {};
   // Lines break at words, so that not every line is full.
   const perLine = Math.max(16, Math.floor((0.85 * width) / CHARACTER_WIDTH));
-  const lines = write(row.entry?.step?.asked ?? "").split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / perLine)), 0);
-  return 16 + LINE_HEIGHT * Math.min(PROMPT_LINES_MAX, Math.max(1, lines));
+  // Characters of the East are twice as wide.
+  const lines = write(asked).replace(/[\u1100-\uffff]/g, "$&$&").split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / perLine)), 0);
+  return 16 + LINE_HEIGHT * (lines + (askedLeft ? 1 : 0));
 }
 
 /** What a reader can look for. `spent` are the steps that used tokens, `observed` those with a decision that held nothing back. */

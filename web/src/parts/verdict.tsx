@@ -2,12 +2,13 @@
 
 import type { JSX } from "preact";
 import codes from "../../../src/aver/verdict/codes.json" with { type: "json" };
+import { lookUp } from "../sessions/values.ts";
 import { pins } from "../source/pins.ts";
-import { type Judgement, VERIFIED_AT_ONCE, changed, contents, isAlone, isOfActions, judgement, link, placeInChain, stopVerifying, thing, totalRecords, unjudged, verifyThing } from "../state.ts";
+import { type Judgement, VERIFIED_AT_ONCE, changed, contents, isAlone, isOfActions, judgement, link, placeInChain, server, stopVerifying, thing, totalRecords, unjudged, verifyThing } from "../state.ts";
 import { CHECKS, type Check, DOES_NOT_APPLY, type Finding, type Place, type Verdict, verdictDocument } from "../verify/verdict.ts";
 import type { KeyFits } from "../worker/protocol.ts";
 import { describeCheck } from "./check_words.ts";
-import { Command, Copy, Text, Time, count, plural } from "./text.tsx";
+import { Command, Copy, Text, Time, count, plural, visible } from "./text.tsx";
 
 type MarkName = "verified" | "qualified" | "failed" | "empty" | "not judged" | "working";
 
@@ -34,7 +35,7 @@ const ADVICE: Record<string, { meaning: string; advice: string }> = codes;
 
 /** The meaning of a code, and advice; undefined for a code that nobody knows. */
 export function adviceOn(code: string): { meaning: string; advice: string } | undefined {
-  return Object.hasOwn(ADVICE, code) ? ADVICE[code] : undefined;
+  return lookUp(ADVICE, code);
 }
 
 /** Whether only the command makes this check: it has the rules and the policy language, and the page has not. */
@@ -56,7 +57,7 @@ function remedy(check: Check): JSX.Element | string {
     return changed.value ? "" : <Command>{verifyCommand()}</Command>;
   }
   if (check.name === "columns" || check.name === "store") return "These belong to a ledger's file, and no copy has them.";
-  if (check.name === "head") return thing.value?.live ? <>Compare with a checkpoint that you keep: <Command>aver verify --checkpoint FILE</Command></> : <>Export it again with the ledger's key at hand: <Command>aver export --out DIR</Command></>;
+  if (check.name === "head") return thing.value?.live ? <>Compare with a checkpoint that you keep: <Command>{ledgerCommand("verify --checkpoint FILE")}</Command></> : <>Export it again with the ledger's key at hand: <Command>aver export --out DIR</Command></>;
   if (check.name === "meta") return <>Open the whole ledger: <Command>aver export --out DIR</Command></>;
   return "";
 }
@@ -66,11 +67,10 @@ function dayOf(at: string): string {
   return new Date(at).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 }
 
-function sentence(verdict: Verdict): string {
+function sentence(verdict: Verdict, signers: string[]): string {
   const extent = `${thing.value?.areCopies ? "the copies of " : ""}${plural(verdict.records, "record")}${verdict.chains ? ` in ${plural(verdict.chains, "chain")}` : ""}`;
   if (verdict.status === "verified") {
-    const signers = new Set((contents.value?.chains ?? []).flatMap((chain) => chain.signers));
-    const used = pins.value.filter((pin) => !signers.size || signers.has(pin.publicKey.slice(0, 16)));
+    const used = pins.value.filter((pin) => !signers.length || signers.includes(pin.publicKey));
     const named = used.slice(0, 3).map((pin) => `${pin.publicKey.slice(0, 16)}, which you pinned on ${dayOf(pin.at)}`);
     return `Verified: ${extent}, signed by ${named.join("; ") || "keys that you pinned"}${used.length > 3 ? `, and ${used.length - 3} more keys` : ""}.`;
   }
@@ -102,6 +102,18 @@ export function FindingCard({ finding, isFirst = false }: { finding: Finding; is
       </p>
       {explained === undefined ? null : <p class="beside">{explained.meaning} {explained.advice}</p>}
     </div>
+  );
+}
+
+/** Findings of a list that are shown. Each has a card, and a thousand of them would be a long page. */
+const FINDINGS_SHOWN = 100;
+
+function Findings({ findings }: { findings: Finding[] }): JSX.Element {
+  return (
+    <>
+      {findings.slice(0, FINDINGS_SHOWN).map((finding, at) => <FindingCard key={at} finding={finding} />)}
+      {findings.length > FINDINGS_SHOWN ? <p>and {count(findings.length - FINDINGS_SHOWN)} more; copy as JSON has them all</p> : null}
+    </>
   );
 }
 
@@ -205,9 +217,20 @@ function origin(): string {
   return thing.value?.live ? "from the server of this ledger" : door === "site" ? "with these records" : "from where you opened it";
 }
 
-/** The command that judges the open thing without this page. A ledger behind a server is the one of this machine. */
+/** A command about the ledger of the server, with the options that lead to it. They are the server's word. */
+export function ledgerCommand(words: string): string {
+  const options = server.value?.about["command_options"];
+  return [`aver ${words}`, ...(Array.isArray(options) ? options : []).map((word) => (/^--[a-z]+$/.test(word) ? word : quoteName(visible(String(word)))))].join(" ");
+}
+
+/** The command that judges the open thing without this page. */
 export function verifyCommand(): string {
-  return thing.value?.live ? "aver verify" : `aver verify ${quoteName(contents.value?.name ?? "FILE")}`;
+  return thing.value?.live ? ledgerCommand("verify") : `aver verify ${quoteName(contents.value?.name ?? "FILE")}`;
+}
+
+/** Whether the ledger's server runs on this machine, as far as the address tells. */
+function isHere(): boolean {
+  return ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
 }
 
 /** A name as a shell takes it. */
@@ -215,25 +238,30 @@ export function quoteName(name: string): string {
   return /^[A-Za-z0-9_@%+=:,./][A-Za-z0-9_@%+=:,./-]*$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }
 
-/** The command that says the same without this page: with the same keys. */
+/** The command that says the same without this page: with the same keys. A file of keys may say that one is retired. */
 function command(): string {
-  return thing.value?.live ? verifyCommand() : `${verifyCommand()}${pins.value.map((pin) => ` --key ${pin.publicKey}`).join("")}`;
+  const keys = pins.value.map((pin) => (pin.entry && pin.origin.startsWith("from ") ? quoteName(pin.origin.slice(5)) : pin.publicKey));
+  return thing.value?.live ? verifyCommand() : [verifyCommand(), ...new Set(keys)].join(" --key ");
 }
 
-function Judged({ verdict, usesPlatform, fits, at }: Extract<Judgement, { state: "done" }>): JSX.Element {
+function Judged({ verdict, usesPlatform, fits, signers, at }: Extract<Judgement, { state: "done" }>): JSX.Element {
   const made = verdict.checks.filter((check) => check.status !== "not_checked");
   const unmade = verdict.checks.filter((check) => check.status === "not_checked");
   const others = unmade.filter((check) => check.reason !== DOES_NOT_APPLY);
   const foreign = unmade.filter((check) => check.reason === DOES_NOT_APPLY).map((check) => check.name.replace("_", " "));
   const word = verdict.status;
-  const [first, ...rest] = verdict.first_bad ? [verdict.first_bad, ...verdict.findings.filter((one) => one !== verdict.first_bad)] : [undefined, ...verdict.findings];
+  const first = verdict.first_bad;
+  const rest = verdict.findings.filter((one) => one !== first);
+  // What is wrong is never folded. The list above says already what was not checked, and the places may be many.
+  const wrong = rest.filter((one) => one.status !== "not_checked");
+  const open = rest.filter((one) => one.status === "not_checked");
   return (
     <section class={`band ${word}`} aria-labelledby="verdict">
       <h2 id="verdict"><Mark name={word} /> {word[0]?.toUpperCase()}{word.slice(1)}</h2>
-      <p class="sentence"><Text>{sentence(verdict)}</Text></p>
+      <p class="sentence"><Text>{sentence(verdict, signers)}</Text></p>
       {thing.value?.areCopies ? <p class="strip copies">This page judged its own copies of the records, in explorer/data, and not the bundle's files: a browser lets no page that was opened by a double click read them. Someone may have changed the files and left the copies.</p> : null}
       {unjudged.value ? <p class="strip">{plural(unjudged.value, "record")} came after this verdict. <button type="button" class="small" onClick={() => void verifyThing()}>Verify again (v)</button></p> : null}
-      {first === undefined ? null : <FindingCard finding={first} isFirst />}
+      {first ? <FindingCard finding={first} isFirst /> : null}
       <div class="columns">
         <div>
           <h3>Checked</h3>
@@ -253,18 +281,14 @@ function Judged({ verdict, usesPlatform, fits, at }: Extract<Judgement, { state:
           {foreign.length ? <p class="beside">Does not apply here: {foreign.join(", ")}.</p> : null}
         </div>
       </div>
-      {rest.length ? (
-        <details open={rest.length <= 8}>
-          <summary>{plural(rest.length, first === undefined ? "finding" : "more finding")}</summary>
-          {rest.slice(0, 100).map((finding, at) => <FindingCard key={at} finding={finding} />)}
-        </details>
-      ) : null}
+      {wrong.length ? <><h3>{plural(wrong.length, first ? "more finding" : "finding")}</h3><Findings findings={wrong} /></> : null}
+      {open.length ? <details open={open.length <= 8}><summary>{plural(open.length, "place")} that could not be checked</summary><Findings findings={open} /></details> : null}
       <p class="beside judged-by">
         This page judged it at <Time short>{at.toISOString()}</Time>, and came {origin()}.
         Ed25519 by {usesPlatform ? "the browser, after checks of our own" : "JavaScript"}.
       </p>
       <p class="beside without-page">
-        {changed.value ? "No command judges this changed copy: it is in this page's memory alone." : <>{thing.value?.areCopies ? "The bundle's own files, without this page: " : "The same without this page: "}<Command>{command()}</Command></>}{" "}
+        {changed.value ? "No command judges this changed copy: it is in this page's memory alone." : <>{thing.value?.areCopies ? "The bundle's own files, without this page: " : `The same without this page${thing.value?.live && !isHere() ? ", on the server's machine" : ""}: `}<Command>{command()}</Command></>}{" "}
         <Copy text={JSON.stringify(verdictDocument(verdict), (_, value: unknown) => (typeof value === "bigint" ? String(value) : value), 2)} label="copy as JSON" />
       </p>
     </section>

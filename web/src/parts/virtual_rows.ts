@@ -9,16 +9,18 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 /** Rows beyond the window that stay in the page, so that scrolling shows no blank. */
 const OVERSCAN = 12;
+/** Pixels before and after a row that are seen with it. */
+const BESIDE_MAX = 56;
 /** Rows in the page at most, however tall the window is. */
 export const ROWS_MAX = 120;
 
-export interface VirtualRow {
+interface VirtualRow {
   index: number;
   start: number;
   size: number;
 }
 
-export interface VirtualRows {
+interface VirtualRows {
   rows: VirtualRow[];
   total: number;
   /** Scroll so that a row can be seen, with the one before and after it. */
@@ -54,8 +56,11 @@ export function useVirtualRows(heights: readonly number[], box: () => HTMLElemen
     const element = box();
     const [start, size] = [tops[index] ?? 0, heights[index] ?? 0];
     if (element === null) return;
-    if (start < element.scrollTop + size) element.scrollTop = Math.max(0, start - size);
-    else if (start + 2 * size > element.scrollTop + element.clientHeight) element.scrollTop = start + 2 * size - element.clientHeight;
+    const room = Math.min(size, BESIDE_MAX);
+    const end = start + size + room - element.clientHeight;
+    // Of a row that is taller than the box, the beginning is seen.
+    if (start < element.scrollTop + room) element.scrollTop = start - room;
+    else if (end > element.scrollTop) element.scrollTop = Math.min(end, start - room);
   };
   return { rows, total: tops[heights.length] ?? 0, reveal };
 }

@@ -10,14 +10,13 @@
 import { at, readKind } from "../verify/block.ts";
 import { BadInput, type Json, JsonNumber, type JsonObject } from "../verify/json.ts";
 import type { Sealed } from "../verify/sealed.ts";
-import { asCount, asList, asObject, asText } from "./values.ts";
+import { valueText } from "./labels.ts";
+import { asCount, asList, asObject, asText, contentOf } from "./values.ts";
 
 /** One record of an act. */
 export interface ActRecord {
   place: number;
   kind: string;
-  id: string;
-  parent: string;
   at: string;
   status: string;
   reasonCode: string;
@@ -25,7 +24,6 @@ export interface ActRecord {
   result: JsonObject;
   statements: Json[];
   decision: string;
-  approval: string;
 }
 
 export interface Act {
@@ -59,30 +57,21 @@ export function readActs(records: Iterable<Sealed | BadInput>): Act[] {
 }
 
 function readActRecord(record: Sealed, place: number): ActRecord | null {
-  let content: JsonObject;
-  try {
-    content = record.content;
-  } catch (error) {
-    if (error instanceof BadInput) return null;
-    throw error;
-  }
+  const content = contentOf(record);
+  if (content === null) return null;
   const kind = readKind(content);
   const result = asObject(at(content, "outcome", "result"));
   if (!KINDS.has(kind)) return null;
-  const refs = at(content, "context", "environment", "aver", "refs");
   return {
     place,
     kind,
-    id: asText(content.get("id")),
-    parent: asText(content.get("parent_id")),
     at: asText(at(content, "trigger", "timestamp")) || record.signed_at,
     status: asText(at(content, "outcome", "status")),
     reasonCode: asText(result.get("reason_code")),
     detail: asText(result.get("detail")),
     result,
     statements: asList(at(content, "authority", "chain")),
-    decision: asText(at(refs, "decision")),
-    approval: asText(at(refs, "approval")),
+    decision: asText(at(content, "context", "environment", "aver", "refs", "decision")),
   };
 }
 
@@ -98,7 +87,7 @@ function addRecord(act: Act, record: ActRecord): Act {
   return { ...act, outcomes: [...act.outcomes, record], code: act.state === "done" ? act.code : code, state: isDone ? "done" : "refused" };
 }
 
-export interface JoinedShares {
+interface JoinedShares {
   allow: number | null;
   confirm: number | null;
   patch: number | null;
@@ -124,7 +113,7 @@ export function joinShares(commit: ActRecord, actionId: string): JoinedShares | 
     isOfThisAct: pair.every((share) => share.get("action_id") === actionId && share.get("request_sha256") === request && share.get("program_id") === program),
     servers: pair.map((share, index) => ({
       server: `policy:${share.get("server_id") instanceof JsonNumber ? (share.get("server_id") as JsonNumber).text : index}`,
-      outputs: [...asObject(share.get("outputs"))].map(([name, value]) => [name, value instanceof JsonNumber ? value.text : String(value)]),
+      outputs: [...asObject(share.get("outputs"))].map(([name, value]) => [name, valueText(value)]),
     })),
   };
 }

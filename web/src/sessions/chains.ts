@@ -14,7 +14,7 @@ import type { Step } from "./step.ts";
 /** The domain of the chains of the gate's decisions. */
 export const DECISION_DOMAIN = "gate";
 /** Domains of chains that are not sessions of coding agents. */
-export const OTHER_DOMAINS: ReadonlySet<string> = new Set([DECISION_DOMAIN, "actions", "gateway", "protocol", "approvals", ...RESERVED_CHAINS]);
+const OTHER_DOMAINS: ReadonlySet<string> = new Set([DECISION_DOMAIN, "actions", "gateway", "protocol", "approvals", ...RESERVED_CHAINS]);
 
 /** A chain of the open thing. */
 export interface ChainRow {
@@ -46,10 +46,10 @@ export function chainNames({ main, agents, decisions }: SessionChains): string[]
 }
 
 /** Reads the first record of a chain as a step; null where there is none. */
-export type ReadFirst = (chain: string) => Promise<Step | null>;
+type ReadFirst = (chain: string) => Promise<Step | null>;
 
 /** The domain that a chain had where it was made. */
-export function madeDomain({ name, origin }: ChainRow): string {
+function madeDomain({ name, origin }: ChainRow): string {
   return splitChainName(origin === null ? name : originalName(name, origin))[0];
 }
 
@@ -119,7 +119,7 @@ function identifyChain(row: ChainRow, first: Step | null): { tool: string; sessi
 }
 
 /** The name of a session's chain, or of a subagent's own chain. */
-export function sessionChainName(tool: string, session: string, agent = ""): string | null {
+function sessionChainName(tool: string, session: string, agent = ""): string | null {
   const parts = (agent ? [session, agent] : [session]).map((part) => {
     return /^[A-Za-z0-9_-]{1,63}$/.test(part) && !/^x-[0-9a-f]{32}$/.test(part) ? part : `x-${sha256Hex(part).slice(0, 32)}`;
   });

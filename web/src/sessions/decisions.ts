@@ -12,11 +12,12 @@ import { at, readBlock, readKind } from "../verify/block.ts";
 import { blobReferences } from "../verify/blobs.ts";
 import { asciiJson } from "../verify/canonical.ts";
 import { sha256Hex } from "../verify/digest.ts";
-import { BadInput, type Json, JsonNumber, type JsonObject, byteLength, compareCodePoints, isObject, readJson } from "../verify/json.ts";
+import { BadInput, type Json, type JsonObject, byteLength, compareCodePoints, isObject, readJson } from "../verify/json.ts";
 import type { Sealed } from "../verify/sealed.ts";
 import { takesCommand, takesPatch } from "./known_tools.ts";
+import { valueText } from "./labels.ts";
 import { type Step, isBlobReference } from "./step.ts";
-import { asCount, asList, asObject, asText, isTruthy } from "./values.ts";
+import { asCount, asList, asObject, asText, contentOf, isTruthy, lookUp } from "./values.ts";
 
 export const DECISION_KIND = "gate.decision";
 /** Longest string inside a capsule, in bytes. A longer one is a blob. */
@@ -49,14 +50,8 @@ export interface RecordedDecision {
 
 /** Read a decision's record; null where it is none, or not whole. */
 export function readDecision(record: Sealed): RecordedDecision | null {
-  let content: JsonObject;
-  try {
-    content = record.content;
-  } catch (error) {
-    if (error instanceof BadInput) return null;
-    throw error;
-  }
-  if (readKind(content) !== DECISION_KIND) return null;
+  const content = contentOf(record);
+  if (content === null || readKind(content) !== DECISION_KIND) return null;
   const result = at(content, "outcome", "result");
   const action = at(result, "action");
   const policy = at(result, "policy");
@@ -77,17 +72,13 @@ export function readDecision(record: Sealed): RecordedDecision | null {
     score: result.get("score") ?? null,
     interval: result.get("interval") ?? null,
     thresholds: result.get("thresholds") ?? null,
-    reasons: asList(result.get("reasons")).map(plainText),
-    rules: asList(at(policy, "rules")).map(plainText),
+    reasons: asList(result.get("reasons")).map(valueText),
+    rules: asList(at(policy, "rules")).map(valueText),
     tool: asText(action.get("tool")),
     arguments: asObject(action.get("arguments")),
     mode: asText(result.get("mode")) || "enforce",
     answer: asText(result.get("answer")),
   };
-}
-
-function plainText(value: Json): string {
-  return typeof value === "string" ? value : value instanceof JsonNumber ? value.text : JSON.stringify(value);
 }
 
 export function refuses({ decision }: RecordedDecision): boolean {
@@ -224,5 +215,5 @@ export function actionLine(action: JsonObject): string {
   const type = asText(action.get("type"));
   const files = asList(action.get("files")).map(asText).filter(Boolean);
   const about = webTarget(given) || TELLING.map((name) => asText(given.get(name))).find(Boolean) || (files.length > 1 ? `${files[0]} and ${files.length - 1} more` : (files[0] ?? ""));
-  return [asText(action.get("tool")) || VERBS[type] || type.replaceAll("_", " ") || "an action", about].filter(Boolean).join(" ");
+  return [asText(action.get("tool")) || lookUp(VERBS, type) || type.replaceAll("_", " ") || "an action", about].filter(Boolean).join(" ");
 }

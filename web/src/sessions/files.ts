@@ -12,7 +12,7 @@ export interface TouchedFile {
 }
 
 /** Stands for the file of an edit whose record names none. */
-export const UNNAMED_FILE = "a file that the record does not name";
+const UNNAMED_FILE = "a file that the record does not name";
 
 const EFFECT = /^(?:edited|wrote|added|deleted) (.+)$/s;
 /** agent-capsule names the file only in the summary: `Edit: a.py (+3/-1)`. */

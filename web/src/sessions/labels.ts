@@ -4,6 +4,7 @@ import { at } from "../verify/block.ts";
 import { type Json, JsonNumber, isObject } from "../verify/json.ts";
 import { type Consumption, type Step, isBlobReference } from "./step.ts";
 import type { SessionTotals } from "./totals.ts";
+import { lookUp } from "./values.ts";
 
 /** Characters of the arguments that are added to a summary that does not name them. */
 const ARGUMENTS_MAX = 160;
@@ -15,11 +16,11 @@ export function toOneLine(text: string): string {
   return text.replace(SPACES, " ").replace(/^ | $/g, "");
 }
 
-export function plural(count: number, noun: string): string {
+function plural(count: number, noun: string): string {
   return `${formatCount(count)} ${count === 1 ? noun : `${noun}s`}`;
 }
 
-export function formatCount(count: number): string {
+function formatCount(count: number): string {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
@@ -76,7 +77,7 @@ const REFUSED_BY: Record<string, string> = { human_approved: "by a person", poli
 
 /** Who or what allowed or refused a step; empty if not known. */
 export function authorityLabel({ authority, status, rule }: Pick<Step, "authority" | "status" | "rule">): string {
-  const words = status === "blocked" ? (REFUSED_BY[authority] ?? "") : authority === "unknown" ? "" : authority.replaceAll("_", " ");
+  const words = status === "blocked" ? (lookUp(REFUSED_BY, authority) ?? "") : authority === "unknown" ? "" : authority.replaceAll("_", " ");
   return words && rule ? `${words} (${rule})` : words || rule;
 }
 
@@ -90,7 +91,7 @@ const DECISIONS: Record<string, string> = {
 
 /** A decision of the gate in words for people. */
 export function decisionLabel(decision: string): string {
-  return Object.hasOwn(DECISIONS, decision) ? (DECISIONS[decision] as string) : decision;
+  return lookUp(DECISIONS, decision) ?? decision;
 }
 
 /** Tokens and money, as far as known. */
@@ -99,7 +100,7 @@ export function consumptionLabel(spent: Consumption): string {
   return [tokensLabel(spent.tokensIn, spent.tokensOut), cost].filter(Boolean).join(", ");
 }
 
-export function tokensLabel(wentIn: number | null, cameOut: number | null): string {
+function tokensLabel(wentIn: number | null, cameOut: number | null): string {
   return [wentIn === null ? "" : `${formatCount(wentIn)} in`, cameOut === null ? "" : `${formatCount(cameOut)} out`].filter(Boolean).join(", ");
 }
 
@@ -111,7 +112,7 @@ const UNNAMED_OUTPUTS = ["stdout", "output", "content", "text"];
 const OUTPUTS = new Set([...UNNAMED_OUTPUTS, "stderr"]);
 
 /** A text from a value, with its name if it needs one. `isAside` marks minor facts on one line. */
-export interface LabelledText {
+interface LabelledText {
   name: string;
   text: string;
   isAside: boolean;
@@ -123,7 +124,7 @@ export function labelledTexts(value: Json): LabelledText[] {
     return value.map((result) => {
       const query = at(result, "query") as string;
       const name = at(result, "success") === true ? query : `${query} (failed)`;
-      const [output, error] = [at(result, "result") ?? null, String(at(result, "error") || "")];
+      const [output, error] = [at(result, "result") ?? null, valueText(at(result, "error") || "")];
       const text = isEmpty(output) ? "" : valueText(output);
       return { name, text: text.includes(error) ? text : `${text}\n${error}`.replace(/^\n+|\n+$/g, ""), isAside: false };
     });
@@ -183,7 +184,7 @@ export function valueText(value: Json): string {
   return typeof value === "string" ? value : writeJson(value);
 }
 
-function writeJson(value: Json): string {
+export function writeJson(value: Json): string {
   if (value instanceof JsonNumber) return value.text;
   if (Array.isArray(value)) return `[${value.map(writeJson).join(", ")}]`;
   if (isObject(value)) return `{${[...value].map(([name, item]) => `${JSON.stringify(name)}: ${writeJson(item)}`).join(", ")}}`;

@@ -7,10 +7,10 @@
  */
 
 import { at, readBlock, readKind } from "../verify/block.ts";
-import { BadInput, JsonNumber, type JsonObject } from "../verify/json.ts";
+import { JsonNumber, type JsonObject } from "../verify/json.ts";
 import type { Sealed } from "../verify/sealed.ts";
 import { DECISION_KIND, type RecordedDecision, actionLine, readDecision, refuses } from "./decisions.ts";
-import { asObject, asText } from "./values.ts";
+import { asObject, asText, contentOf } from "./values.ts";
 
 /** Outcomes below which nothing is said about how reliable the scores are. */
 export const OUTCOMES_MIN = 30;
@@ -21,12 +21,9 @@ const NORMAL_95 = 1.96;
 
 export interface RiskDecision extends RecordedDecision {
   gateId: string;
-  /** The model and the learned state that the score is from. */
-  model: string;
-  /** The digest of the learned state, which is stored beside the record. */
+  /** The digest of the learned state that the score is from, which is stored beside the record. */
   state: string;
   workspace: string;
-  observations: string;
   /** The action in one line. */
   line: string;
 }
@@ -52,13 +49,8 @@ export class RiskReader {
   private readonly byGate = new Map<string, RiskOutcome>();
 
   add(record: Sealed): void {
-    let content: JsonObject;
-    try {
-      content = record.content;
-    } catch (error) {
-      if (error instanceof BadInput) return;
-      throw error;
-    }
+    const content = contentOf(record);
+    if (content === null) return;
     const kind = readKind(content);
     if (kind === DECISION_KIND) {
       const decision = readDecision(record);
@@ -71,7 +63,7 @@ export class RiskReader {
       if (at(result, "features") !== undefined) this.byGate.set(asText(at(result, "gate_id")), "failed");
       return;
     }
-    const decided = asText(readBlock(content)?.get("refs") ? at(readBlock(content) ?? undefined, "refs", "decision") : undefined);
+    const decided = asText(at(readBlock(content) ?? undefined, "refs", "decision"));
     const status = asText(at(content, "outcome", "status"));
     if (decided && (status === "success" || status === "failure")) this.byRecord.set(decided, status === "success" ? "well" : "failed");
   }
@@ -85,19 +77,16 @@ export class RiskReader {
 
 function describe(decision: RecordedDecision, content: JsonObject): RiskDecision {
   const result = at(content, "outcome", "result");
-  const observations = at(result, "observations");
   return {
     ...decision,
     gateId: asText(at(result, "gate_id")),
-    model: asText(at(result, "model")),
     state: asText(at(result, "basis", "state", "blob", "digest")),
     workspace: asText(at(result, "action", "workspace")),
     line: actionLine(asObject(at(result, "action"))),
-    observations: observations instanceof JsonNumber ? observations.text : "",
   };
 }
 
-export interface Bin {
+interface Bin {
   low: number;
   high: number;
   count: number;

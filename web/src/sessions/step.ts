@@ -11,7 +11,7 @@ import { BadInput, type Json, type JsonObject, isObject } from "../verify/json.t
 import type { Sealed } from "../verify/sealed.ts";
 import { type LineCounts, countChangedLines } from "./changed_lines.ts";
 import { takesCommand } from "./known_tools.ts";
-import { asCost, asCount, asList, asObject, asText, asTexts, isTruthy, toUtc } from "./values.ts";
+import { asCost, asCount, asList, asObject, asText, asTexts, isTruthy, lookUp, toUtc } from "./values.ts";
 
 /** Tokens and money. Null means not known, which is not zero. */
 export interface Consumption {
@@ -66,10 +66,10 @@ function readConsumption(used: JsonObject): Consumption {
   return { tokensIn: sum(TOKENS_IN), tokensOut: sum(TOKENS_OUT), costUsd };
 }
 
-export type StepKind = "prompt" | "call" | "answer" | "session" | "note" | "unknown" | "addition" | "unreadable";
+type StepKind = "prompt" | "call" | "answer" | "session" | "note" | "unknown" | "addition" | "unreadable";
 
 /** The fields that a later record adds to an earlier one: the transcript to a hook's, or the other way round. */
-export interface Addition {
+interface Addition {
   /** The id of the earlier record. */
   to: string;
   /** Where the addition comes from: `transcript` or `hook`. */
@@ -108,6 +108,8 @@ export interface Step {
   summary: string;
   /** The text of a prompt. In other tools' records, the prompt that they follow. */
   asked: string;
+  /** Lines of what was asked that a story left out. */
+  askedLeft: number;
   text: string;
   thinking: string;
   redacted: boolean;
@@ -176,15 +178,15 @@ function hasEffect(step: Step, beginnings: string[]): boolean {
 
 const EMPTY: Step = {
   what: "unreadable", kind: "", id: "", chain: null, sequence: null, hash: "", signedBy: "", signedAt: "", own: false, at: null,
-  toolName: "", session: "", agent: "", key: "", summary: "", asked: "", text: "", thinking: "", redacted: false, model: "",
+  toolName: "", session: "", agent: "", key: "", summary: "", asked: "", askedLeft: 0, text: "", thinking: "", redacted: false, model: "",
   call: "", callId: "", arguments: null, result: null, diff: null, lines: null, status: "", error: "", sideEffects: [],
   authority: "", rule: "", durationMs: null, spent: UNKNOWN_CONSUMPTION, message: "", title: "", workspace: "", subagent: "", addition: null,
   more: null, sessionCost: null, cut: new Map(),
 };
 
 /** A prompt that the record of another tool repeats, as a step of its own with that record's seal. */
-export function promptOf({ id, chain, sequence, hash, signedBy, signedAt, at, asked }: Step): Step {
-  return { ...EMPTY, what: "prompt", id, chain, sequence, hash, signedBy, signedAt, at, asked };
+export function promptOf({ id, chain, sequence, hash, signedBy, signedAt, at, asked, askedLeft }: Step): Step {
+  return { ...EMPTY, what: "prompt", id, chain, sequence, hash, signedBy, signedAt, at, asked, askedLeft };
 }
 
 /** A record that could not even be read as one. */
@@ -227,6 +229,7 @@ export function readStep(record: Sealed): Step {
     key: asText(block?.get("key")),
     summary: asText(outcome.get("summary")),
     asked: what === "prompt" || block === null ? asText(trigger.get("request")) : "",
+    askedLeft: 0,
     text: (what === "answer" && asText(answerValue(outcome))) || asText(reasoning.get("analysis")),
     thinking: asText(reasoning.get("reasoning")),
     redacted: environment.get("thinking_redacted") === true,
@@ -322,7 +325,7 @@ function cutDigests(what: StepKind, outcome: JsonObject, block: JsonObject | nul
   const answer = what === "answer" ? answerValue(outcome) : null;
   if (isBlobReference(answer)) for (const { digest } of blobReferences(answer)) found.set("text", digest);
   for (const [path, reference] of asObject(block?.get("whole"))) {
-    const name = Object.hasOwn(CUT_FIELDS, path) ? CUT_FIELDS[path] : undefined;
+    const name = lookUp(CUT_FIELDS, path);
     for (const { digest } of blobReferences(reference)) {
       if (name !== undefined && (name !== "asked" || what === "prompt")) found.set(name, digest);
     }

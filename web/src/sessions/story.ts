@@ -20,8 +20,9 @@ import { SessionCounter, type SessionTotals } from "./totals.ts";
 
 /** Characters of a text that a row keeps. The record has the whole. */
 const TEXT_MAX = 600;
-/** Characters of a prompt that the story keeps: more than anyone reads in a list. */
-const ASKED_MAX = 8_000;
+/** Characters and lines of a prompt that the story keeps: more than anyone reads in a list. */
+const ASKED_MAX = 16_000;
+const ASKED_LINES_MAX = 200;
 
 /** One entry of a story: a step, a decision that belongs to no step, or the start of a subagent's part. */
 export interface StoryEntry {
@@ -45,7 +46,7 @@ export interface SessionReading {
 }
 
 /** Reads the records of a chain in order, in batches. */
-export type ReadChain = (chain: string) => AsyncIterable<(Sealed | BadInput)[]>;
+type ReadChain = (chain: string) => AsyncIterable<(Sealed | BadInput)[]>;
 
 /** Read a session: its figures, and its story. `report` is called after each batch with the records so far. */
 export async function readSession(
@@ -180,10 +181,13 @@ class StoryBuilder {
 
 /** What a row shows of a step. Arguments, results and diffs stay in the record. */
 function lighten(step: Step): Step {
+  const asked = step.asked.slice(0, ASKED_MAX).split("\n", ASKED_LINES_MAX).join("\n");
+  const left = step.asked.slice(asked.length).replace(/^\n/, "");
   return {
     ...step,
     summary: step.what === "call" || step.summary ? stepSummary({ ...step, status: "" }).slice(0, TEXT_MAX) : "",
-    asked: step.asked.slice(0, ASKED_MAX),
+    asked,
+    askedLeft: left ? left.split("\n").length : 0,
     text: step.text.slice(0, TEXT_MAX),
     thinking: step.thinking.slice(0, TEXT_MAX),
     error: step.error.slice(0, TEXT_MAX),

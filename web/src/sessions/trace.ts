@@ -7,7 +7,8 @@
 import { at, readKind } from "../verify/block.ts";
 import { BadInput, type Json, JsonNumber, type JsonObject } from "../verify/json.ts";
 import type { Sealed } from "../verify/sealed.ts";
-import { asList, asObject, asText, isTruthy } from "./values.ts";
+import { writeJson } from "./labels.ts";
+import { asList, asObject, asText, contentOf, isTruthy } from "./values.ts";
 
 export const ROLES = ["operator", "planner", "executor", "critic", "auditor"];
 
@@ -26,7 +27,7 @@ export interface TraceEvent {
   statements: Json[];
 }
 
-export interface TraceChallenge {
+interface TraceChallenge {
   id: string;
   place: number;
   agent: string;
@@ -78,13 +79,8 @@ export function readTrace(records: Iterable<Sealed | BadInput>): Trace {
 }
 
 function readEvent(record: Sealed, place: number): TraceEvent | null {
-  let content: JsonObject;
-  try {
-    content = record.content;
-  } catch (error) {
-    if (error instanceof BadInput) return null;
-    throw error;
-  }
+  const content = contentOf(record);
+  if (content === null) return null;
   if (!readKind(content).startsWith("protocol.")) return null;
   const told = asObject(at(content, "context", "environment", "protocol"));
   const refs = asObject(at(content, "context", "environment", "aver", "refs"));
@@ -180,7 +176,7 @@ export function describeCheck(check: Json | undefined): string {
   const [entry] = [...asObject(check)];
   if (entry === undefined) return "the artifact is here";
   const [name, value] = entry;
-  const scalar = (one: Json | undefined): string => (one instanceof JsonNumber ? one.text : typeof one === "string" ? JSON.stringify(one) : String(one ?? ""));
+  const scalar = (one: Json = null) => (one === null ? "" : writeJson(one));
   const compare = (one: Json | undefined) => asList(one).map((part) => (typeof part === "string" && /^[=!<>]+$/.test(part) ? part : scalar(part))).join(" ");
   if (name === "exit_code") return `exit code ${compare(value)}`;
   if (name === "sha256") return `SHA-256 is ${asText(value).slice(0, 16)}…`;

@@ -3,7 +3,8 @@
  * `aver.ingest.foreign_json`. A value of another type than expected is empty or null; nothing here raises.
  */
 
-import { type Json, JsonNumber, type JsonObject, isInteger, isObject } from "../verify/json.ts";
+import { BadInput, type Json, JsonNumber, type JsonObject, isInteger, isObject } from "../verify/json.ts";
+import type { Sealed } from "../verify/sealed.ts";
 
 /** More than any real count of tokens. A larger number is an error. */
 const COUNT_MAX = 1e15;
@@ -11,6 +12,16 @@ const COUNT_MAX = 1e15;
 const COST_MAX = 1e9;
 
 const NOTHING: JsonObject = new Map();
+
+/** The content of a record; null if it cannot be read. The verdict says why. */
+export function contentOf(record: Sealed): JsonObject | null {
+  try {
+    return record.content;
+  } catch (error) {
+    if (error instanceof BadInput) return null;
+    throw error;
+  }
+}
 
 export function asText(value: Json | undefined): string {
   return typeof value === "string" ? value : "";
@@ -47,6 +58,11 @@ export function isTruthy(value: Json | undefined): boolean {
   if (value instanceof JsonNumber) return value.value !== 0;
   if (Array.isArray(value)) return value.length > 0;
   return isObject(value) ? value.size > 0 : true;
+}
+
+/** The entry of a table under a name from a record; undefined if it has none. `constructor` is a name that every object has. */
+export function lookUp<Entry>(table: Readonly<Record<string, Entry>>, name: string): Entry | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
 const WEEK = /^(\d{4})(-?)W(\d\d)(?:\2(\d))?/;

@@ -76,7 +76,7 @@ export class Connection {
     });
   }
 
-  /** Let the crew begin nothing for a moment, if it is at work. */
+  /** Let a verification begin nothing for a moment, if one is at work. */
   rest(): void {
     if (this.waiting.size) this.worker?.postMessage({ id: 0, type: "rest" } satisfies Request);
   }

@@ -13,6 +13,8 @@ export interface Indexed {
   of_records: number;
   complete: boolean;
   note: string;
+  /** Records whose long texts the index has in part. */
+  cut?: number;
 }
 
 export interface IndexedSession {
@@ -35,7 +37,7 @@ export interface IndexedSession {
   chains: string[];
 }
 
-export interface IndexedHit {
+interface IndexedHit {
   chain: string;
   sequence: number;
   at: string;

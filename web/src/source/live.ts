@@ -20,7 +20,7 @@ const EVENT_MAX = 1024 ** 2;
 /** What an event is about. */
 export type News = "heads" | "approvals" | "index";
 
-export interface StreamListener {
+interface StreamListener {
   onNews(sort: News): void;
   /** The stream was opened, or was lost and why. */
   onState(isLive: boolean, words: string): void;

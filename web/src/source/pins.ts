@@ -8,12 +8,14 @@
  */
 
 import { signal } from "@preact/signals";
+import { canonicalJson } from "../verify/canonical.ts";
 import { isPrimeOrderPoint } from "../verify/ed25519.ts";
-import { BadInput, readJson } from "../verify/json.ts";
-import { PublicKey, readRingEntry } from "../verify/ring.ts";
+import { BadInput } from "../verify/json.ts";
+import { readKeyList } from "../verify/key_list.ts";
+import { PublicKey } from "../verify/ring.ts";
 import type { PinnedKey, RememberedHeads } from "../worker/protocol.ts";
 
-export interface Pin extends PinnedKey {
+interface Pin extends PinnedKey {
   origin: string;
   at: string;
 }
@@ -68,14 +70,23 @@ export async function enterScope(name: string): Promise<void> {
       // Private windows refuse it.
     }
   }
-  for (const { publicKey, publicKeyPq, origin } of carried) pinKey(new PublicKey(publicKey, publicKeyPq), origin);
+  for (const { origin, at: _, ...key } of carried) pinKey(key, origin);
 }
 
-/** Pin a key, or change nothing if it is pinned. */
-export function pinKey(key: PublicKey, origin: string): void {
-  if (pins.value.some((pin) => pin.publicKey === key.ed25519 && (pin.publicKeyPq || !key.mlDsa))) return;
-  const pin: Pin = { publicKey: key.ed25519, publicKeyPq: key.mlDsa, origin, at: new Date().toISOString() };
-  pins.value = [...pins.value.filter((one) => one.publicKey !== pin.publicKey), pin];
+/** Whether a pinned key is one that its owner retired. */
+export function isRetired({ entry = "" }: PinnedKey): boolean {
+  return entry.includes('"status":"retired"');
+}
+
+/** Pin a key, or change nothing if as much of it is pinned. An older export does not take a retirement back. */
+export function pinKey(key: PinnedKey, origin: string): void {
+  const before = pins.value.find((pin) => pin.publicKey === key.publicKey);
+  const isMore = before === undefined || (key.publicKeyPq && !before.publicKeyPq) || (key.entry && key.entry !== before.entry && !isRetired(before));
+  if (!isMore) return;
+  const pin: Pin = { publicKey: key.publicKey, publicKeyPq: key.publicKeyPq || (before?.publicKeyPq ?? ""), origin, at: new Date().toISOString() };
+  const entry = before && isRetired(before) ? before.entry : key.entry || before?.entry;
+  if (entry) pin.entry = entry;
+  pins.value = [...pins.value.filter((one) => one !== before), pin];
   void change((store) => store.put({ scope, ...pin }));
 }
 
@@ -123,21 +134,21 @@ export async function rememberHeads(ledger: string, heads: RememberedHeads): Pro
 
 const NO_KEY = "This is no key. Give 64 hex digits, or the file that aver keys export writes.";
 
-/** The key; an error where no key pair can have it, so that a typing error is found early. The twin of `PublicKey.check_usable`. */
-export function checkUsable(key: PublicKey): PublicKey {
+/** A key to be pinned. Raises an error where no key pair can have it, so that a typing error is found early. The twin of `PublicKey.check_usable`. */
+export function toPin(key: PublicKey, entry = ""): PinnedKey {
   if (!isPrimeOrderPoint(key.ed25519)) throw new Error(`${key.fingerprint} is not a usable Ed25519 public key: nobody can sign with it. Copy the key again.`);
-  return key;
+  return { publicKey: key.ed25519, publicKeyPq: key.mlDsa, entry };
 }
 
 /** The keys in a text: 64 digits, or a file of `aver keys export` or known keys. Raises an error that says why not. */
-export function readKeys(text: string): PublicKey[] {
+export function readKeys(text: string): PinnedKey[] {
   const plain = text.trim();
   if (/^[0-9a-f]{16}$/.test(plain)) throw new Error("These 16 digits are only a fingerprint. Ask for the whole key: 64 digits.");
-  if (/^[0-9A-Fa-f]{64}$/.test(plain)) return [checkUsable(new PublicKey(plain.toLowerCase()))];
+  if (/^[0-9A-Fa-f]{64}$/.test(plain)) return [toPin(new PublicKey(plain.toLowerCase()))];
   if (!/^[[{]/.test(plain)) throw new Error(NO_KEY);
-  let found: PublicKey[];
+  let found: PinnedKey[];
   try {
-    found = readKeyList(plain);
+    found = readPins(plain);
   } catch (error) {
     if (error instanceof BadInput) throw new Error(`${NO_KEY} It looks like a file, but cannot be read: ${error.message}.`);
     throw error;
@@ -146,21 +157,7 @@ export function readKeys(text: string): PublicKey[] {
   return found;
 }
 
-/** The keys in a list, which may have none: a new ledger has no key before its first record. */
-export function readKeyList(text: string): PublicKey[] {
-  const data = readJson(text);
-  const found: PublicKey[] = [];
-  const look = (value: unknown): void => {
-    if (Array.isArray(value)) value.forEach(look);
-    else if (value instanceof Map) {
-      // The list of a server says of each key where the server has it from. The rest of an entry is that of an export.
-      const entry = new Map([...value].filter(([name]) => name !== "origin"));
-      if (typeof entry.get("identity") === "string" && entry.has("public_key")) found.push(readRingEntry(entry).key);
-      else if (typeof value.get("public_key") === "string" && value.has("public_key_pq")) {
-        found.push(new PublicKey(value.get("public_key"), value.get("public_key_pq")));
-      } else for (const item of value.values()) look(item);
-    } else if (typeof value === "string" && /^[0-9a-f]{64}$/.test(value)) found.push(new PublicKey(value));
-  };
-  look(data);
-  return found.map(checkUsable);
+/** The keys of a list, with what their owner published, to be pinned. */
+export function readPins(text: Uint8Array | string): PinnedKey[] {
+  return readKeyList(text).map(({ key, entry }) => toPin(key, entry === null ? "" : canonicalJson(entry)));
 }

@@ -6,7 +6,7 @@ import { type Json, isInteger, isObject } from "./json.ts";
 /** How the canonical text of a record with a reference contains it. */
 export const BLOB_REFERENCE = '"blob":{';
 
-export interface BlobReference {
+interface BlobReference {
   digest: string;
   /** The size as it is written; a record may claim any integer. */
   size: string;

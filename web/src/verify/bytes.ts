@@ -25,7 +25,7 @@ export interface Directory {
   findSharedFiles?(names: ReadonlySet<string>): Promise<[string, string] | null>;
 }
 
-export const CHUNK = 256 * 1024;
+const CHUNK = 256 * 1024;
 
 /** All bytes of a source in pieces. */
 export async function* readChunks(source: ByteSource): AsyncGenerator<Uint8Array> {

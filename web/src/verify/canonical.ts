@@ -184,7 +184,7 @@ class NumberSurvey {
 }
 
 /** Whether two texts of numbers mean the same decimal number. */
-export function isSameDecimal(one: string, other: string): boolean {
+function isSameDecimal(one: string, other: string): boolean {
   const left = readDecimal(one);
   const right = readDecimal(other);
   return left !== null && right !== null && left === right;

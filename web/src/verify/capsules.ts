@@ -21,7 +21,7 @@ interface Part {
   data: Uint8Array | string | BadInput;
 }
 
-export type CapsuleItem = { where: string; item: Sealed | BadInput };
+type CapsuleItem = { where: string; item: Sealed | BadInput };
 
 /** The verdict on a file of capsules. */
 export async function judgeCapsules(name: string, source: ByteSource, opening: string, options: VerifyOptions): Promise<Verdict> {

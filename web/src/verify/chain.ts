@@ -76,7 +76,7 @@ export function makePrintable(words: string): string {
 /** A check, a code and words. */
 type Problem = [string, string, string];
 
-export interface JudgeOptions {
+interface JudgeOptions {
   chain?: string | null;
   /** The sequence number of the first record; null takes it from that record. */
   start?: number | null;
@@ -421,6 +421,8 @@ export async function* prepareBatches<Item>(
   const ahead = AHEAD_EACH * (rules.crew?.size ?? 0);
   const waiting: { items: Item[]; ready: Promise<void> }[] = [];
   for await (const items of batches) {
+    // Neither the crew nor this thread begins another batch in a rest, and nothing more is read.
+    await rules.crew?.rested();
     const ready = prepareRecords(rules, pick(items));
     ready.catch(() => {}); // It is raised where it is awaited.
     waiting.push({ items, ready });

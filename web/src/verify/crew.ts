@@ -19,6 +19,8 @@ export interface Crew {
   readonly isBusy: boolean;
   /** Raises `NotJudged` if one of the crew is lost. */
   work(texts: string[], questions: SignatureQuestion[]): Promise<CrewAnswers>;
-  /** Begin nothing for a moment. */
+  /** Begin nothing for a moment: the reader scrolls, and drawing goes first. */
   rest(): void;
+  /** Wait until the next batch may begin: at once, unless there is a rest. */
+  rested(): Promise<void>;
 }

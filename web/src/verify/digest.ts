@@ -1,8 +1,8 @@
 /** The hashes: SHA3-256 for capsules, SHA-256 for receipts and blobs; both as lower-case hex. */
 
 import { sha256 } from "@noble/hashes/sha2.js";
-import { sha3_256 } from "@noble/hashes/sha3.js";
 import { encoder } from "./json.ts";
+import { sha3 } from "./sha3.ts";
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
@@ -25,7 +25,7 @@ export function fromHex(text: string): Uint8Array<ArrayBuffer> {
 }
 
 export function sha3Hex(data: Uint8Array): string {
-  return toHex(sha3_256(data));
+  return toHex(sha3(data));
 }
 
 export function sha256Bytes(data: Uint8Array): Uint8Array {

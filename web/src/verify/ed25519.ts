@@ -105,7 +105,7 @@ export function isPrimeOrderPoint(publicHex: string): boolean {
   }
 }
 
-export interface KnownCase {
+interface KnownCase {
   public: string;
   message: string;
   signature: string;

@@ -28,7 +28,7 @@ import {
 const WINDOW_CHARS = 65_536;
 
 /** The text of an element, or the members beside the array, which come last. */
-export type ElementItem = { text: string; value: Json } | { others: JsonObject };
+type ElementItem = { text: string; value: Json } | { others: JsonObject };
 type Steps<Item, Result = void> = Generator<Item | undefined, Result, void>;
 
 /** A window over chunks of text, refilled only when a value does not end inside it. */
@@ -57,7 +57,7 @@ class TextWindow {
 }
 
 /** The texts of the elements of an array: within the limits, but not parsed. */
-export function* readArrayTexts(window: TextWindow): Steps<string> {
+function* readArrayTexts(window: TextWindow): Steps<string> {
   yield* expect(window, "[");
   if ((yield* peek(window)) === "]") {
     window.at++;
@@ -165,7 +165,7 @@ function* readValue(window: TextWindow): Steps<never, string> {
   return text;
 }
 
-export interface Batch<Item> {
+interface Batch<Item> {
   items: Item[];
   /** The reason why the rest cannot be read; then this is the last batch. */
   error: BadInput | null;

@@ -446,13 +446,6 @@ export function isFloat(value: Json | undefined): value is JsonNumber {
   return value instanceof JsonNumber && !value.isInteger;
 }
 
-/** A count as a JavaScript number; null for anything but an integer from 0 up to 2^53. */
-export function readCount(value: Json | undefined): number | null {
-  if (!isInteger(value)) return null;
-  const count = value.value;
-  return count >= 0 && Number.isSafeInteger(count) ? count : null;
-}
-
 /** Whether an integer is at least 0 and below 2^63, the range of sequence numbers. */
 export function isPlace(value: Json | undefined): value is JsonNumber {
   if (!isInteger(value)) return false;

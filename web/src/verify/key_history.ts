@@ -43,7 +43,7 @@ interface KeyEnd {
 }
 
 /** Loads a blob by its digest. Raises `BadInput`. */
-export type LoadBlob = (digest: string) => Promise<Uint8Array>;
+type LoadBlob = (digest: string) => Promise<Uint8Array>;
 
 /** Reads the history in the records of a `keys` chain, given in their order. */
 export class HistoryReader {

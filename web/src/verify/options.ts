@@ -2,7 +2,6 @@
 
 import type { Crew } from "./crew.ts";
 import type { Ed25519 } from "./ed25519.ts";
-import { BadInput } from "./json.ts";
 import type { Ring } from "./ring.ts";
 import type { Sealed } from "./sealed.ts";
 
@@ -29,12 +28,10 @@ export interface Progress {
 }
 
 /** The reader has stopped the verification. There is no verdict. */
-export class Stopped extends Error {}
+class Stopped extends Error {}
 
 /** The thing is too large or of a sort that this verifier does not judge. There is no verdict. */
 export class NotJudged extends Error {}
-
-export { BadInput };
 
 /** Counts what was read, tells the caller, and stops when the caller wants it. */
 export class ProgressMeter {

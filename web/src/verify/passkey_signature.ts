@@ -59,7 +59,7 @@ function clientDataProblem(client: Uint8Array, rpId: string, challenge: string):
 }
 
 /** Whether a page of this origin may use the passkeys of `rpId`. */
-export function isOriginOf(origin: Json | undefined, rpId: string): boolean {
+function isOriginOf(origin: Json | undefined, rpId: string): boolean {
   const match = typeof origin === "string" ? ORIGIN.exec(origin) : null;
   if (match === null) return false;
   const [, scheme, host, port] = match as unknown as [string, string, string, string | undefined];

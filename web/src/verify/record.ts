@@ -4,7 +4,7 @@ import { type Json, type JsonObject, Unreadable, isInteger, isObject, isPlace } 
 import type { Sealed } from "./sealed.ts";
 import { CPS_KEYS, SECTIONS, SPEC_VERSION, findCpsProblem, isPlainlyValid } from "./validate.ts";
 
-export interface RecordReading {
+interface RecordReading {
   content: JsonObject;
   isCanonical: boolean;
   /** Whether it is known to be valid by CPS. `examineProfile` tells about the others. */

@@ -21,7 +21,7 @@ const IDENTITY = /^(?:ledger|(?:agent|person|policy):[A-Za-z0-9_-][A-Za-z0-9._-]
 const PURPOSES = ["seal", "approve", "policy", "checkpoint"];
 const EPOCH_MAX = 1_000_000;
 export const LEDGER = "ledger";
-export const CLASSIC = "ed25519";
+const CLASSIC = "ed25519";
 export const HYBRID = "ed25519+ml-dsa-65";
 
 /** Both halves in lower-case hex. `mlDsa` is empty if the key has no post-quantum half. */

@@ -11,7 +11,7 @@ export const SEAL_KEYS = ["hash", "signature", "signature_pq", "signed_at", "sig
 /** Longest field of a seal. An ML-DSA-65 signature, the longest there is, has 6,618 hex digits. */
 const SEAL_TEXT_MAX = 16 * 1024;
 
-export interface Seal {
+interface Seal {
   hash: string;
   signature: string;
   signature_pq: string;

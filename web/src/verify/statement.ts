@@ -23,7 +23,7 @@ const CHECKPOINT_MAX = 12 * 1024 * 1024;
 const PASSKEY_PURPOSES = ["approval", "enrolment", "withdrawal"];
 
 const PURPOSE = /^[a-z][a-z0-9-]{0,31}$/;
-export const FINGERPRINT = /^[0-9a-f]{16}$/;
+const FINGERPRINT = /^[0-9a-f]{16}$/;
 const ED25519 = /^[0-9a-f]{128}$/;
 const ML_DSA_65 = /^[0-9a-f]{6618}$/;
 
@@ -50,9 +50,9 @@ export interface Statement {
   signatures: StatementSignature[];
 }
 
-export type SignatureOutcome = "valid" | "invalid" | "unknown";
+type SignatureOutcome = "valid" | "invalid" | "unknown";
 
-export interface SignatureResult {
+interface SignatureResult {
   by: string;
   outcome: SignatureOutcome;
   /** The key that made a valid signature. `by` is only its fingerprint, which other keys may have, too. */

@@ -59,7 +59,7 @@ function replaceSurrogates(text: string): string {
   return out;
 }
 
-export const FILE_NAME_MAX = 240;
+const FILE_NAME_MAX = 240;
 
 /** Whether it is one plain file name and nothing else: no separator, no `..`, not hidden, printable. */
 export function isFileName(name: unknown): name is string {

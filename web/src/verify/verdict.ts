@@ -5,7 +5,7 @@
 
 import type { Json } from "./json.ts";
 
-export type Status = "verified" | "qualified" | "failed" | "empty";
+type Status = "verified" | "qualified" | "failed" | "empty";
 export type CheckStatus = "passed" | "warning" | "failed" | "not_checked";
 export type Level = "structural" | "content" | "signature";
 

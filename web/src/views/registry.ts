@@ -25,7 +25,7 @@ import { SessionView } from "./session/session.tsx";
 import { SessionsView } from "./sessions/sessions.tsx";
 import { TamperView } from "./tamper/tamper.tsx";
 
-export interface ViewProps {
+interface ViewProps {
   /** The parts of the address after the route. */
   parts: string[];
 }

@@ -1,7 +1,8 @@
 /** What happened on each day, and what was refused last: counted from the records themselves. */
 
+import { asCost, asCount } from "../sessions/values.ts";
 import { at, readKind } from "../verify/block.ts";
-import { BadInput, JsonNumber } from "../verify/json.ts";
+import { BadInput } from "../verify/json.ts";
 import type { Library } from "./library.ts";
 import type { DayActivity, RecordRow, Results } from "./protocol.ts";
 import { describeRow, safeContent, statusOf, text } from "./rows.ts";
@@ -34,7 +35,7 @@ export async function countActivity(library: Library): Promise<Results["activity
         if (item instanceof BadInput) continue;
         const content = safeContent(item);
         const day = (text(at(content, "trigger", "timestamp")) || item.signed_at).slice(0, 10);
-        if (!/^\d{4}-\d\d-\d\d$/.test(day)) continue;
+        if (!/^\d{4}-\d\d-\d\d$/.test(day) || Number.isNaN(Date.parse(day))) continue;
         const sum = days.get(day) ?? { day, records: 0, success: 0, failure: 0, blocked: 0, tokens: 0, cost: 0 };
         days.set(day, sum);
         sum.records++;
@@ -42,8 +43,8 @@ export async function countActivity(library: Library): Promise<Results["activity
         const status = kind === ABORTED_KIND ? "" : statusOf(content);
         if (status === "success" || status === "failure" || status === "blocked") sum[status]++;
         const usage = at(content, "execution", "resources_used");
-        for (const name of ["tokens_in", "tokens_out"]) sum.tokens += numberOf(at(usage, name));
-        sum.cost += numberOf(at(usage, "cost_usd"));
+        for (const name of ["tokens_in", "tokens_out"]) sum.tokens += asCount(at(usage, name)) ?? 0;
+        sum.cost += asCost(at(usage, "cost_usd")) ?? 0;
         if (status === "blocked") {
           denials.push({ chain, row: describeRow(item, place) });
           if (denials.length > 64) denials = latest(denials);
@@ -53,10 +54,6 @@ export async function countActivity(library: Library): Promise<Results["activity
     }
   }
   return { days: sortDays(days), denials: latest(denials), audits, records, isCut: false };
-}
-
-function numberOf(value: ReturnType<typeof at>): number {
-  return value instanceof JsonNumber && Number.isFinite(value.value) ? Math.max(0, value.value) : 0;
 }
 
 function sortDays(days: Map<string, DayActivity>): DayActivity[] {

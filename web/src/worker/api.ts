@@ -51,8 +51,9 @@ export class Api {
   }
 
   /** The bytes of an answer. Raises `NotJudged` if it is too large, so that no server can fill the page's memory. */
-  async bytes(path: string, limit = ANSWER_MAX): Promise<Uint8Array<ArrayBuffer>> {
+  async bytes(path: string, limit = ANSWER_MAX, onHeaders?: (headers: Headers) => void): Promise<Uint8Array<ArrayBuffer>> {
     const answer = await this.ask(path);
+    onHeaders?.(answer.headers);
     const parts: Uint8Array<ArrayBuffer>[] = [];
     let size = 0;
     try {

@@ -38,7 +38,8 @@ export async function listApprovals(library: Library, ring: Ring, now: string): 
       place++;
       if (record instanceof BadInput) continue;
       try {
-        if (record.kind === REQUEST_KIND) {
+        // An answer names its request, so that one without a name cannot have any.
+        if (record.kind === REQUEST_KIND && typeof record.content.get("id") === "string") {
           const judge = new ChainJudge(rules, { chain, start: null });
           judge.judge(record);
           const failed = judge.tally.findings.find((finding) => finding.status === "failed");

@@ -32,7 +32,7 @@ export function assist(port: MessagePort, ed25519: Ed25519): void {
 
 /** Milliseconds after the reader scrolled in which nothing is begun: drawing goes first. */
 const REST_MS = 150;
-/** Milliseconds that work waits at most, so that it goes on however long the reader scrolls. */
+/** Milliseconds that a batch waits at most, so that the work goes on however long the reader scrolls. */
 const REST_MAX = 1_000;
 const REST_LOOK = 50;
 
@@ -64,9 +64,14 @@ export class WorkerCrew implements Crew {
     return this.begun >= TASKS_EACH * this.size;
   }
 
-  /** Begin nothing for a moment: the reader scrolls, and the page has to draw. */
   rest(): void {
     this.restUntil = performance.now() + REST_MS;
+  }
+
+  async rested(): Promise<void> {
+    for (let waited = 0; performance.now() < this.restUntil && waited < REST_MAX; waited += REST_LOOK) {
+      await new Promise((resolve) => setTimeout(resolve, REST_LOOK));
+    }
   }
 
   async work(texts: string[], questions: SignatureQuestion[]): Promise<CrewAnswers> {
@@ -78,10 +83,7 @@ export class WorkerCrew implements Crew {
     }
   }
 
-  private async ask(texts: string[], questions: SignatureQuestion[]): Promise<CrewAnswers> {
-    for (let waited = 0; performance.now() < this.restUntil && waited < REST_MAX; waited += REST_LOOK) {
-      await new Promise((resolve) => setTimeout(resolve, REST_LOOK));
-    }
+  private ask(texts: string[], questions: SignatureQuestion[]): Promise<CrewAnswers> {
     const id = this.nextId++;
     const port = this.ports[id % this.size] as MessagePort;
     return new Promise((resolve, reject) => {

@@ -8,20 +8,22 @@ import { ChainJudge, plainRules } from "../verify/chain.ts";
 import type { Crew } from "../verify/crew.ts";
 import { sha256Hex } from "../verify/digest.ts";
 import type { Ed25519 } from "../verify/ed25519.ts";
-import { BadInput, NotFound } from "../verify/json.ts";
+import { BadInput, NotFound, readJson } from "../verify/json.ts";
 import { NotJudged, type Progress } from "../verify/options.ts";
-import { PublicKey, Ring } from "../verify/ring.ts";
+import { PublicKey, Ring, readRingEntry } from "../verify/ring.ts";
 import { splitReport } from "../verify/report.ts";
 import { readWhole } from "../verify/run/verify.ts";
 import { Sealed } from "../verify/sealed.ts";
-import { BEGINNING_BYTES, type Format, firstKeys, jsonOpening, recogniseFile } from "../verify/subject.ts";
+import { BEGINNING_BYTES, type Format, jsonOpening, recogniseFile } from "../verify/subject.ts";
 import type { Verdict } from "../verify/verdict.ts";
 import { verifyDirectory, verifyFile } from "../verify/verify.ts";
 import type { Api } from "./api.ts";
 import { ActionItem, readActions, readCap, readProof } from "./actions.ts";
 import { changeChain, rollBack } from "./changes.ts";
-import { DigestNotes, HeldRecords } from "./held.ts";
+import { HeadWitness } from "./head_witness.ts";
+import { HeldRecords } from "./held.ts";
 import { LiveChainSource, LiveDirectory } from "./live.ts";
+import { describeOther } from "./other_files.ts";
 import type {
   Change,
   Contents,
@@ -32,7 +34,6 @@ import type {
   RecordDetail,
   RecordRow,
   RecordText,
-  RememberedHead,
   RememberedHeads,
   Results,
 } from "./protocol.ts";
@@ -195,8 +196,10 @@ export class Library {
     const seen = new HeadWitness(remembered);
     const ring = makeRing(keys);
     const fits = new Map<string, [matching: number, others: number]>();
+    const signers = new Set<string>();
     const witness = (chain: string, place: number, record: Sealed) => {
       seen.take(chain, place, record.hash);
+      signers.add(record.signed_by);
       const isMatching = this.matchOwnKey(record, ring);
       const [matching, others] = fits.get(record.signed_by) ?? [0, 0];
       if (isMatching !== null) fits.set(record.signed_by, isMatching ? [matching + 1, others] : [matching, others + 1]);
@@ -210,7 +213,7 @@ export class Library {
     seen.addTo(verdict, chains ?? (this.contents?.isPart ? this.chains.map(({ id }) => id) : null));
     if (thing.areCopies) noteCopies(verdict);
     const [heads, held] = verdict.status === "failed" ? [[], []] : [seen.heads, this.live === null ? [] : seen.notes.digests];
-    return { verdict, usesPlatform: this.ed25519.usesPlatform, heads, held, fits: [...fits] };
+    return { verdict, usesPlatform: this.ed25519.usesPlatform, heads, held, fits: [...fits], signers: [...signers].flatMap((name) => ring.lookup(name).map((key) => key.ed25519)) };
   }
 
   /** The first record of a chain; null where there is none. */
@@ -248,11 +251,19 @@ export class Library {
   /** Records of a chain as rows. */
   async rows(chain: string, start: number, stop: number): Promise<Results["rows"]> {
     if (this.live !== null) {
+      const total = this.live.chains.get(chain)?.count ?? 0;
       const rows: RecordRow[] = [];
+      const fill = (end: number) => { while (start + rows.length < end) rows.push(describeRow(new NotFound("this record is missing"), start + rows.length)); };
       for await (const batch of this.readBatches(chain, start, stop)) {
-        for (const item of batch) rows.push(describeRow(item, start + rows.length));
+        for (const item of batch) {
+          const row = describeRow(item, start + rows.length);
+          // A ledger numbers its records without a gap, so that those in between are missing.
+          if (Number(row.sequence) < Math.min(stop, total)) fill(Number(row.sequence));
+          rows.push({ ...row, place: start + rows.length });
+        }
       }
-      return { rows, total: this.live.chains.get(chain)?.count ?? 0, isMore: false, isCut: false };
+      fill(Math.min(stop, total));
+      return { rows, total, isMore: false, isCut: false };
     }
     if (this.kept?.chain !== chain) this.kept = { chain, rows: [], items: [], rest: this.readBatches(chain) };
     const { kept } = this;
@@ -394,26 +405,6 @@ function describeAction(item: ActionItem, place: number): RecordDetail {
   return { ...unsigned, row: describeRow(item, place), canonical, hash, computedHash, previousHash, findings, receiptKeys: keys };
 }
 
-/** What a file of Aver is that holds no record, and what to do with it; null for every other file. */
-function describeOther(name: string, beginning: Uint8Array): string | null {
-  const keys = firstKeys(beginning);
-  const has = (...names: string[]) => names.every((key) => keys.includes(key));
-  const start = new TextDecoder("latin1").decode(beginning);
-  if (has("format", "version", "keys") && /"format"\s*:\s*"aver-public-keys"/.test(start)) {
-    return `${name} is a list of public keys. It has no record to verify. Open the records, and choose this file on Keys, after you compared it with its owner.`;
-  }
-  if (has("statement", "payload", "artifacts")) {
-    return `${name} is a participant's contribution to a trace. It is for the operator of the trace, who takes it by: aver protocol accept ${name}`;
-  }
-  if (has("artifacts", "checks", "claims")) {
-    return `${name} is the report of an audit, without its records, so nothing in it can be checked. Open the bundle or the ledger that has the trace, or run: aver verify BUNDLE`;
-  }
-  if (has("subject", "status", "first_bad", "checks", "findings")) {
-    return `${name} is a verdict that somebody wrote down. It proves nothing by itself: open the records that it is about.`;
-  }
-  return null;
-}
-
 function bareChain(id: string): ListedChain {
   return { id, title: id, tool: domainOf(id), length: null, head: null, origin: null, startedAt: "", endedAt: "", signers: [] };
 }
@@ -464,62 +455,6 @@ function noteCopies(verdict: Verdict): void {
   if (verdict.status === "verified") verdict.status = "qualified";
 }
 
-/** Compares chains with the heads that this browser remembers, and notes the heads that it sees. */
-class HeadWitness {
-  private readonly remembered: ReadonlyMap<string, RememberedHead>;
-  /** The hash at the place of the remembered head, by chain. */
-  private readonly found = new Map<string, string>();
-  private readonly last = new Map<string, RememberedHead>();
-  readonly notes = new DigestNotes();
-
-  constructor(remembered: RememberedHeads) {
-    this.remembered = new Map(remembered);
-  }
-
-  take = (chain: string, place: number, hash: string): void => {
-    this.last.set(chain, { count: place + 1, hash });
-    this.notes.add(chain, hash);
-    if (this.remembered.get(chain)?.count === place + 1) this.found.set(chain, hash);
-  };
-
-  get heads(): RememberedHeads {
-    return [...this.last];
-  }
-
-  /** Add the check `rollback`. `chains` are those that were judged; null for all. */
-  addTo(verdict: Verdict, chains: string[] | null): void {
-    const compared = [...this.remembered].filter(([chain]) => chains === null || chains.includes(chain));
-    if (!compared.length) return;
-    const plain = { name: "rollback", code: null, place: null, matters: false };
-    let grown = 0;
-    let first = true;
-    for (const [chain, remembered] of compared) {
-      const actual = this.last.get(chain) ?? { count: 0, hash: null };
-      // An import may be dropped. The meta chain records that, and its own check judges it.
-      if (actual.count === 0 && chain.startsWith("import.")) continue;
-      if (this.found.get(chain) === remembered.hash) {
-        grown += Number(actual.count > remembered.count);
-        continue;
-      }
-      const words =
-        actual.count < remembered.count
-          ? `this browser remembers ${remembered.count} records of the chain ${chain}; ${actual.count} are here`
-          : `this browser remembers another record of the chain ${chain} at this place`;
-      const place = { chain, sequence: Math.min(remembered.count - 1, actual.count), source: null };
-      const finding = { check: "rollback", status: "failed" as const, code: "ROLLBACK", words, place, proof: { remembered, actual } };
-      verdict.findings.push(finding);
-      verdict.first_bad ??= finding;
-      verdict.status = "failed";
-      if (first) verdict.checks.push({ ...plain, status: "failed", reason: words, code: "ROLLBACK", place, count: 1, matters: true });
-      first = false;
-    }
-    if (first) {
-      const reason = `${compared.length} chains have the records that this browser remembers; ${grown} have grown`;
-      verdict.checks.push({ ...plain, status: "passed", reason, count: compared.length });
-    }
-  }
-}
-
 export function makeRing(keys: PinnedKey[]): Ring {
-  return new Ring(keys.map((key) => new PublicKey(key.publicKey, key.publicKeyPq)));
+  return new Ring(keys.flatMap(({ publicKey, publicKeyPq, entry }) => [new PublicKey(publicKey, publicKeyPq), ...(entry ? [readRingEntry(readJson(entry))] : [])]));
 }

@@ -17,6 +17,8 @@ import type { LiveAccess } from "./protocol.ts";
 
 /** Records that are asked for at once. The server gives at most 1,000, and at most 8 MiB. */
 const PAGE = 500;
+/** Answers without a record, one after the other, after which a chain ends, however long the server says that it is. */
+const EMPTY_MAX = 100;
 /** Chains that are asked for at once, and in all. */
 const CHAINS_PAGE = 500;
 const CHAINS_MAX = 200_000;
@@ -30,7 +32,7 @@ const REFERENCE = /"blob":\{"alg":"sha256","digest":"([0-9a-f]{64})"(?:,"media":
 /** Bytes that a record has about, for showing progress. More than `SHORTEST_CHAIN`, so that no chain counts as too short. */
 const RECORD_BYTES = 2_000;
 
-export interface LiveChain {
+interface LiveChain {
   name: string;
   count: number;
   head: string | null;
@@ -76,27 +78,33 @@ export class LiveChainSource implements ByteSource {
     throw new NotJudged("a ledger's chain is read by records");
   }
 
-  /** The records in order, in batches. A chain that the server ends early just ends: the judge finds that. */
+  /** The records in order, in batches. Where the server lacks some, those after them follow: the judge finds that. */
   async *entries(): AsyncGenerator<Entry[]> {
-    for (let at = this.start; at < this.stop; ) {
-      const entries = await this.fetchPage(at, Math.min(at + PAGE, this.stop));
-      if (!entries.length) return;
+    let empty = 0;
+    for (let at = this.start; at < this.stop && empty < EMPTY_MAX; ) {
+      const { entries, next } = await this.fetchPage(at, Math.min(at + PAGE, this.stop));
       for (const entry of entries) {
         const canonical = entry instanceof Map ? entry.get("canonical") : undefined;
         if (typeof canonical === "string") this.note(canonical);
       }
-      yield entries;
-      at += entries.length;
+      if (entries.length) yield entries;
+      empty = entries.length ? 0 : empty + 1;
+      at = next;
     }
   }
 
-  private async fetchPage(start: number, stop: number): Promise<Entry[]> {
+  /** The records of a page, and where to go on: at its end, or earlier where the answer would have been too large. */
+  private async fetchPage(start: number, stop: number): Promise<{ entries: Entry[]; next: number }> {
     const path = `chains/${encodeURIComponent(this.chain)}/records${query({ start, stop })}`;
     let raw: Uint8Array;
+    let next = stop;
     try {
-      raw = await this.api.bytes(path);
+      raw = await this.api.bytes(path, undefined, (headers) => {
+        const given = Number(headers.get("Aver-Next"));
+        if (given > start && given < stop) next = given;
+      });
     } catch (error) {
-      if (error instanceof ApiError && error.status === 404) return [];
+      if (error instanceof ApiError && error.status === 404) return { entries: [], next: this.stop };
       throw error;
     }
     const entries: Entry[] = [];
@@ -106,7 +114,7 @@ export class LiveChainSource implements ByteSource {
       from = end < 0 ? raw.length : end + 1;
       if (line.length) entries.push(readEntry(line));
     }
-    return entries;
+    return { entries, next };
   }
 }
 

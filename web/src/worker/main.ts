@@ -17,7 +17,7 @@ import { countSession, listSessions } from "./session_list.ts";
 import { checkStatements } from "./statements.ts";
 
 /** Milliseconds between two reports of progress. More would only keep the page busy. */
-const REPORT_EVERY = 100;
+const REPORT_EVERY = 250;
 
 function send(answer: Answer): void {
   self.postMessage(answer);

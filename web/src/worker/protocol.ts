@@ -9,6 +9,8 @@ import type { Verdict } from "../verify/verdict.ts";
 export interface PinnedKey {
   publicKey: string;
   publicKeyPq: string;
+  /** What its owner exported with it, as canonical JSON: whose it is, what for, and until when. Nothing for a bare key. */
+  entry?: string;
 }
 
 /** A thing to open: the files of one folder, one file, or a ledger behind `aver serve`. */
@@ -201,7 +203,7 @@ export type Request =
   | { id: number; type: "assist"; port: MessagePort }
   /** Let the workers at these ports compute, too. */
   | { id: number; type: "crew"; ports: MessagePort[] }
-  /** Begin no work of the crew for a moment: the reader scrolls. Taken at once, and not answered. */
+  /** Begin no batch of a verification for a moment: the reader scrolls. Taken at once, and not answered. */
   | { id: number; type: "rest" }
   /** Hold the views to the records that were judged. Taken at once. */
   | { id: number; type: "hold"; held: HeldDigests }
@@ -257,7 +259,7 @@ export interface Results {
   /** The chains of a ledger as they are now. */
   refresh: Contents;
   /** `fits` has, by signer, how many records match the key that came along and is not pinned, and how many do not. */
-  verify: { verdict: Verdict; usesPlatform: boolean; heads: RememberedHeads; held: HeldDigests; fits: KeyFits };
+  verify: { verdict: Verdict; usesPlatform: boolean; heads: RememberedHeads; held: HeldDigests; fits: KeyFits; /** The pinned keys that records name as theirs. */ signers: string[] };
   sessions: SessionChains[];
   figures: SessionFigures;
   /** The files that are others in the copy, by their names; null for one that it lacks. */

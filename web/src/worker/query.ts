@@ -33,7 +33,7 @@ interface Term {
 }
 
 /** A query that was read. */
-export interface Query {
+interface Query {
   words: Term[];
   path: Term[];
   tool: string[];

@@ -2,7 +2,7 @@
 
 import { DECISION_KIND } from "../sessions/decisions.ts";
 import { at, readKind } from "../verify/block.ts";
-import { BadInput, type Json, JsonNumber, readJson } from "../verify/json.ts";
+import { BadInput, type Json, JsonNumber, isInteger, readJson } from "../verify/json.ts";
 import type { Sealed } from "../verify/sealed.ts";
 import { ActionItem } from "./actions.ts";
 import type { RecordRow } from "./protocol.ts";
@@ -42,13 +42,15 @@ export function describeRow(item: Item, place: number): RecordRow {
   const content = safeContent(item);
   if (!(content instanceof Map)) return { ...bare, hash: item.hash, at: item.signed_at, problem: "this is no capsule" };
   const calls = at(content, "execution", "tool_calls");
+  const sequence = content.get("sequence");
   const usage = at(content, "execution", "resources_used");
   const request = text(at(content, "trigger", "request"));
   const summary = text(at(content, "outcome", "summary")) || text(at(content, "reasoning", "analysis")) || request;
   const [tokensIn, tokensOut] = ["tokens_in", "tokens_out"].map((name) => text(at(usage, name)));
   return {
     place,
-    sequence: text(at(content, "sequence")),
+    // The list of a chain counts with it.
+    sequence: isInteger(sequence) ? sequence.text : "",
     hash: item.hash,
     at: text(at(content, "trigger", "timestamp")) || item.signed_at,
     type: text(at(content, "type")),

@@ -13,7 +13,7 @@ export function enrolmentContent({ identity, key, custody }: Approver, ledger: s
 }
 
 /** The parts of a request that a vote names. */
-export type VoteSubject = Pick<ApprovalRequest, "ledger" | "tenant" | "id" | "digest" | "expires" | "scope" | "statement">;
+type VoteSubject = Pick<ApprovalRequest, "ledger" | "tenant" | "id" | "digest" | "expires" | "scope" | "statement">;
 
 /** The content that a person signs: exactly that of the version that the request wants. `shown` is a digest. */
 export function voteContent(

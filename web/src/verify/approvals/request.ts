@@ -47,7 +47,7 @@ export interface ApprovalRequest {
   digestVersion: 1 | 2;
 }
 
-export function pythonText(value: Json | undefined): string {
+function pythonText(value: Json | undefined): string {
   if (typeof value === "string") return value;
   if (value instanceof JsonNumber) return value.text;
   return value === null ? "None" : typeof value === "boolean" ? (value ? "True" : "False") : JSON.stringify(value);
@@ -193,7 +193,7 @@ function fitsWithRest(request: ApprovalRequest, bound: JsonObject): boolean {
 
 // --- votes
 
-export interface Use {
+interface Use {
   digest: string;
   number: number;
   uses: number;
@@ -284,7 +284,7 @@ export function readVote(record: Sealed): { about: string; vote: Vote } {
 }
 
 /** Why a vote or a use does not count: a code of the gate, and words. */
-export type VoteProblem = [string, string];
+type VoteProblem = [string, string];
 
 function levelsFor(request: ApprovalRequest, identity: string): number[] {
   return request.levels.flatMap((level, index) => (level.approvers.includes(identity) ? [index + 1] : []));
@@ -363,7 +363,7 @@ function addSeconds(moment: string, seconds: number): string {
   return `${date.toISOString().slice(0, 19)}${fraction === "" || fraction === "000000" ? "" : `.${fraction}`}+00:00`;
 }
 
-export interface RequestState {
+interface RequestState {
   state: string;
   reason: string;
   floor: number;

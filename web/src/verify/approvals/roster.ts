@@ -35,7 +35,7 @@ export function wholeKey(key: PublicKey | Passkey): string {
   return key instanceof Passkey ? key.publicKey : key.ed25519;
 }
 
-export function isSameKey(one: PublicKey | Passkey, other: PublicKey | Passkey): boolean {
+function isSameKey(one: PublicKey | Passkey, other: PublicKey | Passkey): boolean {
   return one instanceof Passkey ? one.equals(other) : other instanceof PublicKey && one.equals(other);
 }
 

@@ -45,7 +45,7 @@ export function noteRecordedKey(record: Sealed, found: Map<string, RecordedKey>)
 }
 
 /** Read a statement as a checkpoint. Raises `BadInput`. */
-export function readCheckpoint(statement: Statement, where: string): Checkpoint {
+function readCheckpoint(statement: Statement, where: string): Checkpoint {
   const { content } = statement;
   if (statement.purpose !== "checkpoint" || !equalJson(content.get("v"), new JsonNumber("1"))) {
     throw new BadInput(`${where} is a statement, but not a checkpoint`);

@@ -411,7 +411,7 @@ export async function judgeBundle(directory: Directory, options: VerifyOptions, 
 }
 
 /** What judging a bundle found, for a verdict on it or on a report that carries it. */
-export interface ExaminedBundle {
+interface ExaminedBundle {
   tally: Tally;
   heads: ReadonlyMap<string, Head>;
   rules: Rules;

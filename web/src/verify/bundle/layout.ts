@@ -211,7 +211,7 @@ function requireTexts(data: JsonObject, key: string): Map<string, string> | null
 export type ChainItem = Sealed | BadInput | { claim: ChainClaim };
 
 /** A chain that is not a file: a server gives its records as values, in batches. */
-export interface RecordSource extends ByteSource {
+interface RecordSource extends ByteSource {
   entries(): AsyncGenerator<(Json | BadInput)[]>;
 }
 

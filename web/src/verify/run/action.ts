@@ -26,7 +26,7 @@ export const ACTION_TYPES = [
 const DECISIONS = ["pass", "skip", "human_review", "human_approved", "skipped"];
 export const POLICY_VERDICTS = ["PROOF_ONLY", "POLICY_ENFORCED", "FULLY_VERIFIED"];
 
-export const FIELDS = [
+const FIELDS = [
   ...["action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"],
   ...["parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "success", "duration_ms"],
   ...["timestamp", "metadata"],

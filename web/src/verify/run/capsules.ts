@@ -25,7 +25,7 @@ export interface GateReference {
   diffSha256: string | null;
 }
 
-export interface SealedAction {
+interface SealedAction {
   fields: Json;
   receiptHash: string;
   gate: GateReference | null;
@@ -156,7 +156,7 @@ export function isTrue(value: Json | undefined): boolean {
   return isObject(value) ? value.size > 0 : Boolean(value);
 }
 
-export interface Comparison {
+interface Comparison {
   /** In what the two differ; null where nothing tells them apart. */
   mismatch: string | null;
   /** Whether there is anything by which to tell the action from another of its type. */

@@ -40,7 +40,7 @@ interface GatedAction {
 }
 
 /** The findings, in the order of their report. */
-export interface RunTallies {
+interface RunTallies {
   records: Tally;
   capsules: Tally;
   ending: Tally;

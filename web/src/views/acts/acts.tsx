@@ -9,7 +9,7 @@ import { Command, Hex, Text, Time, plural, visible } from "../../parts/text.tsx"
 import { Mark } from "../../parts/verdict.tsx";
 import { countRecords, readRecords, unreadWords } from "../../records.ts";
 import { type Act, type ActRecord, PATCH_NAMES, joinShares, readActs } from "../../sessions/acts.ts";
-import { asObject, asText } from "../../sessions/values.ts";
+import { asObject, asText, lookUp } from "../../sessions/values.ts";
 import { contents, link } from "../../state.ts";
 import { at } from "../../verify/block.ts";
 import { type BadInput, JsonNumber } from "../../verify/json.ts";
@@ -140,7 +140,7 @@ function Stage({ title, record, chain, missing, children }: { title: string; rec
 const ALLOWED_SO_FAR = { meaning: "Every check passed so far: the act may be committed. Nothing is done yet.", advice: "" };
 
 function Code({ record }: { record: ActRecord }): JSX.Element {
-  const explained = record.kind === "act.preview" && record.status === "success" ? ALLOWED_SO_FAR : CODES[record.reasonCode];
+  const explained = record.kind === "act.preview" && record.status === "success" ? ALLOWED_SO_FAR : lookUp(CODES, record.reasonCode);
   return (
     <p><strong class={record.status === "blocked" ? "bad" : record.status === "pending" ? "warn" : "good"}><Text>{record.reasonCode}</Text></strong>{record.detail ? <> <Text>{record.detail}</Text></> : null}
       {explained ? <span class="beside"> {explained.meaning} {record.status === "success" ? "" : explained.advice}</span> : null}
@@ -164,7 +164,7 @@ function Preview({ record, chain }: { record: ActRecord; chain: string }): JSX.E
         <div><dt>Expires</dt><dd>{asText(result.get("expires")) ? <Time>{asText(result.get("expires"))}</Time> : "–"}</dd></div>
         <div><dt>Request</dt><dd><Hex>{asText(result.get("request_sha256"))}</Hex></dd></div>
         <div><dt>Program of the rules</dt><dd><code><Text>{asText(result.get("program_id")).slice(0, 32)}</Text>…</code></dd></div>
-        {record.decision ? <div><dt>Decision</dt><dd><code>{record.decision}</code>{hasGate ? <> in <a href={link("chain", gate)}><Text>{gate}</Text></a></> : null}</dd></div> : null}
+        {record.decision ? <div><dt>Decision</dt><dd><code><Text>{record.decision}</Text></code>{hasGate ? <> in <a href={link("chain", gate)}><Text>{gate}</Text></a></> : null}</dd></div> : null}
       </dl>
       {record.statements.length ? <details><summary>{plural(record.statements.length, "signed statement")}</summary><Statements values={record.statements} /></details> : null}
     </>
@@ -188,7 +188,7 @@ function Shares({ commit, act }: { commit: ActRecord; act: Act }): JSX.Element {
       <div class="scroll"><table class="plain shares">
         <thead><tr><th scope="col">Answer</th>{joined.servers.map(({ server }) => <th key={server} scope="col"><Text>{server}</Text></th>)}<th scope="col">together</th></tr></thead>
         <tbody>{names.map((name, place) => (
-          <tr key={name}><th scope="row"><Text>{name.replaceAll("_", " ")}</Text></th>{joined.servers.map(({ server, outputs }) => <td key={server} class="figure">{outputs[place]?.[1] ?? "–"}</td>)}
+          <tr key={name}><th scope="row"><Text>{name.replaceAll("_", " ")}</Text></th>{joined.servers.map(({ server, outputs }) => <td key={server} class="figure"><Text>{outputs[place]?.[1] ?? "–"}</Text></td>)}
             <td class="figure">{name === "allow_pre" ? joined.allow : name === "need_confirm" ? joined.confirm : joined.patch === null ? "–" : (joined.patch >> (name === "patch1" ? 1 : 0)) & 1}</td></tr>
         ))}</tbody>
       </table></div>

@@ -12,9 +12,9 @@ import { pins } from "../../source/pins.ts";
 import { toSealed } from "../../records.ts";
 import { wayBack } from "../../route.ts";
 import { connection, contents, findingsOf, link, pinnedKeys, verifyChain } from "../../state.ts";
-import { asText } from "../../sessions/values.ts";
+import { asText, contentOf } from "../../sessions/values.ts";
 import { at } from "../../verify/block.ts";
-import { BadInput, type JsonObject } from "../../verify/json.ts";
+import type { JsonObject } from "../../verify/json.ts";
 import { Sealed } from "../../verify/sealed.ts";
 import { resolveFragment } from "../../verify/uri.ts";
 import type { RecordDetail } from "../../worker/protocol.ts";
@@ -88,7 +88,7 @@ function Capsule({ chain, detail, hasNext, near, fragment }: { chain: string; de
     return toSealed(chain, { place, canonical, hash, signature, signaturePq, signedAt, signedBy, problem: "" }) as Sealed;
   }, [detail]);
   const isAction = detail.receiptKeys !== undefined;
-  const content = useMemo(() => (isAction ? null : readContent(record)), [record]);
+  const content = useMemo(() => (isAction || record.canonical.length > LAID_OUT_MAX ? null : contentOf(record)), [record]);
   const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === number && one.code !== "UNKNOWN_SIGNER");
   // Capsules of a file may be of several chains.
   const uri = contents.value?.format === "capsules" ? `capsule://sha3_${detail.hash}` : `capsule://${chain}/${number}`;
@@ -139,15 +139,6 @@ function NamedPart({ content, fragment }: { content: JsonObject; fragment: strin
       {value === undefined ? <p>This record has nothing there.</p> : <Value value={value} />}
     </section>
   );
-}
-
-function readContent(record: Sealed): JsonObject | null {
-  try {
-    return record.canonical.length <= LAID_OUT_MAX ? record.content : null;
-  } catch (error) {
-    if (error instanceof BadInput) return null;
-    throw error;
-  }
 }
 
 /** What the record's own seal says, in one line. */

@@ -19,7 +19,7 @@ export function onScale(value: Json | undefined): number | null {
 export function Score({ value }: { value: Json | undefined }): JSX.Element | null {
   if (!(value instanceof JsonNumber)) return null;
   const number = value.value;
-  const shown = !Number.isFinite(number) || value.text.length <= 5 ? value.text : number > 0 && number < 0.001 ? "<0.001" : number.toFixed(3);
+  const shown = value.isInteger || value.text.length <= 5 ? value.text : number > 0 && number < 0.001 ? "<0.001" : number.toFixed(3);
   return <span class="figure" title={value.text}>{shown}</span>;
 }
 
@@ -29,7 +29,7 @@ export function DecisionCard({ decision, isLinked = true }: { decision: Recorded
   return (
     <div class={`decision is-${state}`}>
       <p>
-        <strong>{decisionLabel(decision.decision)}</strong>
+        <strong><Text>{decisionLabel(decision.decision)}</Text></strong>
         {isObserved(decision) ? <span class="warn"> The gate only observed, and held nothing back.</span> : null}
         {decision.at ? <span class="beside"> · <Time>{decision.at}</Time></span> : null}
         {isLinked && decision.chain !== null && decision.sequence !== null ? <> · <a href={link("c", decision.chain, decision.sequence)}>its record</a></> : null}

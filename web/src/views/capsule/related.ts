@@ -2,13 +2,13 @@
 
 import { Left, readRecords } from "../../records.ts";
 import { refsOf } from "../../sessions/decisions.ts";
-import { asText } from "../../sessions/values.ts";
+import { asText, contentOf } from "../../sessions/values.ts";
 import { contents } from "../../state.ts";
 import { at, readKind } from "../../verify/block.ts";
-import { BadInput, type JsonObject } from "../../verify/json.ts";
+import type { JsonObject } from "../../verify/json.ts";
 import { Sealed } from "../../verify/sealed.ts";
 
-export interface RelatedRecord {
+interface RelatedRecord {
   chain: string;
   place: number;
   relation: string;
@@ -68,13 +68,8 @@ export async function findRelated(chain: string, place: number, content: JsonObj
 }
 
 function relate(record: Sealed, wanted: { id: string; parent: string; request: string; refs: Map<string, string> }): Omit<RelatedRecord, "chain" | "place"> | null {
-  let content: JsonObject;
-  try {
-    content = record.content;
-  } catch (error) {
-    if (error instanceof BadInput) return null;
-    throw error;
-  }
+  const content = contentOf(record);
+  if (content === null) return null;
   const own = asText(content.get("id"));
   const named = refsOf(content).find(([, value]) => value === wanted.id);
   let relation = "";

@@ -10,7 +10,7 @@ import { commandLine, readDecision } from "../../sessions/decisions.ts";
 import { changedPaths } from "../../sessions/files.ts";
 import { labelledTexts } from "../../sessions/labels.ts";
 import { readStep } from "../../sessions/step.ts";
-import { asList, asObject, asText } from "../../sessions/values.ts";
+import { asList, asObject, asText, lookUp } from "../../sessions/values.ts";
 import { type Json, JsonNumber, type JsonObject, isObject } from "../../verify/json.ts";
 import type { Sealed } from "../../verify/sealed.ts";
 import { DecisionCard } from "./decision.tsx";
@@ -192,7 +192,7 @@ function Outcome({ section, record, paths }: { section: JsonObject; record: Seal
   const decision = readDecision(record);
   const result = section.get("result") ?? null;
   const diff = isObject(result) && typeof result.get("diff") === "string" ? (result.get("diff") as string) : "";
-  const [tone, words] = STATUSES[status] ?? ["", ""];
+  const [tone, words] = lookUp(STATUSES, status) ?? ["", ""];
   return (
     <Section name="outcome" title="What came of it">
       {status ? <p><strong class={tone}><Text>{status}</Text></strong>. {words}</p> : null}

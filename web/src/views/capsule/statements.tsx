@@ -6,7 +6,7 @@ import { Problem, useAnswer } from "../../parts/states.tsx";
 import { Hex, Text, plural } from "../../parts/text.tsx";
 import { Mark } from "../../parts/verdict.tsx";
 import { pins } from "../../source/pins.ts";
-import { asText } from "../../sessions/values.ts";
+import { asText, lookUp } from "../../sessions/values.ts";
 import { connection, contents, pinnedKeys } from "../../state.ts";
 import { at } from "../../verify/block.ts";
 import { canonicalJson } from "../../verify/canonical.ts";
@@ -72,7 +72,7 @@ export function Statements({ values }: { values: Json[] }): JSX.Element {
         return (
           <li key={place}>
             <p>
-              <Mark name={mark} /> <strong>{NAMES[purpose] ?? (purpose || "Entry")}</strong>
+              <Mark name={mark} /> <strong><Text>{lookUp(NAMES, purpose) ?? (purpose || "Entry")}</Text></strong>
               {signerOf(value) ? <> by <Text>{signerOf(value)}</Text></> : null}
               {by.map((fingerprint) => <span key={fingerprint}> <Hex>{fingerprint}</Hex></span>)}
             </p>

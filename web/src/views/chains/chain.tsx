@@ -6,19 +6,20 @@
  */
 
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { BreakCard, breakHeight } from "../../parts/break.tsx";
-import { useKeys } from "../../parts/keyboard.ts";
+import { useGridKeys, useKeys } from "../../parts/keyboard.ts";
 import { Empty, NotHere, Problem } from "../../parts/states.tsx";
 import { Text, Time, count, plural, visible } from "../../parts/text.tsx";
 import { Band, FindingCard } from "../../parts/verdict.tsx";
 import { type VirtualHandle, VirtualRows, isPhone } from "../../parts/virtual.tsx";
 import { link, recordLink } from "../../route.ts";
-import { connection, contents, findingsOf, isOfActions, judgement, judgementOf, verifyChain } from "../../state.ts";
+import { connection, contents, findingsOf, isOfActions, judgement, judgementOf, unjudgedOf, verifyChain } from "../../state.ts";
 import type { Finding } from "../../verify/verdict.ts";
 import type { RecordRow } from "../../worker/protocol.ts";
 import { ChainMark } from "./mark.tsx";
 import { type Entry, arrange, entryAt, findExtra, indexOfPlace, rowCount } from "./entries.ts";
+import { lookUp } from "../../sessions/values.ts";
 
 const ROW_HEIGHT = 36;
 const PHONE_ROW_HEIGHT = 56;
@@ -33,10 +34,10 @@ const PAGE = 200;
 /** Rows of a file that are taken at once. More would keep the page's thread busy. */
 const FILE_PAGE = 2_000;
 
-const SORTS: Record<string, string> = { tool: "◆", chat: "❝", agent: "▲", system: "●", workflow: "▶", auth: "✓", vault: "▣", kill: "■" };
+const SORTS = { tool: "◆", chat: "❝", agent: "▲", system: "●", workflow: "▶", auth: "✓", vault: "▣", kill: "■" };
 
 /** Who allowed it, in a word; nothing where nobody is known to have. */
-const AUTHORITIES: Record<string, string> = { human_approved: "a person", policy: "a rule", autonomous: "the agent", escalated: "escalated", unknown: "" };
+const AUTHORITIES = { human_approved: "a person", policy: "a rule", autonomous: "the agent", escalated: "escalated", unknown: "" };
 
 /** By chain, the row that was selected when the reader left it. */
 const lastSelected = new Map<string, number>();
@@ -50,26 +51,20 @@ function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }: { row: R
       <span class="time"><Time short>{row.at}</Time></span>
       <span class="node" aria-hidden="true" />
       <span class="sequence figure">{row.sequence || row.place}</span>
-      <span class="sort" title={visible(row.type)} aria-hidden="true">{SORTS[row.type] ?? "○"}</span>
-      <span class="kind"><Text>{row.kind}</Text></span>
+      <span class="sort" title={visible(row.type)} aria-hidden="true">{lookUp(SORTS, row.type) ?? "○"}</span>
+      <bdi class="kind">{visible(row.kind)}</bdi>
       <span class="summary">{row.tool && !row.summary.startsWith(row.tool) ? <strong><Text>{row.tool}</Text></strong> : null} <Text>{row.problem || row.summary}</Text></span>
-      <span class={word ? `word ${row.status}` : ""}>{word}</span>
-      <span class="authority">{AUTHORITIES[row.authority] ?? row.authority}</span>
-      <span class="tokens figure">{row.tokens}</span>
+      <bdi class={word ? `word ${row.status}` : ""}>{visible(word)}</bdi>
+      <bdi class="authority">{lookUp(AUTHORITIES, row.authority) ?? visible(row.authority)}</bdi>
+      <bdi class="tokens figure">{visible(row.tokens)}</bdi>
     </a>
   );
 }
 
-/** Findings about the chain as a whole: wrong claims about it, mostly. The list of records keeps its room. */
+/** Findings about the chain as a whole: wrong claims about it, mostly. All are in a box that scrolls, so that the records keep their room. */
 function WholeFindings({ findings }: { findings: Finding[] }): JSX.Element | null {
-  const [first, ...rest] = findings;
-  if (first === undefined) return null;
-  return (
-    <>
-      <FindingCard finding={first} />
-      {rest.length ? <details><summary>{plural(rest.length, "more finding")} about the chain as a whole</summary>{rest.slice(0, 50).map((finding, at) => <FindingCard key={at} finding={finding} />)}</details> : null}
-    </>
-  );
+  if (!findings.length) return null;
+  return <div class="of-whole" tabIndex={0} role="region" aria-label={`${plural(findings.length, "finding")} about the chain as a whole`}>{findings.map((finding, at) => <FindingCard key={at} finding={finding} />)}</div>;
 }
 
 /** A chain that is here, or the word that it is not: an empty list without a failure would say something else. */
@@ -135,9 +130,9 @@ function ListedChain({ parts: [chain = "", wanted = ""] }: { parts: string[] }):
     } else void readFile(() => isCurrent);
     return () => { isCurrent = false; };
   }, [chain, contents.value]);
-  useEffect(() => { void verifyChain(chain); }, [chain, judgement.value.state]);
-
   const now = judgementOf(chain);
+  const isUnjudged = unjudgedOf([chain]).length > 0;
+  useEffect(() => { if (isUnjudged) void verifyChain(chain); }, [chain, judgement.value.state, isUnjudged]);
   const findings = findingsOf(chain);
   // Not with each report of progress: a long chain takes a while to arrange.
   const judged = now.state === "done" ? now.verdict : null;
@@ -174,8 +169,8 @@ function ListedChain({ parts: [chain = "", wanted = ""] }: { parts: string[] }):
     const next = breaks.find((extra) => extra.index > selected) ?? breaks[0];
     if (next) select(next.index);
   };
+  useGridKeys({ j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1), b: goToBreak });
   useKeys({
-    ...{ j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1), b: goToBreak },
     Enter: () => {
       const found = selected >= 0 ? entry(selected) : null;
       const row = found?.sort === "row" ? rows.get(found.place) : undefined;
@@ -185,6 +180,21 @@ function ListedChain({ parts: [chain = "", wanted = ""] }: { parts: string[] }):
   });
   const broken = useMemo(() => new Set(extras.flatMap((extra) => (extra.sort === "break" && extra.isAtRow ? [extra.before] : []))), [extras]);
   const firstBreak = extras.find((extra) => extra.sort !== "end")?.before ?? Infinity;
+  // The same function until a row looks different: a report of progress draws none of them anew.
+  const drawRow = useCallback((index: number) => {
+    if (total === null) return <div class="row loading" />;
+    const found = entryAt(index, extras);
+    if (found.sort === "row") {
+      return <Row row={rows.get(found.place)} place={found.place} chain={chain} isAfterBreak={found.place >= firstBreak} isBroken={broken.has(found.place)} isSelected={index === selected} />;
+    }
+    if (found.sort === "missing") return <div class={`missing${index === selected ? " selected" : ""}`}>{found.words}</div>;
+    if (found.sort === "end") return <div class="cap">{found.words}</div>;
+    return (
+      <div class={`break break-entry${index === selected ? " selected" : ""}`}>
+        <BreakCard chain={chain} finding={found.finding} place={found.isAtRow ? found.before : null} />
+      </div>
+    );
+  }, [rows, extras, total === null, selected, chain]);
   return (
     <section class="chain-view">
       <header>
@@ -206,26 +216,14 @@ function ListedChain({ parts: [chain = "", wanted = ""] }: { parts: string[] }):
         heights={heights}
         label={`Records of ${chain}; j and k move, Enter opens one`}
         isBusy={total === null}
+        selected={selected}
         handle={(handle) => { list.current = handle; }}
         onRange={(start, stop) => {
           if (total === null || stop <= start) return;
           const places = [start, stop - 1].map((index) => entry(index)).map((found) => (found.sort === "row" ? found.place : found.before));
           fetchPages(places[0] ?? 0, (places[1] ?? 0) + 1);
         }}
-        row={(index) => {
-          if (total === null) return <div class="row loading" />;
-          const found = entry(index);
-          if (found.sort === "row") {
-            return <Row row={rows.get(found.place)} place={found.place} chain={chain} isAfterBreak={found.place >= firstBreak} isBroken={broken.has(found.place)} isSelected={index === selected} />;
-          }
-          if (found.sort === "missing") return <div class={`missing${index === selected ? " selected" : ""}`}>{found.words}</div>;
-          if (found.sort === "end") return <div class="cap">{found.words}</div>;
-          return (
-            <div class={`break break-entry${index === selected ? " selected" : ""}`}>
-              <BreakCard chain={chain} finding={found.finding} place={found.isAtRow ? found.before : null} />
-            </div>
-          );
-        }}
+        row={drawRow}
       />
       <p class="beside">{total === null ? "Reading …" : `${count(total)} rows; j and k move, Enter opens, b goes to the next break.`}</p>
     </section>

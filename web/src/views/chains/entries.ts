@@ -9,7 +9,7 @@ import type { Finding } from "../../verify/verdict.ts";
 import type { RecordRow } from "../../worker/protocol.ts";
 
 /** What stands before the record at the place `before`. `index` is its row. */
-export type Extra = { before: number; index: number } & (
+type Extra = { before: number; index: number } & (
   | { sort: "break"; finding: Finding; /** Whether the record at this place is the one that fails. */ isAtRow: boolean }
   | { sort: "missing"; words: string }
   | { sort: "end"; words: string }
@@ -44,11 +44,15 @@ export function arrange(rows: ReadonlyMap<number, RecordRow>, total: number, fin
 /** In a ledger a record is at the place of its number: the findings say where it breaks. */
 function arrangeFindings(byPlace: Map<string, Finding[]>, total: number): Bare[] {
   const bare: Bare[] = [];
+  let gap = -1;
   for (const [key, found] of [...byPlace].sort(([one], [other]) => Number(one) - Number(other))) {
     const failed = found.find((one) => one.status === "failed");
     if (Number(key) >= total) continue;
     byPlace.delete(key);
-    if (failed !== undefined) bare.push({ sort: "break", before: Number(key), isAtRow: true, finding: failed });
+    // After a gap every record is in another place than the judge expects. Only the first of them is a break.
+    const isOfGap = failed?.code === "SEQUENCE_GAP" && gap === Number(key) - 1;
+    if (failed?.code === "SEQUENCE_GAP") gap = Number(key);
+    if (failed !== undefined && !isOfGap) bare.push({ sort: "break", before: Number(key), isAtRow: true, finding: failed });
   }
   return bare;
 }

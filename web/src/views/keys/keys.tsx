@@ -5,9 +5,10 @@ import { useState } from "preact/hooks";
 import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
 import { Copy, Text, Time, plural, visible } from "../../parts/text.tsx";
 import { FitWords } from "../../parts/verdict.tsx";
-import { checkUsable, pinKey, pins, readKeys, unpinKey } from "../../source/pins.ts";
+import { isRetired, pinKey, pins, readKeys, toPin, unpinKey } from "../../source/pins.ts";
 import { connection, contents, judgement, link, recordLink, thing, verifyThing } from "../../state.ts";
 import { PublicKey } from "../../verify/ring.ts";
+import type { PinnedKey } from "../../worker/protocol.ts";
 import { type Owner, readOwners } from "./owners.ts";
 
 function Whole({ value }: { value: string }): JSX.Element {
@@ -61,7 +62,7 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
   const [given, setGiven] = useState("");
   const [words, setWords] = useState("");
   const [done, setDone] = useState("");
-  const pinAll = (keys: PublicKey[], origin: string) => {
+  const pinAll = (keys: PinnedKey[], origin: string) => {
     for (const key of keys) pinKey(key, origin);
     setWords("");
     setDone(`${plural(keys.length, "key")} pinned.`);
@@ -96,7 +97,7 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
               {pins.value.map((pin) => (
                 <tr key={pin.publicKey}>
                   <OwnerCell owner={owners.get(pin.publicKey.slice(0, 16))} isKnown={isKnown} />
-                  <td><Whole value={pin.publicKey} />{pin.publicKeyPq ? <p class="beside tight">with an ML-DSA-65 half</p> : null}</td>
+                  <td><Whole value={pin.publicKey} />{pin.publicKeyPq ? <p class="beside tight">with an ML-DSA-65 half</p> : null}{isRetired(pin) ? <p class="beside tight">retired, by its owner's export</p> : null}</td>
                   <td><Text>{pin.origin}</Text></td>
                   <td><Time>{pin.at}</Time></td>
                   <td><button type="button" class="small" aria-label={`Unpin ${pin.publicKey.slice(0, 16)}`} onClick={() => { unpinKey(pin.publicKey); void verifyThing(); }}>Unpin</button></td>
@@ -121,7 +122,7 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
         </form>
         {words ? <Problem words={words} /> : null}
         <p class="good" role="status">{done}</p>
-        <p class="beside">{storageWords()}</p>
+        <p class="beside"><Text>{storageWords()}</Text></p>
       </section>
       <KeyRecords />
       <section>
@@ -137,7 +138,7 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
                   <td>{isPinned(key) ? <span class="good">pinned</span> : <><span class="warn">not pinned, not used</span><FitWords fits={fits.get(fingerprint) ?? []} /></>}</td>
                   <td>{isPinned(key) ? null : <button type="button" class="small" onClick={() => {
                     try {
-                      pinAll([checkUsable(new PublicKey(key, pq.get(fingerprint) ?? ""))], thing.value?.live ? "listed by the server, and compared by you" : "came with the records, and compared by you");
+                      pinAll([toPin(new PublicKey(key, pq.get(fingerprint) ?? ""))], thing.value?.live ? "listed by the server, and compared by you" : "came with the records, and compared by you");
                     } catch (error) {
                       setWords((error as Error).message);
                     }

@@ -1,10 +1,9 @@
 /** Whose key it is, as the records and the server say. A name proves nothing: only a pinned key does. */
 
 import { readRecords } from "../../records.ts";
-import { asObject, asText } from "../../sessions/values.ts";
+import { asObject, asText, contentOf } from "../../sessions/values.ts";
 import { contents, server } from "../../state.ts";
 import { at } from "../../verify/block.ts";
-import { BadInput, type Json } from "../../verify/json.ts";
 import { Sealed } from "../../verify/sealed.ts";
 
 export interface Owner {
@@ -49,13 +48,7 @@ async function collectOwners(chain: string, owners: Map<string, Owner>): Promise
 
 /** A record of `keys` has the key in its result, one of `approvers.…` in the statement of the newcomer. */
 function noteOwner(record: Sealed, chain: string, owners: Map<string, Owner>): void {
-  let content: Json;
-  try {
-    content = record.content;
-  } catch (error) {
-    if (error instanceof BadInput) return;
-    throw error;
-  }
+  const content = contentOf(record) ?? undefined;
   const result = asObject(at(content, "outcome", "result"));
   const statements = at(content, "authority", "chain");
   const enrolled = Array.isArray(statements) ? asText(at(statements[0], "content", "public_key")) : "";

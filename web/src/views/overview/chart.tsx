@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { Text } from "../../parts/text.tsx";
 
-export interface Series {
+interface Series {
   name: string;
   /** The class that gives the colour. */
   colour: string;

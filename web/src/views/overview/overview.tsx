@@ -78,7 +78,7 @@ function Charts({ days, from }: { days: DayActivity[]; from: string }): JSX.Elem
         <DayChart title="Tokens" days={names} show={count} series={[{ name: "tokens", colour: "ink", values: of("tokens") }]} />
         <DayChart title="Cost" days={names} show={formatMoney} series={[{ name: "cost", colour: "ink", values: of("cost") }]} />
       </div>
-      <p class="beside">{from}</p>
+      <p class="beside">Days are those of UTC. {from}</p>
     </section>
   );
 }

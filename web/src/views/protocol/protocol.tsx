@@ -8,7 +8,7 @@ import { Mark, adviceOn, verifyCommand } from "../../parts/verdict.tsx";
 import { countRecords, readBlob, unreadWords } from "../../records.ts";
 import { shortenArguments, valueText } from "../../sessions/labels.ts";
 import { ROLES, type Trace, type TraceClaim, type TraceEvent, describeCheck, readTrace } from "../../sessions/trace.ts";
-import { asList, asObject, asText } from "../../sessions/values.ts";
+import { asList, asObject, asText, lookUp } from "../../sessions/values.ts";
 import { contents, link } from "../../state.ts";
 import { at } from "../../verify/block.ts";
 import { BadInput, type Json, type JsonObject, isObject, readJson } from "../../verify/json.ts";
@@ -97,7 +97,7 @@ function Audit({ trace, report, chain }: { trace: Trace; report: JsonObject | nu
   const { audit } = trace;
   if (audit === null) return <p class="strip">No audit is sealed in this trace. The auditor makes one: <Command>{`aver protocol audit ${chain.replace(/^protocol\./, "")}`}</Command></p>;
   const status = asText(audit.payload.get("status"));
-  const [mark, words] = AUDITS[status] ?? ["failed" as const, "The audit has a status that is not known."];
+  const [mark, words] = lookUp(AUDITS, status) ?? ["failed" as const, "The audit has a status that is not known."];
   const findings = asList(report?.get("findings") ?? null).filter(isObject);
   return (
     <section class={`band ${mark}`}>
@@ -136,7 +136,7 @@ function AuditFinding({ finding, trace, chain }: { finding: JsonObject; trace: T
       <th scope="row"><span class={`check ${status}`} aria-hidden="true">{sign}</span> <Text>{code}</Text></th>
       <td>
         <p class="tight"><Text>{status}</Text>, about {claim ? <>the claim “<Text>{claim.text}</Text>”</> : event ? <Text>{event.summary}</Text> : subject ? <strong><Text>{subject}</Text></strong> : <Text>{asText(finding.get("check"))}</Text>} · event <SequenceLink chain={chain} value={finding.get("sequence") ?? null} /></p>
-        <p class="soft tight">{code === "CLAIM_UNPROVEN" && !claim ? "What it expects is not met." : <>{FINDING_WORDS[code] ?? explained?.meaning ?? ""} {status === "note" ? "" : (explained?.advice ?? "")}</>}</p>
+        <p class="soft tight">{code === "CLAIM_UNPROVEN" && !claim ? "What it expects is not met." : <>{lookUp(FINDING_WORDS, code) ?? explained?.meaning ?? ""} {status === "note" ? "" : (explained?.advice ?? "")}</>}</p>
       </td>
     </tr>
   );
@@ -166,7 +166,7 @@ function Claim({ claim, chain, report, trace }: { claim: TraceClaim; chain: stri
       <h3><Text>{claim.text}</Text></h3>
       <p class="beside">
         {failing ? <><strong class="bad">does not hold</strong>: by the audit, {failing === 1 ? "a piece" : `${failing} pieces`} of its evidence {failing === 1 ? "does" : "do"} not hold · </> : null}
-        <strong class={failing ? "" : tone}><Text>{claim.standing}</Text></strong>: {STANDINGS[claim.standing] ?? ""}{judged === undefined ? ", and no audit has judged it" : ""} · about {claim.about || "an outcome"} · confidence <span class="figure">{claim.confidence || "–"}</span> · <Text>{claim.agent}</Text> · <a href={link("c", chain, `p${claim.place}`)}>record {claim.place}</a>
+        <strong class={failing ? "" : tone}><Text>{claim.standing}</Text></strong>: {lookUp(STANDINGS, claim.standing) ?? ""}{judged === undefined ? ", and no audit has judged it" : ""} · about <Text>{claim.about || "an outcome"}</Text> · confidence <span class="figure">{claim.confidence || "–"}</span> · <Text>{claim.agent}</Text> · <a href={link("c", chain, `p${claim.place}`)}>record {claim.place}</a>
       </p>
       {claim.earlier.map((earlier, place) => <p key={place} class="beside earlier">before: <del><Text>{earlier.text}</Text></del></p>)}
       <Evidence items={claim.evidence} judged={asList(judged?.get("evidence") ?? null)} chain={chain} trace={trace} />

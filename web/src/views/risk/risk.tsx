@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { type ChartPoint, ChartWithTable, PointChart, ReliabilityChart } from "../../parts/chart.tsx";
 import { Empty, Problem } from "../../parts/states.tsx";
-import { Command, Hex, Text, Time, count, formatTime, plural } from "../../parts/text.tsx";
+import { Command, Hex, Text, Time, count, formatTime, plural, visible } from "../../parts/text.tsx";
 import { Left, countRecords, readBlob, readRecords, unreadWords } from "../../records.ts";
 import { isObserved, refuses, shownReasons } from "../../sessions/decisions.ts";
 import { decisionLabel } from "../../sessions/labels.ts";
@@ -135,7 +135,7 @@ function OverTime({ decisions }: { decisions: RiskDecision[] }): JSX.Element {
       low: low ?? null,
       high: high ?? null,
       sort: sortOf(decision),
-      words: `${decision.at}: ${decisionLabel(decision.decision)}, ${decision.tool}, risk ${(decision.score as JsonNumber).text}`,
+      words: visible(`${decision.at}: ${decisionLabel(decision.decision)}, ${decision.tool}, risk ${(decision.score as JsonNumber).text}`),
       href: addressOf(decision),
     };
   });
@@ -150,7 +150,7 @@ function OverTime({ decisions }: { decisions: RiskDecision[] }): JSX.Element {
         <p>
           The rules decide, and a score is only one of the things that they see. So a rule can allow an action with a high score, such as a known test, and another can ask a person about one with a low score, such as a deletion: <em>Why</em> names the rule.
           {pass instanceof JsonNumber ? <> To a rule that asks about risk, it is low only if the whole interval is at most <Score value={pass} />; else it is unsure.</> : null}
-          {skip instanceof JsonNumber ? <> An action is denied by its risk if the whole interval is above <Score value={skip} />.</> : points.length ? " No score denies anything by itself." : null}
+          {skip instanceof JsonNumber ? <> An action is denied by its risk if the whole interval is above <Score value={skip} />.</> : " No score denies anything by itself."}
         </p>
       ) : null}
       {points.length ? <PointChart points={points} limits={limits} ends={[day(first), day(last)]} label={`${points.length} decisions over time, by risk from 0 to 1. The table below has all of them.`} /> : <p class="strip">No decision has a score: the rules alone decided.</p>}
@@ -162,7 +162,7 @@ function OverTime({ decisions }: { decisions: RiskDecision[] }): JSX.Element {
             {rows.slice(0, listed).map((decision) => (
               <tr key={decision.hash}>
                 <td><a href={addressOf(decision)}><Time>{decision.at}</Time></a></td>
-                <td><span class={sortOf(decision)}>{isObserved(decision) ? "observed: " : ""}{decisionLabel(decision.decision)}</span></td>
+                <td><span class={sortOf(decision)}>{isObserved(decision) ? "observed: " : ""}<Text>{decisionLabel(decision.decision)}</Text></span></td>
                 <td class="action"><code><Text>{decision.line.slice(0, ACTION_SHOWN)}</Text></code></td>
                 <td class="at-why">{decision.rules.length ? <>by {decision.rules.map((rule) => <span key={rule}><code><Text>{rule}</Text></code> </span>)}</> : null}<Text>{shownReasons(decision).join("; ")}</Text></td>
                 <td class="number"><Score value={decision.score} /></td>

@@ -2,6 +2,7 @@
 
 import { askHits } from "../../source/index_answers.ts";
 import { connection, server } from "../../state.ts";
+import { parseQuery } from "../../worker/query.ts";
 import type { Excerpt, RecordRow, Results } from "../../worker/protocol.ts";
 
 export interface Found {
@@ -9,25 +10,37 @@ export interface Found {
   searched: number;
   isCut: boolean;
   by: "index" | "records";
-  /** Records of the ledger that the index has not read yet. */
+  /** Records of the ledger that the index has not read yet, and those whose long texts it has in part. */
   behind: number;
+  shortened: number;
+  /** Words of the query that have nothing to search for, such as `->`. */
+  ignored: string[];
 }
 
 /** Records that have all these words. Raises an error that says why it cannot be told. */
 export async function findRecords(words: string, limit: number): Promise<Found> {
-  if (!words) return { hits: [], searched: 0, isCut: false, by: "records", behind: 0 };
+  const nothing: Found = { hits: [], searched: 0, isCut: false, by: "records", behind: 0, shortened: 0, ignored: [] };
+  if (!words) return nothing;
+  nothing.ignored = parseQuery(words).ignored;
   const answer = server.value === null ? null : await askHits(server.value.api, words, limit);
   if (answer === null) {
     const found = await connection.ask({ type: "search", words, limit });
     return {
-      ...{ searched: found.searched, isCut: found.isCut, by: "records" as const, behind: 0 },
+      ...nothing,
+      searched: found.searched,
+      isCut: found.isCut,
       hits: found.hits.map(({ chain, row, excerpt }) => ({ chain, place: row.place, sequence: row.sequence || String(row.place), title: row.summary, excerpt, kind: row.kind, tool: row.tool, at: row.at })),
     };
   }
   const { hits, next, indexed } = answer;
   return {
+    ...nothing,
+    searched: indexed.records,
+    isCut: next !== null,
+    by: "index",
+    behind: Math.max(0, indexed.of_records - indexed.records),
+    shortened: indexed.cut ?? 0,
     hits: hits.map(({ chain, sequence, at, call, kind, tool }) => ({ chain, place: sequence, sequence: String(sequence), title: "", excerpt: null, kind, tool: call || tool, at })),
-    ...{ searched: indexed.records, isCut: next !== null, by: "index" as const, behind: Math.max(0, indexed.of_records - indexed.records) },
   };
 }
 
@@ -37,7 +50,14 @@ export async function readRow(chain: string, place: number): Promise<RecordRow |
   return found?.rows[0] ?? null;
 }
 
-/** The record at the place of a hit, with a few words around it; null where it cannot be read. */
-export async function readHit(chain: string, place: number, words: string): Promise<Results["hit"]> {
-  return connection.ask({ type: "hit", chain, place, words }).catch(() => null);
+/** The hit that was asked for last. */
+let reading: Promise<Results["hit"]> = Promise.resolve(null);
+
+/**
+ * The record at the place of a hit, with a few words around it; null where it cannot be read. One is read after the other,
+ * so that other views do not wait for all of them; one that is no longer wanted is not read.
+ */
+export function readHit(chain: string, place: number, words: string, isCurrent: () => boolean): Promise<Results["hit"]> {
+  reading = reading.then(() => (isCurrent() ? connection.ask({ type: "hit", chain, place, words }).catch(() => null) : null));
+  return reading;
 }

@@ -7,7 +7,7 @@
 
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useKeys } from "../../parts/keyboard.ts";
+import { focusGrid, useGridKeys, useKeys } from "../../parts/keyboard.ts";
 import { Command, Text, Time, count, plural } from "../../parts/text.tsx";
 import { Timeline } from "../../parts/timeline.tsx";
 import { type TimelineRow, type Wanted, arrangeStory, isWanted } from "../../parts/timeline_rows.ts";
@@ -16,14 +16,14 @@ import { Left, countRecords, findSession, readBlob, readRecords } from "../../re
 import { type SessionChains, chainNames } from "../../sessions/chains.ts";
 import { totalFigures } from "../../sessions/labels.ts";
 import { type SessionReading, readSession } from "../../sessions/story.ts";
-import { contents, findingsOf, judgementOf, link, verifyChain } from "../../state.ts";
+import { contents, findingsOf, judgement, judgementOf, link, unjudgedOf, verifyChain } from "../../state.ts";
 import { Sealed } from "../../verify/sealed.ts";
 import type { Contents } from "../../worker/protocol.ts";
 import { ChainView } from "../chains/chain.tsx";
 import { StepDetail, recordAddress } from "./step_detail.tsx";
 
 /** Records of a session that are laid out as a story. A longer one is shown chain by chain. */
-export const STORY_MAX = 20_000;
+const STORY_MAX = 20_000;
 /** Pixels from which the detail stands beside the timeline. */
 const WIDE = 1200;
 /** Milliseconds after the last letter until the page looks for the words. */
@@ -130,7 +130,8 @@ function Story({ chain, wanted, chains, reading }: { chain: string; wanted: stri
   const hits = useHits(words, names, all);
   const index = selected === null ? -1 : rows.indexOf(selected);
   const isWide = useIsWide();
-  useEffect(() => { for (const name of names) void verifyChain(name); }, [names.join("\n")]);
+  const unjudged = unjudgedOf(names);
+  useEffect(() => { for (const name of unjudged) void verifyChain(name); }, [judgement.value.state, unjudged.join("\n")]);
   useEffect(() => {
     // An address names a record of any chain of the session: `#/s/<chain>/at-<sequence>`.
     const sequence = /^at-(\d+)$/.exec(wanted)?.[1];
@@ -164,7 +165,7 @@ function Story({ chain, wanted, chains, reading }: { chain: string; wanted: stri
     if (!isWide && !isOpen) setOpen(true);
     else if (row.entry?.step) location.hash = recordAddress(row.entry);
   };
-  useKeys({
+  useGridKeys({
     j: () => move(1),
     k: () => move(-1),
     ArrowDown: () => move(1),
@@ -176,6 +177,8 @@ function Story({ chain, wanted, chains, reading }: { chain: string; wanted: stri
     b: () => seek(1, (row) => row.sort === "break" || row.sort === "missing"),
     n: () => seek(1, (row) => hits.rows.has(row)),
     N: () => seek(-1, (row) => hits.rows.has(row)),
+  });
+  useKeys({
     Enter: () => open(index),
     Escape: () => {
       if (isOpen) setOpen(false);
@@ -313,12 +316,19 @@ function Split({ isWide, isOpen, close, timeline, detail }: { isWide: boolean; i
   const limit = (value: number) => Math.round(Math.min(DETAIL_MAX, Math.max(DETAIL_MIN, value)));
   const set = (value: number) => { chosenWidth = limit(value); setWidth(chosenWidth); };
   const now = () => width || limit(0.4 * (box.current?.clientWidth ?? 1200));
+  const isCovered = isOpen && !isWide;
+  const back = useRef<HTMLButtonElement>(null);
+  useLayoutEffect(() => {
+    if (!isCovered) return;
+    back.current?.focus();
+    return focusGrid;
+  }, [isCovered]);
   useLayoutEffect(() => { box.current?.style.setProperty("--detail", width ? `${width}px` : "40%"); }, [width, isWide]);
   if (!isWide) {
     return (
       <div class="session-split narrow">
-        {timeline}
-        {isOpen ? <div class="detail cover" role="dialog" aria-label="The step"><p class="close"><button type="button" ref={(element) => { if (element && !element.dataset["was"]) { element.dataset["was"] = "1"; element.focus(); } }} onClick={close}>Back to the timeline</button></p>{detail}</div> : null}
+        <div inert={isCovered}>{timeline}</div>
+        {isCovered ? <div class="detail cover" role="dialog" aria-modal="true" aria-label="The step"><p class="close"><button type="button" ref={back} onClick={close}>Back to the timeline</button></p>{detail}</div> : null}
       </div>
     );
   }

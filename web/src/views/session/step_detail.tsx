@@ -14,7 +14,7 @@ import { fetchStep } from "../../sessions/blobs.ts";
 import { commandLine } from "../../sessions/decisions.ts";
 import { authorityLabel, consumptionLabel, formatDuration, resultTexts, stepError, stepSummary } from "../../sessions/labels.ts";
 import { changedPaths } from "../../sessions/files.ts";
-import { type Step, readStep } from "../../sessions/step.ts";
+import { type Step, promptOf, readStep } from "../../sessions/step.ts";
 import { applyAdditions, type StoryEntry } from "../../sessions/story.ts";
 import { isObject } from "../../verify/json.ts";
 import { Sealed } from "../../verify/sealed.ts";
@@ -23,9 +23,9 @@ import { link } from "../../state.ts";
 import { DecisionCard } from "../capsule/decision.tsx";
 
 /** Bytes of a long text beside the record that is fetched to be shown. */
-export const SHOWN_BLOB_MAX = 1024 * 1024;
+const SHOWN_BLOB_MAX = 1024 * 1024;
 
-export interface WholeStep {
+interface WholeStep {
   step: Step;
   additions: Step[];
 }
@@ -40,7 +40,7 @@ export async function readWholeStep(entry: StoryEntry): Promise<WholeStep> {
   const additions = (await Promise.all(entry.additions.map(read))).filter((step) => step !== null);
   const shown = entry.step as Step;
   // A prompt that another tool's record repeats is a step of its own.
-  const base = own === null || shown.what !== own.what ? shown : applyAdditions(own, additions);
+  const base = own === null ? shown : shown.what !== own.what ? promptOf(own) : applyAdditions(own, additions);
   return { step: await fetchStep(base, readBlob, SHOWN_BLOB_MAX), additions };
 }
 
@@ -104,7 +104,7 @@ function Prose({ text }: { text: string }): JSX.Element {
 }
 
 /** The content of a step. */
-export function StepBody({ step }: { step: Step }): JSX.Element {
+function StepBody({ step }: { step: Step }): JSX.Element {
   const given = isObject(step.arguments) ? step.arguments : null;
   const command = step.what === "call" && given !== null ? commandLine(given) : "";
   const results = resultTexts(step, step.result);
@@ -129,7 +129,7 @@ export function StepBody({ step }: { step: Step }): JSX.Element {
       {step.what !== "call" && step.more !== null ? <><h3>More</h3><Value value={step.more} /></> : null}
       <dl class="facts">
         {authorityLabel(step) ? <div><dt>{step.status === "blocked" ? "Denied" : "Allowed"}</dt><dd><Text>{authorityLabel(step)}</Text></dd></div> : null}
-        {step.status ? <div><dt>Outcome</dt><dd>{step.status === "blocked" ? "denied" : step.status}</dd></div> : null}
+        {step.status ? <div><dt>Outcome</dt><dd><Text>{step.status === "blocked" ? "denied" : step.status}</Text></dd></div> : null}
         {step.sideEffects.length ? <div><dt>Side effects</dt><dd><ul>{step.sideEffects.slice(0, 50).map((effect, at) => <li key={at}><Text>{effect}</Text></li>)}</ul></dd></div> : null}
       </dl>
     </>
@@ -143,8 +143,8 @@ function Additions({ steps, chain, places }: { steps: Step[]; chain: string; pla
       <ul>
         {steps.map((step, at) => (
           <li key={step.hash || at}>
-            <a href={link("c", chain, `p${places[at] ?? 0}`)}>record {places[at]}</a> from the {step.addition?.via || "transcript"}
-            {step.addition?.status ? <>; it says that the call ended with <strong>{step.addition.status}</strong></> : null}
+            <a href={link("c", chain, `p${places[at] ?? 0}`)}>record {places[at]}</a> from the <Text>{step.addition?.via || "transcript"}</Text>
+            {step.addition?.status ? <>; it says that the call ended with <strong><Text>{step.addition.status}</Text></strong></> : null}
             {step.addition?.differs.length ? <span class="warn">; both disagree in <Text>{step.addition.differs.join(", ")}</Text></span> : null}
           </li>
         ))}

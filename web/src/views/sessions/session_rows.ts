@@ -8,7 +8,7 @@ import { connection, contents, news, server, thing } from "../../state.ts";
 import type { SessionFigures } from "../../worker/protocol.ts";
 
 /** The figures of a row. */
-export interface RowFigures {
+interface RowFigures {
   title: string;
   started: string | null;
   ended: string | null;

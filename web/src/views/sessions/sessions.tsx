@@ -5,7 +5,7 @@ import { useRef, useState } from "preact/hooks";
 import { formatMoney } from "../../sessions/labels.ts";
 import { useRowKeys } from "../../parts/rows.ts";
 import { Empty, Loading, Problem } from "../../parts/states.tsx";
-import { Text, Time, count, plural, visible } from "../../parts/text.tsx";
+import { Text, Time, count, plural, readTime, visible } from "../../parts/text.tsx";
 import { link } from "../../route.ts";
 import { SessionMark } from "../chains/mark.tsx";
 import { SESSIONS_MAX } from "../../source/index_answers.ts";
@@ -95,7 +95,8 @@ export function SessionsView(_: { parts: string[] }): JSX.Element {
   const tools = [...new Set(all.map(({ tool: name }) => name))].sort();
   const ofTool = all.filter(({ tool: name }) => !tool || name === tool);
   const found = ofTool.filter(({ session, figures }) => {
-    const started = figures?.started?.slice(0, 10) ?? "";
+    // The day that the list shows: in the reader's zone.
+    const started = readTime(figures?.started ?? "").slice(0, 10);
     return (
       (!since || started >= since) &&
       (!until || (started && started <= until)) &&

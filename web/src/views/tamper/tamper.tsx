@@ -3,14 +3,14 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { TryToChange } from "../../parts/tamper.tsx";
-import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
+import { Empty, Loading, NotHere, Problem, useAnswer } from "../../parts/states.tsx";
 import { Text, visible } from "../../parts/text.tsx";
 import { link } from "../../route.ts";
 import { isOfSession } from "../../sessions/chains.ts";
 import { changed, connection, contents, thing } from "../../state.ts";
 import type { ListedChain } from "../../worker/protocol.ts";
 
-/** Records of a chain that one can choose from. */
+/** Records of a chain that one can choose from: those around the wanted one. */
 const CHOICES = 200;
 
 /** A chain that tells something: the latest session with a few records, or else any chain with records. */
@@ -23,10 +23,13 @@ function suggestChain(chains: ListedChain[]): string {
 export function TamperView({ parts: [given = "", at = ""] }: { parts: string[] }): JSX.Element {
   const chains = (contents.value?.chains ?? []).filter((chain) => (chain.length ?? 1) > 0);
   const [chain, setChain] = useState(given || suggestChain(chains));
-  const [place, setPlace] = useState(at === "" ? 1 : Number(at));
-  const rows = useAnswer(() => (chain ? connection.ask({ type: "rows", chain, start: 0, stop: CHOICES }) : Promise.reject(new Error("There is no chain in it."))), [chain, contents.value]);
+  const [place, setPlace] = useState(at === "" ? null : Number(at));
+  const start = Math.max(0, Math.floor((place ?? 0) / CHOICES) * CHOICES) || 0;
+  const rows = useAnswer(() => (chain ? connection.ask({ type: "rows", chain, start, stop: start + CHOICES }) : Promise.reject(new Error("There is no chain in it."))), [chain, start, contents.value]);
   const listed = rows.value?.rows ?? [];
-  const row = listed.find((one) => one.place === place) ?? listed[0];
+  const row = place === null ? (listed[1] ?? listed[0]) : listed.find((one) => one.place === place);
+  // The rows that were asked for before stay until the next ones come.
+  const isNotHere = rows.state === "done" && row === undefined && (listed[0]?.place ?? start) === start;
   return (
     <>
       <h1>Try to change it</h1>
@@ -39,15 +42,17 @@ export function TamperView({ parts: [given = "", at = ""] }: { parts: string[] }
       {!thing.value?.live && ["bundle", "chain"].includes(contents.value?.format ?? "") ? (
         <>
           <div class="filters">
-            <label>Chain <select value={chain} onChange={(event) => { setChain(event.currentTarget.value); setPlace(1); }}>
+            <label>Chain <select value={chain} onChange={(event) => { setChain(event.currentTarget.value); setPlace(null); }}>
               {chains.map((one) => <option key={one.id} value={one.id}>{visible(one.id)}</option>)}
             </select></label>
-            <label>Record <select value={String(row?.place ?? 0)} onChange={(event) => setPlace(Number(event.currentTarget.value))}>
+            <label>Place <input type="number" min={0} value={place ?? row?.place ?? 0} onChange={(event) => setPlace(Number(event.currentTarget.value))} /></label>
+            <label>Record <select value={String(row?.place ?? "")} onChange={(event) => setPlace(Number(event.currentTarget.value))}>
               {listed.map((one) => <option key={one.place} value={String(one.place)}>{visible(`${one.sequence || one.place}: ${one.summary.slice(0, 60)}`)}</option>)}
             </select></label>
           </div>
           {rows.state === "failed" ? <Problem words={rows.words} retry={rows.retry} /> : null}
           {rows.state === "loading" ? <Loading rows={3} words="Reading the chain" /> : null}
+          {isNotHere ? <NotHere what="record" name={`${chain} ${place ?? 0}`} /> : null}
           {row ? <p class="beside"><Text>{`${row.kind} · ${row.summary}`}</Text> · <a href={link("c", chain, `p${row.place}`)}>open it</a></p> : null}
           {row ? <TryToChange chain={chain} place={row.place} sequence={row.sequence || String(row.place)} title="What to do with it" /> : null}
         </>
