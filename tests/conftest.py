@@ -85,6 +85,24 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "both_stores: runs on the embedded store and on a PostgreSQL server")
     config.addinivalue_line("markers", "on_disk: has Aver's home on the file system of `tmp_path`, never in memory")
     config.addinivalue_line("markers", "sqlite: among those, needs the embedded store's file")
+    config.addinivalue_line("markers", "sample(count): of its cases, all but so many are for make test-all alone")
+
+
+@pytest.hookimpl(tryfirst=True)  # Before pytest chooses by marks.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a test that carries `sample`, leave cases that are spread over all of them, and mark the others as long."""
+    if config.pluginmanager.has_plugin("support.recorded_cases"):
+        return  # It gives every case to the page's verifier.
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sample") and not item.get_closest_marker("long"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for found in cases.values():
+        most = found[0].get_closest_marker("sample").args[0]
+        chosen = {number * len(found) // most for number in range(most)}
+        for number, item in enumerate(found):
+            if number not in chosen:
+                item.add_marker(pytest.mark.long)
 
 
 def pytest_collection_finish() -> None:

@@ -242,6 +242,7 @@ def test_one_long_line_is_refused_in_bounded_memory(tmp_path: Path, monkeypatch:
     assert "line 2: larger than 10000 bytes" in verdict.first_bad.words  # type: ignore[union-attr]
 
 
+@pytest.mark.more
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     records = [json.dumps(record) for record in as_json(chain_of(20))]
 

@@ -47,6 +47,7 @@ def judge_apart(name: str, directory: Path, size: int) -> tuple[str, int, int]:
     return status, peak, records
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", FORMS)
 def test_a_small_hostile_input_fails_in_bounded_memory(name: str, tmp_path: Path) -> None:
     size = 60_000 if name.startswith(".cap") else 3_000_000

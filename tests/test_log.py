@@ -111,6 +111,7 @@ def test_a_file_that_cannot_be_opened_stops_no_hook(tmp_path: Path, sort: str) -
     assert done.stdout in ("", b"")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_no_line_holds_a_secret(tmp_path: Path, spelling: str) -> None:
     planted, path = SPELLINGS[spelling], tmp_path / "aver.log"
@@ -129,6 +130,7 @@ def test_no_line_holds_a_secret(tmp_path: Path, spelling: str) -> None:
     assert [part for part in PARTS if part in path.read_text()] == []
 
 
+@pytest.mark.more
 def test_a_secret_in_a_line_is_masked(tmp_path: Path) -> None:
     """No line of today quotes one as it is. A later one may."""
     code = "import sys; from aver import log; from aver.cli import main; sys.argv = ['aver', 'keys', 'show']\n"

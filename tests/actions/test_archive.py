@@ -180,6 +180,7 @@ def header(name: str) -> Callable[[int], bytes]:
 told_by_proc = pytest.mark.skipif(not peaks.KNOWN, reason="memory is told by /proc")
 
 
+@pytest.mark.more
 @told_by_proc
 @pytest.mark.parametrize("name", first_now(["manifest.json", "actions.jsonl", "capsules.jsonl", "zeros"]))
 def test_a_bomb_takes_neither_time_nor_memory(name: str, tmp_path: Path) -> None:

@@ -183,6 +183,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.more
 @given(st.dictionaries(st.text(), JSON, max_size=4))
 def test_any_metadata_comes_back(metadata: dict[str, Any]) -> None:
     try:

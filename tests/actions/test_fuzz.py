@@ -53,6 +53,7 @@ def mutated(data: bytes, draw: Any) -> bytes:
     return data
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", first_now([*MEMBERS, EVIDENCE_FILE], 2))
 @settings(max_examples=40)
 @given(data=st.data())
@@ -77,6 +78,7 @@ def test_lines_of_actions(sealed_run: SealedRun, data: st.DataObject) -> None:
         assert verdict.status in ("failed", "qualified", "empty")
 
 
+@pytest.mark.more
 @settings(max_examples=80)
 @given(data=st.data())
 def test_proofs(sealed_run: SealedRun, data: st.DataObject) -> None:

@@ -70,6 +70,7 @@ def test_every_torn_end_is_mended(directory: Path) -> None:
         assert text_of(directory) == whole, size
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "tail", [b"\0" * 4096, b"\n", b"\n\n\n", b"garbage", b"garbage\n", b"\0\n\0\n", b"{}\n", b"\xff" * 9]
 )
@@ -250,6 +251,7 @@ def test_two_runtimes_in_one_process(tmp_path: Path) -> None:
     other.close()
 
 
+@pytest.mark.more
 def test_processes_on_one_run(tmp_path: Path, aver_home: Path) -> None:
     script = """
 import sys

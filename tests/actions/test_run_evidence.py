@@ -137,6 +137,7 @@ def changed(run: SealedRun, change: Change) -> Members:
     return {**members, EVIDENCE_FILE: b"".join(lines)}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("row", FOUND_EVEN_WITH_THE_KEY)
 def test_a_change_is_found_even_if_the_owner_signs_it(asking_run: SealedRun, row: str) -> None:
     members = changed(asking_run, FOUND_EVEN_WITH_THE_KEY[row])
@@ -160,6 +161,7 @@ def test_lines_belong_where_they_are(asking_run: SealedRun) -> None:
             assert judge(with_true_manifest(members), asking_run).status == "failed"
 
 
+@pytest.mark.more
 def test_no_byte_can_be_changed(asking_run: SealedRun) -> None:
     raw = asking_run.members[EVIDENCE_FILE]
     for at in range(0, len(raw), max(1, len(raw) // 40)):

@@ -21,6 +21,7 @@ def leave_nothing(work: Workplace, tmp_path: Path) -> None:
     assert_nothing_is_left(work.ledger, tmp_path / "run")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("library", ["langchain", "openai-agents", "claude-agent-sdk", "pydantic-ai"])
 def test_calls_keep_no_secret(work: Workplace, tmp_path: Path, spelling: str, library: str) -> None:
     planted = SPELLINGS[spelling]
@@ -45,6 +46,7 @@ def test_calls_keep_no_secret(work: Workplace, tmp_path: Path, spelling: str, li
     leave_nothing(work, tmp_path)
 
 
+@pytest.mark.sample(4)
 def test_async_calls_keep_no_secret(work: Workplace, tmp_path: Path, spelling: str) -> None:
     planted = SPELLINGS[spelling]
     calls = ToolCallGate(work.run, library="test")

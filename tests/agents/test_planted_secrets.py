@@ -81,6 +81,7 @@ def test_transcripts_of_cursor(ledger: Ledger, tmp_path: Path, spelling: str) ->
     assert_nothing_is_left(ledger)
 
 
+@pytest.mark.sample(4)
 def test_hooks_of_cursor(ledger: Ledger, tmp_path: Path, spelling: str) -> None:
     planted = SPELLINGS[spelling]
     base = {"conversation_id": CONVERSATION, "workspace_roots": [str(tmp_path)], "cursor_version": "2", "cwd": "/w"}
@@ -121,6 +122,7 @@ def test_hooks_of_cursor(ledger: Ledger, tmp_path: Path, spelling: str) -> None:
 # --- Cline
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("native", [True, False], ids=["native", "xml"])
 def test_tasks_of_cline(ledger: Ledger, tmp_path: Path, spelling: str, native: bool) -> None:
     planted, around = SPELLINGS[spelling], cline_tasks.surroundings(tmp_path)
@@ -171,6 +173,7 @@ def test_sessions_of_cline(ledger: Ledger, tmp_path: Path, spelling: str) -> Non
     assert_nothing_is_left(ledger)
 
 
+@pytest.mark.sample(4)
 def test_hooks_of_cline(ledger: Ledger, tmp_path: Path, spelling: str) -> None:
     planted = SPELLINGS[spelling]
     base = {"clineVersion": "3.82.0", "taskId": "17", "workspaceRoots": [str(tmp_path)], "timestamp": "1763290001234"}

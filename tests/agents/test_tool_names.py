@@ -65,12 +65,14 @@ def agent(tmp_path: Path) -> AgentSession:
     return AgentSession(workspace)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("tool", "arguments"), PASSING)
 def test_a_tool_that_reads_or_arranges_passes(agent: AgentSession, tool: str, arguments: dict[str, Any]) -> None:
     here = {key: value.replace("/work/shop", str(agent.workspace)) for key, value in arguments.items() if key == "uri"}
     assert agent.ask(tool, **{**arguments, **here}) == "pass", agent.reason
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("tool", "arguments"), ASKED)
 def test_a_tool_that_reaches_further_is_asked_about(agent: AgentSession, tool: str, arguments: dict[str, Any]) -> None:
     assert agent.ask(tool, **arguments) == "ask"

@@ -232,6 +232,7 @@ def test_nothing_but_not_canonical_is_raised(name: str, shape: list[str]) -> Non
         canonical_bytes(value)
 
 
+@pytest.mark.more
 def test_the_place_of_a_fault_under_a_long_key_costs_no_more_than_the_key() -> None:
     """Written out for each of the places passed on the way, the path would fill all memory."""
     value = {"k" * 1_000_000: {"list": [*range(100_000), [[], "\ud800"]]}}

@@ -159,6 +159,7 @@ seals = st.one_of(
 )
 
 
+@pytest.mark.more
 @given(hostile(SEALED.canonical), st.tuples(seals, seals, seals, seals, seals))
 @settings(max_examples=600)
 def test_the_judge_on_any_record(canonical: bytes, seal_values: tuple[str, ...]) -> None:

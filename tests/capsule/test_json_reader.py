@@ -206,6 +206,7 @@ def test_numbers_as_written_are_a_form() -> None:
     )
 
 
+@pytest.mark.more
 @given(capsules() | foreign_contents(), layouts)
 def test_a_sealed_document_is_found_by_its_hash_whatever_its_layout(capsule: Any, layout: dict[str, Any]) -> None:
     content = capsule if isinstance(capsule, dict) else capsule.to_dict()
@@ -217,6 +218,7 @@ def test_a_sealed_document_is_found_by_its_hash_whatever_its_layout(capsule: Any
 SIGNER = SeedSigner(bytes(32))
 
 
+@pytest.mark.more
 @given(capsules() | foreign_contents(), layouts)
 def test_a_record_reads_the_same_fast_and_strictly(capsule: Any, layout: dict[str, Any]) -> None:
     content = capsule if isinstance(capsule, dict) else capsule.to_dict()
@@ -285,6 +287,7 @@ def test_very_many_values_are_refused_before_they_are_built() -> None:
     assert peak < 1024 * 1024
 
 
+@pytest.mark.more
 def test_the_bound_on_values_is_exact_and_strings_do_not_count() -> None:
     """Files of others stand in records as long strings, full of commas."""
     most = "[" + ",".join("0" * TOKENS_MAX) + "]"

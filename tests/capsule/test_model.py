@@ -16,6 +16,7 @@ from aver.capsule.sealed import content_hash
 from support.strategies import capsules, foreign_contents
 
 
+@pytest.mark.more
 @given(capsules())
 def test_what_may_be_written_is_accepted_and_survives_a_round_trip(capsule: Capsule) -> None:
     validate(capsule)
@@ -25,12 +26,14 @@ def test_what_may_be_written_is_accepted_and_survives_a_round_trip(capsule: Caps
     assert canonical_bytes(again.to_dict()) == canonical_bytes(content)
 
 
+@pytest.mark.more
 @given(capsules())
 def test_building_from_plain_dicts_is_the_same(capsule: Capsule) -> None:
     content = capsule.to_dict()
     assert Capsule(**content).to_dict() == content
 
 
+@pytest.mark.more
 @given(foreign_contents())
 def test_documents_of_others_are_read_whole(content: dict[str, Any]) -> None:
     """Keys a model does not know stay, at every level that has a model; nothing is renamed or re-typed."""

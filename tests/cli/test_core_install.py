@@ -77,6 +77,7 @@ def test_the_barrier_holds(core: Aver) -> None:
     assert "No module named 'mcp'" in done.stderr
 
 
+@pytest.mark.more
 def test_parts_run_apart(core: Aver) -> None:
     assert core.process("gateway", "init").code == 0
     denied = core.process(*WRITE, "--json")
@@ -104,6 +105,7 @@ def test_a_gateway_elsewhere_is_asked(core: Aver) -> None:
     assert (done.code, done.json["reason_code"]) == (5, "EXECUTOR_UNAVAILABLE"), done.err
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("extra", "words"),
     [

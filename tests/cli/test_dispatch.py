@@ -43,6 +43,7 @@ MISSING = (
 )
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("arguments", MISSING, ids=" ".join)
 def test_what_is_not_there_is_an_error_and_stays_not_there(arguments: tuple[str, ...], aver: Aver) -> None:
     ran = aver(*arguments)
@@ -195,6 +196,7 @@ def hostile(aver: Aver) -> Aver:
     return aver
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "arguments",
     [

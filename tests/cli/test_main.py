@@ -133,6 +133,7 @@ def test_the_help_of_a_verb_loads_neither_gate_nor_ledger(verb: str) -> None:
     assert {"aver.gate", "aver.ledger"}.isdisjoint(done.stderr.split())
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("command", parsers())
 def test_every_help_has_examples(command: str, aver: Aver) -> None:
     ran = aver(*command.split(), "--help")
@@ -154,6 +155,7 @@ def test_every_verb_and_option_is_documented() -> None:
         assert [option for option in sorted(options) if f"`{option}" not in section] == [], (verb, action)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("verb", sorted(VERBS))
 def test_every_verb_starts_cold(aver: Aver, verb: str) -> None:
     """The installed command, from the first import on. Other tests use a process that has everything imported."""

@@ -284,6 +284,7 @@ def test_an_invalid_capsule_is_never_verified(case: dict[str, Any]) -> None:
         assert case["field"].split(".")[-1] in str(verdict.findings)
 
 
+@pytest.mark.more
 def test_the_quick_check_knows_nothing_better_than_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each value of a capsule is replaced by each odd value. What the quick check accepts, the tables accept."""
     accepted = 0

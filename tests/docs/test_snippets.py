@@ -26,6 +26,7 @@ def page_cases() -> list[object]:
     ]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("page", page_cases())
 def test_a_page_does_what_it_shows(page: Path, cwd: Path, environment: dict[str, str]) -> None:
     assert run_page(page, cwd, environment) > 0

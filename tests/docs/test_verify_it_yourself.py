@@ -147,6 +147,7 @@ TAMPERING = (
 )
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("tamper", TAMPERING, ids=lambda tamper: tamper.__name__)
 def test_tampering_is_found(check: Any, exported: tuple[dict[str, Any], str], tamper: Any) -> None:
     chain, key = exported

@@ -77,6 +77,7 @@ def test_lists_go_on_after_a_cursor(filled: Ledger) -> None:
         assert served.get("sessions?sort=actions&order=ascending")["sessions"] == []
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "query",
     [
@@ -105,6 +106,7 @@ def test_index_that_fails_leaves_the_rest_alone(filled: Ledger, aver_home: Path)
         assert served.ask(f"{API}chains/codex.two/records").status == 200
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "damage",
     [

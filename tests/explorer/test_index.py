@@ -57,6 +57,7 @@ def places(index: LedgerIndex, ledger: Ledger, query: str, **options: object) ->
 # --- searching
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("query", "found"),
     [
@@ -358,6 +359,7 @@ FAULTS: dict[str, tuple[Callable[[Path], None], str]] = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_of_the_file_is_said_and_concerns_nothing_else(
     index: LedgerIndex, ledger: Ledger, tmp_path: Path, fault: str

@@ -91,6 +91,7 @@ def ledger_of_two(ledger: Ledger) -> Ledger:
     return ledger
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", TAMPERINGS)
 def test_live_verdict_is_that_of_aver(ledger_of_two: Ledger, name: str) -> None:
     attacker = unguarded(ledger_of_two)
@@ -108,6 +109,7 @@ def test_live_verdict_is_that_of_aver(ledger_of_two: Ledger, name: str) -> None:
     assert places_of(one_chain) == {place for place in places_of(theirs) if place[1] == "ci.a"}
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("lost", [(3, 4), (0,), (6, 7), (2, 5)], ids=str)
 def test_lost_records_are_judged_as_in_a_bundle(ledger_of_two: Ledger, tmp_path: Path, lost: tuple[int, ...]) -> None:
     """Each record that is there is read once, and none is invented."""
@@ -148,6 +150,7 @@ def test_unknown_keys_qualify(ledger_of_two: Ledger) -> None:
     assert "hold back the newest records" in head["reason"]
 
 
+@pytest.mark.more
 def test_server_that_claims_more_than_it_gives_is_found(ledger_of_two: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     from aver.explorer import api
 

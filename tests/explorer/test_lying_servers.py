@@ -166,6 +166,7 @@ NOT_JUDGED: dict[str, Lie] = {
 }
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", FOUND)
 def test_lie_is_found(ledger_of_two: Ledger, name: str) -> None:
     lie, expected = FOUND[name]
@@ -174,10 +175,12 @@ def test_lie_is_found(ledger_of_two: Ledger, name: str) -> None:
     assert expected in found, found
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", NOT_JUDGED)
 def test_answer_that_is_none_is_not_judged(ledger_of_two: Ledger, name: str) -> None:
     assert judge(ledger_of_two, NOT_JUDGED[name]) == ("not judged", set())
 
 
+@pytest.mark.more
 def test_honest_server_is_verified(ledger_of_two: Ledger) -> None:
     assert judge(ledger_of_two, lambda asked, body: body) == ("verified", set())

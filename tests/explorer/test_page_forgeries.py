@@ -186,6 +186,7 @@ def test_first_record_with_a_key_twice_names_no_chain(tmp_path: Path) -> None:
     assert expect_agreement(cases.directory) == cases.count == 4
 
 
+@pytest.mark.more
 def test_numbers_and_names_of_other_types(tmp_path: Path) -> None:
     """A number beyond all floats, a value that is no JSON, and an entry of meta whose tool is no text."""
     run = make_sealed_run(tmp_path / "run", actions=3, gated=())

@@ -83,6 +83,7 @@ def joined(contents: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [one for one in contents if one["context"]["environment"]["aver"]["kind"] in kinds]
 
 
+@pytest.mark.more
 def test_joins_and_changes_of_them(ledger: Ledger, tmp_path: Path) -> None:
     bundle, cases = TraceBundle(ledger, tmp_path / "work", is_rotated=False), Cases(tmp_path / "cases")
     # The critic's record is not the one after the opening, whose link breaks where the opening is sealed anew.
@@ -109,6 +110,7 @@ def test_joins_and_changes_of_them(ledger: Ledger, tmp_path: Path) -> None:
     assert expect_agreement(cases.directory) == cases.count == 10
 
 
+@pytest.mark.more
 def test_joins_under_the_operators_rotated_key(ledger: Ledger, tmp_path: Path) -> None:
     bundle, cases = TraceBundle(ledger, tmp_path / "work", is_rotated=True), Cases(tmp_path / "cases")
     bundle.add(cases, "honest", lambda contents: None)
@@ -121,7 +123,7 @@ def test_joins_under_the_operators_rotated_key(ledger: Ledger, tmp_path: Path) -
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("is_rotated", [False, True])
+@pytest.mark.parametrize("is_rotated", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_random_changes_of_joins(ledger: Ledger, tmp_path: Path, is_rotated: bool) -> None:
     bundle, cases = TraceBundle(ledger, tmp_path / "work", is_rotated=is_rotated), Cases(tmp_path / "cases")
     rng = random.Random(71)

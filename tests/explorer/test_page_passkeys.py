@@ -86,6 +86,7 @@ def wrong_signatures(device: SoftPasskey, honest: Statement) -> Iterator[Stateme
             yield with_signature(honest, signature=encode_base64url(form))
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("alg", ["ES256", "EdDSA"])
 def test_votes(ledger: Ledger, tmp_path: Path, alg: str) -> None:
     ada, device = somebody("ada"), SoftPasskey("ada-phone", alg)
@@ -116,6 +117,7 @@ def test_votes(ledger: Ledger, tmp_path: Path, alg: str) -> None:
     compare_all(ledger, tmp_path, ada, failed=written + 5)
 
 
+@pytest.mark.more
 def test_enrolments(ledger: Ledger, tmp_path: Path) -> None:
     ada, mallory = somebody("ada"), somebody("mallory", custody="file")
     phone, laptop, robot, late = (SoftPasskey(name) for name in ("phone", "laptop", "robot", "late"))
@@ -177,6 +179,7 @@ def test_enrolments(ledger: Ledger, tmp_path: Path) -> None:
     compare_all(ledger, tmp_path, ada, failed=20)
 
 
+@pytest.mark.more
 def test_passkeys_of_a_site(ledger: Ledger, tmp_path: Path) -> None:
     ada = somebody("ada")
     enrol_approver(ledger, ada)

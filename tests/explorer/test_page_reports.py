@@ -29,6 +29,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield opened
 
 
+@pytest.mark.more
 def test_reports_and_each_change_of_one(ledger: Ledger, tmp_path: Path) -> None:
     cases, ring = Cases(tmp_path / "cases"), Ring.pin([SIGNER.public])
     report = write_report(ledger, tmp_path / "report.html")
@@ -71,10 +72,11 @@ def flip_bytes(ledger: Ledger, tmp_path: Path, count: int) -> int:
     return cases.count
 
 
+@pytest.mark.more
 def test_reports_with_single_bits_flipped(ledger: Ledger, tmp_path: Path) -> None:
     assert flip_bytes(ledger, tmp_path, FLIPS) > FLIPS // 2
 
 
-@pytest.mark.more
+@pytest.mark.long
 def test_reports_with_many_bits_flipped(ledger: Ledger, tmp_path: Path) -> None:
     assert flip_bytes(ledger, tmp_path, 10 * FLIPS) > 5 * FLIPS

@@ -87,6 +87,7 @@ def change_twin(site: Path, change: Callable[[bytes], bytes]) -> None:
     twin.write_bytes(change(twin.read_bytes()))
 
 
+@pytest.mark.more
 def test_sites(filled: Ledger, tmp_path: Path) -> None:
     cases = Cases(tmp_path)
     ring = filled.keys.ring()
@@ -109,6 +110,7 @@ def test_sites(filled: Ledger, tmp_path: Path) -> None:
     assert expect_agreement(tmp_path) == cases.count
 
 
+@pytest.mark.more
 def test_capsules_with_single_bits_flipped(tmp_path: Path) -> None:
     cases, rng = Cases(tmp_path), random.Random(18)
     ring = Ring.pin([KEY])
@@ -120,7 +122,7 @@ def test_capsules_with_single_bits_flipped(tmp_path: Path) -> None:
     assert expect_agreement(tmp_path) == cases.count > FLIPS // 2
 
 
-@pytest.mark.more
+@pytest.mark.long
 def test_every_byte_of_a_capsule_and_of_a_chain(filled: Ledger, tmp_path: Path) -> None:
     cases, rng = Cases(tmp_path / "cases"), random.Random(19)
     export_bundle(filled, tmp_path / "source")
@@ -138,18 +140,19 @@ def test_every_byte_of_a_capsule_and_of_a_chain(filled: Ledger, tmp_path: Path) 
 
 
 @pytest.mark.more
-def test_every_file_of_a_bundle_with_single_bytes_changed(filled: Ledger, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [12, pytest.param(60, marks=pytest.mark.long)])
+def test_every_file_of_a_bundle_with_single_bytes_changed(filled: Ledger, tmp_path: Path, count: int) -> None:
     cases, rng = Cases(tmp_path / "cases"), random.Random(21)
     export_bundle(filled, tmp_path / "source", html=True)
     ring = filled.keys.ring()
     for name in ("index.json", "head.json", "meta.json", "keys.json", "codex.two.json", "explorer/data/1.js"):
         data = (tmp_path / "source" / name).read_bytes()
-        for at in sorted(rng.sample(range(len(data)), 60)):
+        for at in sorted(rng.sample(range(len(data)), count)):
             bundle = cases.new_folder() / "bundle"
             shutil.copytree(tmp_path / "source", bundle)
             (bundle / name).write_bytes(flip(data, at, 1 << rng.randrange(8)))
             cases.add(bundle, ring, f"{name}, byte {at}")
-    assert expect_agreement(tmp_path / "cases") == cases.count > 300
+    assert expect_agreement(tmp_path / "cases") == cases.count > 5 * count
 
 
 @pytest.mark.long
@@ -171,7 +174,7 @@ def test_everything_that_other_tests_verify(tmp_path: Path) -> None:
         "-p",
         "support.recorded_cases",
         "-m",
-        "not more and not long",
+        "not long",
     ]
     done = subprocess.run(
         [*command, *(str(ROOT / "tests" / name) for name in tests)],
@@ -208,7 +211,8 @@ def test_command_refuses_what_it_cannot_judge(ledger: Ledger, tmp_path: Path) ->
 
 
 @pytest.mark.more
-def test_sealed_runs_with_single_bytes_changed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [12, pytest.param(60, marks=pytest.mark.long)])
+def test_sealed_runs_with_single_bytes_changed(tmp_path: Path, count: int) -> None:
     """Bytes of a `.cap` as it is packed, and of its members, packed again by someone who has no key."""
     run = make_sealed_run(tmp_path / "made", actions=4, gated=(1, 2))
     cases, rng = Cases(tmp_path / "cases"), random.Random(20)
@@ -216,12 +220,12 @@ def test_sealed_runs_with_single_bytes_changed(tmp_path: Path) -> None:
     cap, members = run.cap, run.members
     cases.add_file("run.cap", cap, ring, "honest")
     cases.add_file("run.cap", cap, Ring(), "honest, and nobody knows the key")
-    for at in sorted(rng.sample(range(len(cap)), 200)):
+    for at in sorted(rng.sample(range(len(cap)), 3 * count)):
         cases.add_file("run.cap", flip(cap, at, 1 << rng.randrange(8)), ring, f"byte {at}")
-    for at in range(0, len(cap), 97):
+    for at in range(0, len(cap), 5820 // count):
         cases.add_file("run.cap", cap[:at], ring, f"cut at {at}")
     for name, data in members.items():
-        for at in sorted(rng.sample(range(len(data)), min(len(data), 60))):
+        for at in sorted(rng.sample(range(len(data)), min(len(data), count))):
             changed = {**members, name: flip(data, at, 1 << rng.randrange(8))}
             for again in (changed, with_true_manifest(changed) if name not in ("manifest.json", "head.json") else None):
                 if again is not None:
@@ -230,7 +234,7 @@ def test_sealed_runs_with_single_bytes_changed(tmp_path: Path) -> None:
             changed = {**members, name: data.replace(line, b"", 1)}
             cases.add_file("run.cap", packed(changed), ring, f"{name} without line {number}")
     lines = members["actions.jsonl"]
-    for at in sorted(rng.sample(range(len(lines)), 200)):
+    for at in sorted(rng.sample(range(len(lines)), 3 * count)):
         cases.add_file("actions.jsonl", flip(lines, at, 1 << rng.randrange(8)), ring, f"actions.jsonl, byte {at}")
     assert expect_agreement(tmp_path / "cases") == cases.count
 

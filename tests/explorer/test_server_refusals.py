@@ -198,6 +198,7 @@ def test_too_many_connections_at_work_are_refused(served: ServedExplorer, monkey
     wait_for_status(served, 200)
 
 
+@pytest.mark.more
 def test_request_that_never_arrives_ends(served: ServedExplorer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "REQUEST_SECONDS", 0.3)
     head = f"Host: localhost:{served.port}\r\nAuthorization: Bearer {served.server.token}\r\n"
@@ -217,6 +218,7 @@ def test_request_that_never_arrives_ends(served: ServedExplorer, monkeypatch: py
     assert served.ask("/").status == 200
 
 
+@pytest.mark.more
 def test_client_that_does_not_read_is_cut_off(
     served: ServedExplorer, filled: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:

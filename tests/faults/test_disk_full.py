@@ -59,11 +59,13 @@ def held(trial: Trial, home: Path, where: str) -> bool:
     return not trial.told("failed")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("size", [8, 44, 88, 136, 180, 220, 300, 400])
 def test_a_disk_that_becomes_full(server: DeedServer, tmp_path: Path, size: int) -> None:
     on_a_disk_of(size, server, tmp_path)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("size", [8, 36, 60, 88, 100, 132, 160])
 def test_files_that_cannot_grow(server: DeedServer, tmp_path: Path, size: int) -> None:
     with_files_of(size, server, tmp_path)

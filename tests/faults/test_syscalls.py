@@ -2,8 +2,7 @@
 
 Real children append, to one chain and to several at once, rotate a key and make a checkpoint, in a home of their own,
 under `strace`, which makes the N-th `write`, `fsync`, `rename` and so on fail, or kills the process there. Long: N goes
-from 1 until the child meets no fault any more. Otherwise: one N for each call, fault and deed, chosen anew by each of a
-few seeds.
+from 1 until the child meets no fault any more. Otherwise: one N for each call, fault and deed, chosen by a fixed seed.
 
 A call that fails here does not take place, and only one fails: a disk that stays full, and what a power cut does to
 writes that were not yet on disk, are other tests' business (`test_disk_full`, `test_power_loss`).
@@ -103,8 +102,12 @@ def test_what_is_walked_over_is_what_matters(faults: Faults, case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_a_fault_at_one_of_each_call(faults: Faults, case: str, what: str) -> None:
     picker = random.Random(f"{case} {what}")
-    met = [faults.try_fault(case, call, what, picker.randint(1, count)) for call, count in faults.calls(case).items()]
-    assert sum(met) >= 5
+    for call, count in faults.calls(case).items():
+        number = picker.randint(1, count)
+        # How often a deed makes a call depends on the moment: a trial may make fewer of them than the count.
+        while not faults.try_fault(case, call, what, number):
+            assert number > 1, f"{call} was never hit"
+            number //= 2
 
 
 @pytest.mark.long

@@ -22,6 +22,7 @@ INPUT_KEPT_MAX = 64 * 1024
 """Bytes of an input in the repository. A large input is made by a recipe, or is a test of its own."""
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", sorted(BY_NAME))
 def test_the_corpus_is_harmless(things: HonestThings, name: str) -> None:
     target = BY_NAME[name](things)

@@ -38,6 +38,7 @@ OTHER_CONTENT = {
 """For each store an input of the corpus that changes what the store says."""
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", sorted(OTHER_CONTENT))
 def test_the_honest_thing_is_verified(things: HonestThings, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the oracle of its target would never have anything to compare."""

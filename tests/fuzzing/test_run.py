@@ -31,12 +31,14 @@ def test_a_run_names_target_engine_seed_runs_and_defects(tmp_path: Path, engine:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.more
 def test_an_input_is_replayed(tmp_path: Path) -> None:
     path = tmp_path / "input"
     path.write_bytes(b"capsule://x")
     assert run("--replay", "uri", str(path)) == (0, "uri: no defect\n")
 
 
+@pytest.mark.more
 def test_the_targets_are_listed() -> None:
     code, words = run("--list")
     assert code == 0, words

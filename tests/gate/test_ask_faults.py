@@ -67,6 +67,7 @@ with aver.open_ledger() as ledger:
 """
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("step", first_now(range(1, APPENDS + 1)))
 def test_killed_between_any_two_writes(ledger: Ledger, tmp_path: Path, step: int, when: str) -> None:

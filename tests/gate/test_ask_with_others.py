@@ -110,6 +110,7 @@ def test_a_chain_of_the_caller_that_moved_on_is_retried_too(ledger: Ledger, tmp_
     assert (len(calls), ledger.head(CHAIN).count, words_in(ledger)) == (2, 2, ["pass"])
 
 
+@pytest.mark.more
 def test_a_stale_head_for_ever_raises_and_seals_nothing(ledger: Ledger, tmp_path: Path) -> None:
     seen = ledger.head(CHAIN)
     ledger.append(CHAIN, note("another", new_id()))
@@ -201,6 +202,7 @@ def test_after_an_outage_the_same_action_is_decided_as_usual(ledger: Ledger, tmp
     assert ledger.verify().status == "verified"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "changes",
     [

@@ -110,6 +110,7 @@ def test_a_tool_that_calls_tools_of_servers_cannot_be_declared(ask_with: Ask) ->
 GUARDED = (".env", "~/.ssh/id_rsa", "AVER/config.toml", "file://HOME/.aws/credentials", '{"p": ["~/.ssh/id_rsa"]}')
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("key", ["path", "order", "query", "content", "note", "url"])
 @pytest.mark.parametrize("text", GUARDED)
 @pytest.mark.parametrize("effects", ["[]", '["read"]', '["network"]', '["build"]'])
@@ -247,6 +248,7 @@ def test_an_unknown_tool_asks_and_the_message_says_how_to_declare_it(ask_with: A
     assert ask_with(f"[gate.tools]\n{line}\n").allows  # The advice works.
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["look up", 'say "hi"', "a\\b", "größe", "a.b", "a=b", "mcp__x__y z"])
 def test_the_advice_works_for_names_of_any_kind(ask_with: Ask, home: Path, name: str) -> None:
     told = ask_with("", name).reasons[0]
@@ -286,6 +288,7 @@ def test_a_permit_for_a_named_tool_takes_effect(ask_with: Ask, home: Path) -> No
     assert ask_with(config, "lookup_orders").decision.decision == "human_review"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "given",
     [
@@ -302,6 +305,7 @@ def test_such_a_permit_loosens_nothing_else(ask_with: Ask, home: Path, given: di
     assert ask_with(use_rules(home, BY_CONTEXT), arguments=given).decision.decision == "human_review"
 
 
+@pytest.mark.more
 def test_no_starter_rule_permits_an_unknown_tool() -> None:
     bundle = load_policy_bundle(None)
     names = sorted({*EFFECTS, *ROUTINE_EFFECTS} - {"unknown"})

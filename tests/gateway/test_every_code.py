@@ -340,6 +340,7 @@ def place(tmp_path: Path, aver_home: Path) -> Iterator[Place]:
             thread.join()
 
 
+@pytest.mark.more
 def test_every_code_is_answered_through_a_door(place: Place) -> None:
     """In one home, because reading own rules takes long."""
     answers = {}

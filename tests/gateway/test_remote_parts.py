@@ -245,6 +245,7 @@ GARBAGE = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", GARBAGE)
 @pytest.mark.parametrize("part", ["policy1", "executor"])
 def test_a_part_that_talks_garbage_denies(town: Town, part: str, name: str) -> None:
@@ -351,6 +352,7 @@ def test_parts_on_loopback_tcp(town: Town, tmp_path: Path) -> None:
         town.end("executor")
 
 
+@pytest.mark.more
 def test_acts_at_once_from_one_gateway(town: Town) -> None:
     answers: list[dict[str, Any]] = []
     with town.open(session="many") as gateway:

@@ -80,6 +80,7 @@ def town() -> Iterator[Town]:
         yield opened
 
 
+@pytest.mark.more
 def test_all_parts_run_answer_acts_and_end_with_a_signal(town: Town) -> None:
     """A part that is stopped does not keep the rest from ending."""
     with running(town) as up:
@@ -136,6 +137,7 @@ def test_a_part_that_cannot_start_ends_everything(town: Town) -> None:
     assert "HAS ENDED" in up.words
 
 
+@pytest.mark.more
 def test_a_second_one_starts_nothing_and_leaves_the_first_alone(town: Town) -> None:
     with running(town) as first:
         second = Running(town)

@@ -67,6 +67,7 @@ def fetched(agent: GitSession, tmp_path: Path) -> GitSession:
 # --- what the session wrote comes back
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("aside", "back"),
     [
@@ -107,6 +108,7 @@ def test_a_file_that_was_put_aside_unseen_is_looked_into_when_it_comes_back(
     assert TEST in agent.reason
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "command",
     [
@@ -198,6 +200,7 @@ BRINGS = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("command", BRINGS)
 def test_code_that_came_by_git_does_not_run_unasked(fetched: GitSession, command: str) -> None:
     assert fetched.git("fetch origin theirs:refs/remotes/origin/theirs") in ("pass", "ask")
@@ -212,6 +215,7 @@ def test_code_that_came_by_git_does_not_run_unasked(fetched: GitSession, command
     assert fetched.run_tests() == "pass"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "fetch", ["fetch", "fetch origin", "fetch --all", "fetch -p origin", "remote update", "fetch origin theirs"]
 )
@@ -221,6 +225,7 @@ def test_after_every_kind_of_fetch(fetched: GitSession, fetch: str) -> None:
     assert fetched.run_tests() == "ask"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "command",
     [

@@ -267,6 +267,7 @@ def test_a_change_that_was_made_as_well_stays_unseen(agent: RefusingSession) -> 
     assert "tests/test_x.py" in agent.reason
 
 
+@pytest.mark.more
 def test_more_open_calls_than_are_kept_stay_made(agent: RefusingSession) -> None:
     for number in range(ASKED_MAX + 1):
         assert agent.bash(f"cp notes.txt tests/test_{number}.py") == "ask"

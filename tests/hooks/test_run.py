@@ -369,6 +369,7 @@ def test_a_home_that_leads_nowhere_denies(home: str, tmp_path: Path, monkeypatch
     assert fire("claude-code", "Stop", payload()).code == 1
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("error", [OSError(24, "Too many open files"), MemoryError(), KeyboardInterrupt("time is up")])
 @pytest.mark.parametrize("tool", AGENTS)
 def test_a_machine_that_has_nothing_left_denies_unless_it_is_said_otherwise(
@@ -417,6 +418,7 @@ def test_words_that_no_json_can_hold_are_remembered_all_the_same(aver_home: Path
 PATHS = [".", "a\x00b", "\ud800", "x" * 5000, "pipe", "/dev/zero", "a/" * 3000]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(
     ("tool", "event", "call"),

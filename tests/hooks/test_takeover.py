@@ -151,6 +151,7 @@ WRITES: list[Callable[[Path, Path], None]] = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("write", WRITES)
 def test_rules_of_the_workspace_are_not_used(write: Any, workspace: Path, aver_home: Path) -> None:
     assert ask(workspace, "ls") == "leave"

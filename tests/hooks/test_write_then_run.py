@@ -75,6 +75,7 @@ RUNS = [
 # --- B18
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("evil", EVIL)
 def test_a_test_that_reaches_out_does_not_run_unasked(agent: AgentSession, evil: str) -> None:
     answers = [agent.write("tests/test_x.py", EVIL[evil]), agent.bash("pytest")]
@@ -221,6 +222,7 @@ def test_an_activate_script_that_was_written_all_the_same_is_asked_about(agent: 
     assert "tests/venv/bin/activate" in agent.reason
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "path",
     [
@@ -259,6 +261,7 @@ def test_a_line_in_a_build_file_does_not_pass_by_risk(agent: AgentSession, path:
 # --- B20, B22: names that something resolves in the workspace
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "name",
     [
@@ -298,6 +301,7 @@ def test_nor_does_it_as_a_program(agent: AgentSession, name: str) -> None:
 # --- B25
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("path", ["src/app.py", "tests/test_app.py", "README.md", "src/app.ts", "src/a.go"])
 @pytest.mark.parametrize("content", ["", "\n", "x = 1\n"])
 def test_taking_most_of_a_file_away_is_asked_about(agent: AgentSession, path: str, content: str) -> None:
@@ -383,6 +387,7 @@ def test_what_a_command_wrote_is_looked_into_before_it_runs(agent: AgentSession,
 # --- scripts and code in arguments
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "command",
     [
@@ -569,6 +574,7 @@ ROUTES = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("path", ROUTES)
 @pytest.mark.parametrize(
     "request_",

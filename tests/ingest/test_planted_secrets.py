@@ -61,6 +61,7 @@ def test_no_place_of_an_event_keeps_a_secret(ledger: Ledger, spelling: str) -> N
     assert_nothing_is_left(ledger)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("limit", [EXCERPT_MAX, SUMMARY_MAX, 160, 120])
 def test_a_text_that_is_cut_inside_a_secret_keeps_no_part_of_it(ledger: Ledger, spelling: str, limit: int) -> None:
@@ -90,6 +91,7 @@ def test_a_value_that_only_its_name_shows_is_not_in_the_summary(ledger: Ledger) 
     assert_nothing_is_left(ledger)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_hooks_keep_no_secret(ledger: Ledger, tmp_path: Path, spelling: str) -> None:
     planted = SPELLINGS[spelling]

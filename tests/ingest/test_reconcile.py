@@ -89,6 +89,7 @@ def test_each_inserted_line_is_found(ledger: Ledger, transcript: Path, line: int
     assert reconciled(ledger, transcript).verdict.status == "failed"
 
 
+@pytest.mark.more
 def test_each_flipped_byte_is_found(ledger: Ledger, transcript: Path) -> None:
     whole = transcript.read_bytes()
     for at in range(len(whole)):
@@ -201,6 +202,7 @@ def test_a_tampered_ledger_fails_here_too(ledger: Ledger, transcript: Path, tmp_
 WRONG = (None, True, -1, 2**63, 1.5, "x", [], [[]], [None, {}], {}, {"count": -9}, {"differs": [[]], "via": 1})
 
 
+@pytest.mark.more
 def test_any_part_of_a_record_may_be_damaged(ledger: Ledger, transcript: Path, tmp_path: Path) -> None:
     """Each value of a sealed record in turn becomes one of another type: a failed verdict at its place, no crash."""
     import sqlite3

@@ -24,6 +24,7 @@ def value_of(text: str, form: Any) -> Any:
     return read_toml(text) if form == "toml" else JsonText(text, with_comments=form == "jsonc").value
 
 
+@pytest.mark.more
 @settings(max_examples=200)
 @given(st.data(), st.sampled_from(["json", "jsonc"]))
 def test_json_put_in_and_taken_out(data: st.DataObject, form: Any) -> None:
@@ -46,6 +47,7 @@ def test_json_put_in_and_taken_out(data: st.DataObject, form: Any) -> None:
         assert "".join(back.split()) == "".join(text.split()), "white space inside an empty object may go"
 
 
+@pytest.mark.more
 @settings(max_examples=200)
 @given(toml_texts())
 def test_toml_put_in_and_taken_out(text: str) -> None:
@@ -69,6 +71,7 @@ def test_toml_put_in_and_taken_out(text: str) -> None:
         assert back.rstrip() == text.rstrip(), "a last line without an end gets one"
 
 
+@pytest.mark.more
 @settings(max_examples=80)
 @given(st.data(), st.sampled_from(["json", "jsonc"]))
 def test_an_entry_is_brought_up_to_date_and_its_owners_keys_stay(data: st.DataObject, form: Any) -> None:
@@ -79,6 +82,7 @@ def test_an_entry_is_brought_up_to_date_and_its_owners_keys_stay(data: st.DataOb
     assert get_entry(changed, form, KEY) == {**ENTRY, "disabled": True}
 
 
+@pytest.mark.more
 @settings(max_examples=120)
 @given(st.data(), st.sampled_from(["json", "jsonc"]))
 def test_an_item_is_put_in_and_taken_out(data: st.DataObject, form: Any) -> None:

@@ -96,6 +96,7 @@ def test_what_each_client_needs_is_there(home: Path, tmp_path: Path) -> None:
     assert all("password" not in json.dumps(entry) for entry in entries.values())
 
 
+@pytest.mark.more
 def test_doctor_starts_the_server_of_a_client_with_a_placeholder() -> None:
     """VS Code puts the open folder in the place of `${workspaceFolder}`. `aver doctor` has no such folder."""
     install_server(load_client("vscode"), around(Path.home()))

@@ -32,6 +32,7 @@ def json_file(path: Path, content: str | None = None, **options: Any) -> Setting
     return SettingsFile(path, "json", **options)
 
 
+@pytest.mark.more
 @settings(max_examples=80)
 @given(st.data(), st.sampled_from(["json", "jsonc", "toml"]), st.booleans())
 def test_undone_but_for_blank_space_whatever_the_file(

@@ -100,6 +100,7 @@ def test_without_keys_a_bundle_proves_nothing(evidence: Any, installed: dict[str
     assert (ran.code, ran.outputs["status"]) == (0, "qualified")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("checkpoint", first_now(["heads.json", ".", "heads.json\n."]))
 def test_a_bundle_against_checkpoints(
     evidence: Any, installed: dict[str, str], tmp_path: Path, aver_home: Path, checkpoint: str

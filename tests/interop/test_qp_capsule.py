@@ -158,6 +158,7 @@ def judged(record: Sealed, *keys: PublicKey) -> Verdict:
     return conclude("capsule", judge.finish())
 
 
+@pytest.mark.more
 def test_what_aver_seals_the_peer_verifies(peer: Any) -> None:
     maker, signer = Maker(1), SeedSigner(bytes(range(32)))
     chain = {"ledger": "l", "tenant": "t", "name": "demo.x"}
@@ -177,6 +178,7 @@ def test_what_aver_seals_the_peer_verifies(peer: Any) -> None:
         assert not peer.verify_with_key(qp.Capsule.from_sealed_dict(changed), signer.public.ed25519)
 
 
+@pytest.mark.more
 def test_what_the_peer_seals_aver_verifies(peer: Any) -> None:
     maker = Maker(2)
     key = PublicKey(peer.get_public_key())

@@ -370,6 +370,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
+@pytest.mark.more
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_a_hostile_document_is_refused_or_read_exactly(data: st.DataObject) -> None:

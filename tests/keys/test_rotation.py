@@ -210,6 +210,7 @@ def kill_everywhere(
     return homes
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("post_quantum", first_now([False, True]))
 def test_a_rotation_killed_at_any_point(tmp_path: Path, start: Any, finish: Any, post_quantum: bool) -> None:
     base = tmp_path / "base"
@@ -237,6 +238,7 @@ def test_a_first_use_killed_at_any_point(tmp_path: Path, start: Any, finish: Any
         sound(home, "ledger")
 
 
+@pytest.mark.more
 def test_a_retirement_killed_at_any_point(tmp_path: Path, start: Any, finish: Any) -> None:
     base = tmp_path / "base"
     KeyStore(base).create("ledger")
@@ -247,6 +249,7 @@ def test_a_retirement_killed_at_any_point(tmp_path: Path, start: Any, finish: An
         sound(home, "ledger")
 
 
+@pytest.mark.more
 def test_an_import_killed_at_any_point(tmp_path: Path, start: Any, finish: Any) -> None:
     base = tmp_path / "base"
     store = KeyStore(base)
@@ -282,6 +285,7 @@ def write_until(ended: Callable[[], bool], signer: Any, name: str, records: list
             records.append([held.fingerprint, clock.now(), digest, signature])
 
 
+@pytest.mark.more
 def test_writing_processes_and_twenty_rotations(home: Path, tmp_path: Path, start: Any, finish: Any) -> None:
     store = KeyStore(home)
     store.create("ledger")

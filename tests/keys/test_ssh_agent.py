@@ -61,6 +61,7 @@ def added(directory: Path, name: str, sort: str = "ed25519") -> PublicKey | None
     return PublicKey(blob[-32:].hex())
 
 
+@pytest.mark.more
 @OPENSSH
 def test_a_statement_signed_by_the_agent_holds_like_any_other(agent: Path) -> None:
     assert list_ssh_agent_keys() == ()

@@ -122,6 +122,7 @@ def test_verifying_never_makes_keys_where_only_the_ring_is(home: Path, store: Ke
     assert sorted(os.listdir(elsewhere)) == ["keyring.json"]
 
 
+@pytest.mark.more
 def test_first_use_by_many_processes_yields_one_key(
     home: Path, tmp_path: Path, start: Callable[[Callable[[], None]], int], finish: Callable[[int], int]
 ) -> None:
@@ -406,6 +407,7 @@ def person_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+@pytest.mark.more
 def test_a_persons_key_is_encrypted_at_rest(person_home: Path) -> None:
     store = KeyStore(person_home)
     assert private_files(person_home) == ["person-=ann.0.sealed.json"]

@@ -245,6 +245,7 @@ def test_a_child_forked_while_other_threads_hold_can_sign_and_rotate(home: Path,
     assert len(store.ring().entries) == 11
 
 
+@pytest.mark.more
 def test_all_stores_of_a_home_share_one_lock_and_close_it(home: Path) -> None:
     first, second = KeyStore(home), KeyStore(home / "keys" / "..")
     first.create("ledger")

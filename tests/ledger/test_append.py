@@ -48,6 +48,7 @@ def draft(**outcome: Any) -> Capsule:
     return Capsule(type="tool", outcome=outcome)
 
 
+@pytest.mark.more
 @given(capsules())
 def test_whatever_may_be_written_is_stored_and_verifies(aver_home: Any, capsule: Capsule) -> None:
     with open_ledger() as ledger:
@@ -568,6 +569,7 @@ def test_reserved_chains_are_written_by_the_ledger_alone(ledger: Ledger, name: s
             call()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "reference",
     [

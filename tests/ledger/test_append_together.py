@@ -169,6 +169,7 @@ REFUSALS: dict[str, tuple[Callable[[Ledger], Entry], type[Exception], str]] = {
 FIRST_ID = new_id()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", REFUSALS)
 @pytest.mark.parametrize("place", [0, 1, 3])
 def test_one_refusal_refuses_all_and_leaves_nothing(ledger: Ledger, name: str, place: int) -> None:
@@ -312,6 +313,7 @@ def test_threads_racing_after_the_same_two_heads(ledger: Ledger) -> None:
 # --- blobs
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("bringing", [0, 1, 2])
 def test_a_blob_of_one_entry_may_be_referred_to_by_all(ledger: Ledger, bringing: int) -> None:
     blob = Blob(b"one for all" * 100, "text/plain")
@@ -418,6 +420,7 @@ def test_threads_whose_calls_are_refused_and_others(ledger: Ledger) -> None:
     assert ledger.verify().status == "verified"
 
 
+@pytest.mark.more
 def test_hundreds_of_callers_with_crossed_chains(ledger: Ledger) -> None:
     """With single appends among them. None is lost, none is doubled, and no call is torn."""
     orders = [(A, B, C), (C, B, A), (B, A, C), (C, A, B), (A, C), (B,)]
@@ -474,6 +477,7 @@ with open_ledger() as ledger:
 """
 
 
+@pytest.mark.more
 def test_four_processes_with_crossed_chains(aver_home: Path) -> None:
     """They also race for making the ledger, the first key and every chain."""
     callers = [
@@ -593,6 +597,7 @@ CALLS = st.lists(
 )
 
 
+@pytest.mark.more
 @given(CALLS)
 def test_any_sequence_of_calls_does_what_a_model_says(ledger: Ledger, calls: list[list[dict[str, Any]]]) -> None:
     example, model = next(NUMBERS), Model()

@@ -38,6 +38,7 @@ def test_the_loop_keeps_ticking_while_appends_wait() -> None:
     assert asyncio.run(scenario()) == (300, 301, "verified")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("count", [0, 1, 999, 1000, 1001, 2500])
 def test_reading_gives_every_record(count: int) -> None:
     async def scenario() -> tuple[list[int], int]:

@@ -268,6 +268,7 @@ def verify(way: str, scene: Scene, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     return found or {verdict["status"]} - {"verified"}
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_each_way_of_verifying_finds_what_the_page_says(
     attack: str, scene: Scene, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path

@@ -263,6 +263,7 @@ def test_a_repository_of_other_ledgers_fails_and_an_empty_one_is_none(
     assert held(ledger, repository).status == "verified"
 
 
+@pytest.mark.more
 @pytest.mark.sqlite
 def test_the_chains_of_a_large_ledger_fit(ledger: Ledger) -> None:
     """Far more than a statement that rides in a capsule may hold."""
@@ -318,6 +319,7 @@ def test_a_changed_checkpoint_by_itself(ledger: Ledger, tmp_path: Path, change: 
     assert first_bad(verify(path))[0] == CHANGES[change][1]
 
 
+@pytest.mark.more
 @pytest.mark.sqlite
 def test_every_byte_of_a_checkpoint(ledger: Ledger, tmp_path: Path) -> None:
     fill(ledger)

@@ -236,6 +236,7 @@ def other_keys(ledger: Ledger) -> dict[str, SeedSigner]:
     }
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("chain", ["ci.a", "ci.new", "meta", "keys"])
 def test_a_key_seals_only_what_it_is_made_for(ledger: Ledger, tmp_path: Path, chain: str) -> None:
     ledger.append("ci.a", Capsule(type="tool"))

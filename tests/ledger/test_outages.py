@@ -78,6 +78,7 @@ class Fails:
         return self.method(*given, **named)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", READS)
 def test_a_read_that_fails_at_any_place(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     at = 0
@@ -180,6 +181,7 @@ with open_ledger(create=False) as ledger:
 """
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("program", [SCARCE_FILES, SCARCE_MEMORY], ids=["files", "memory"])
 def test_a_process_without_files_or_memory(ledger: Ledger, program: str) -> None:
     ledger.close()

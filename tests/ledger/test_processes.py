@@ -147,6 +147,7 @@ def test_a_parent_that_closes_does_not_throw_away_what_its_child_commits(ledger:
         assert again.verify().status == "verified"
 
 
+@pytest.mark.more
 def test_a_child_that_exits_does_not_harm_its_parent(ledger: Ledger) -> None:
     ledger.append(CHAIN, Capsule(type="tool"))
     for _ in range(5):
@@ -168,6 +169,7 @@ def test_a_child_knows_what_its_parent_recorded(ledger: Ledger) -> None:
     assert exit_of(in_child(work)) == 0
 
 
+@pytest.mark.more
 def test_verification_while_others_write(ledger: Ledger, aver_home: Path) -> None:
     """A verdict is about what was there when it began; writers at work are no fault."""
     ledger.append(CHAIN, Capsule(type="tool"))

@@ -202,6 +202,7 @@ def load_first(bundle: Path, name: str = "codex.two") -> dict[str, Any]:
     return {**entry, "canonical": entry["canonical"].encode()}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "change",
     [

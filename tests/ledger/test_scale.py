@@ -77,6 +77,7 @@ LISTS: dict[str, list[str]] = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("options", LISTS.values(), ids=LISTS)
 def test_log_reads_as_much_as_it_prints(
     homes: tuple[Path, Path],
@@ -116,6 +117,7 @@ WORK: dict[str, Callable[[Ledger], object]] = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("work", WORK.values(), ids=WORK)
 def test_work_on_a_part_of_a_ledger_does_not_grow_with_the_rest(
     homes: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, work: Callable[[Ledger], object]

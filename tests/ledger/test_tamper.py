@@ -87,6 +87,7 @@ def test_every_byte_of_the_signed_content(scene: Scene, sequence: int, step: int
     assert scene.ledger.verify().status == "verified"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("sequence", first_now(range(6), 2))
 @pytest.mark.parametrize("column", ["hash", "signature", "signature_pq", "signed_by", "signed_at"])
 def test_every_character_of_the_seal(scene: Scene, sequence: int, column: str) -> None:
@@ -108,6 +109,7 @@ def test_every_character_of_the_seal(scene: Scene, sequence: int, column: str) -
     scene.attacker.execute(*scene.set(column, sequence, text))
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("sequence", range(6))
 @pytest.mark.parametrize("column", ["hash", "signature", "signed_by", "signed_at"])
 def test_emptied_seals(scene: Scene, sequence: int, column: str) -> None:
@@ -131,6 +133,7 @@ def test_a_stripped_post_quantum_signature(scene: Scene) -> None:
 NOT_NULL = ("id", "type", "tenant", "hash")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("column", ["id", "type", "kind", "key", "session", "at", "tenant", "hash"])
 def test_every_search_column(scene: Scene, column: str) -> None:
     for sequence in range(6):
@@ -361,6 +364,7 @@ def test_a_record_signed_again_by_another_trusted_key(scene: Scene) -> None:
             assert first_bad(scene.ledger.verify()) == ("CHAIN_BREAK", CHAIN, sequence + 1)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("count", [0, 1, 5, 7, 100, -1, 10**6, 10**15, 2**62, "x", 5.5, b"6"], ids=repr)
 def test_the_count_in_the_head_row(scene: Scene, count: Any) -> None:
     """Whatever stands there: a finding at this chain, in bounded time, and the other chain is still judged."""
@@ -438,6 +442,7 @@ def test_a_duplicate_key_injected(scene: Scene, sequence: int) -> None:
         assert first_bad(scene.ledger.verify()) == ("DUPLICATE_KEY", CHAIN, sequence)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("sequence", range(6))
 @pytest.mark.parametrize("space", [b" ", b"\n", b"\t", b"\r\n"])
 def test_white_space_injected(scene: Scene, sequence: int, space: bytes) -> None:
@@ -476,6 +481,7 @@ CORRUPTIONS = {
 }
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("sequence", [0, 2, 5])
 @pytest.mark.parametrize("name", CORRUPTIONS)
 def test_a_corrupt_row_blocks_nothing_else(scene: Scene, name: str, sequence: int) -> None:
@@ -532,6 +538,7 @@ def long_chain(ledger: Ledger) -> Ledger:
     return ledger
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("sequence", first_now([1999, 2000, 0, 1, 1998, 2001, 3999, 4000, 4098, 4099], 2))
 def test_changes_at_the_edges_of_slices(long_chain: Ledger, sequence: int) -> None:
     attacker = unguarded(long_chain)
@@ -545,6 +552,7 @@ def test_changes_at_the_edges_of_slices(long_chain: Ledger, sequence: int) -> No
     assert codes_at(verdict) == {("SEQUENCE_GAP", "demo.long", sequence)}
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("sequence", [1999, 2000])
 def test_a_link_broken_at_the_edge_of_a_slice(long_chain: Ledger, sequence: int) -> None:
     """The record is replaced by an honest-looking one of the same key: only the link after it can tell."""

@@ -48,6 +48,7 @@ def act(**changes: Any) -> dict[str, Any]:
     return {name: value for name, value in (document | changes).items() if value is not None}
 
 
+@pytest.mark.more
 def test_there_is_one_tool_with_a_closed_schema(workspace: Path) -> None:
     async def work(client: Client) -> Any:
         return (await client.list_tools()).tools
@@ -57,6 +58,7 @@ def test_there_is_one_tool_with_a_closed_schema(workspace: Path) -> None:
     assert tool.input_schema == CLOSED_SCHEMA
 
 
+@pytest.mark.more
 def test_an_act_is_carried_out_and_a_denial_is_an_error(workspace: Path) -> None:
     async def work(client: Client) -> Any:
         calls = [
@@ -78,6 +80,7 @@ def test_an_act_is_carried_out_and_a_denial_is_an_error(workspace: Path) -> None
     assert codes == ["WORKSPACE_PATH_BLOCKED", "BAD_REQUEST", "BAD_REQUEST", "BAD_REQUEST"]
 
 
+@pytest.mark.more
 def test_each_process_is_a_session_without_an_identity(workspace: Path) -> None:
     async def work(client: Client) -> Any:
         await client.call_tool("act", act(intent_id="CheckWriteWorkspaceFile"))
@@ -94,6 +97,7 @@ def test_each_process_is_a_session_without_an_identity(workspace: Path) -> None:
     assert doors == [{"kind": "stdio", "identity": ""}] * 3
 
 
+@pytest.mark.more
 def test_another_tool_is_a_protocol_error(workspace: Path) -> None:
     async def work(client: Client) -> Any:
         with pytest.raises(MCPError, match="Unknown tool"):

@@ -16,6 +16,7 @@ from support.many_cases import first_now
 from support.mcp_clients import COMMAND, Listening, ask, done, edit, environment, events, listening
 
 
+@pytest.mark.more
 def test_only_who_has_the_token_and_asks_for_us_gets_in(workspace: Path) -> None:
     with listening(workspace) as server:
         host, token = f"127.0.0.1:{server.port}", f"Bearer {server.token}"
@@ -58,6 +59,7 @@ def test_the_token_is_in_the_home(aver_home: Path) -> None:
     assert read_mcp_token() == (token, path)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("mode", first_now(["legacy", "auto"]))
 def test_a_session_over_http(workspace: Path, mode: str) -> None:
     async def run(server: Listening) -> Any:
@@ -119,6 +121,7 @@ def test_calls_in_flight_are_finished_when_the_server_is_stopped(workspace: Path
         assert server.process.wait(60) in (0, -signal.SIGTERM)
 
 
+@pytest.mark.more
 def test_it_listens_on_this_machine_only(workspace: Path) -> None:
     with listening(workspace) as server:
         found = subprocess.run(["cat", f"/proc/{server.process.pid}/net/tcp"], capture_output=True, text=True)

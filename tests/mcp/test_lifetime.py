@@ -58,6 +58,7 @@ def test_the_last_call_without_a_line_end_and_nonsense_between(workspace: Path) 
     assert answers(out)[1]["result"]["structuredContent"]["recorded"] is True
 
 
+@pytest.mark.more
 def test_what_cannot_be_read_is_answered(workspace: Path) -> None:
     nested = "{" + '"a":{' * 500 + "}" * 501
     unread = [
@@ -85,6 +86,7 @@ def test_a_request_that_was_taken_back_does_not_keep_the_server_waiting(workspac
         assert server.returncode == 0
 
 
+@pytest.mark.more
 def test_a_client_that_says_nothing_ends_the_server(workspace: Path) -> None:
     with started(workspace) as server:
         out, _ = server.communicate(b"", timeout=60)
@@ -102,6 +104,7 @@ def send(server: subprocess.Popen[bytes], data: bytes) -> None:
     server.stdin.flush()
 
 
+@pytest.mark.more
 def test_a_killed_server_goes_on_where_it_was(workspace: Path) -> None:
     with started(workspace) as server:
         send(server, greeting() + call(1, "capseal_gate", edit()))

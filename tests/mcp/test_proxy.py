@@ -202,6 +202,7 @@ def test_the_tables_name_every_method_of_the_sdk() -> None:
     assert notifications == PASSED_NOTIFICATIONS - {"notifications/tasks/status"}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("method", sorted(PASSED - {"initialize", "tools/list"}))
 def test_requests_pass_with_their_params(shop: Shop, method: str) -> None:
     params = {"a": {"b": [1, 2.5, None, "é"]}, "_meta": {"x": 1}, "big": 2**70}
@@ -409,6 +410,7 @@ def test_a_file_of_definitions_that_is_damaged_refuses_calls(shop: Shop, aver_ho
     assert len(shop.reached()) == 1
 
 
+@pytest.mark.more
 def test_cancelling_while_a_person_is_asked_ends_the_call(tmp_path: Path, aver_home: Path) -> None:
     write_settings(aver_home)
     with open_shop(tmp_path, wait=30) as shop:

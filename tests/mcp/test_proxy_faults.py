@@ -72,6 +72,7 @@ def test_requests_that_wait_are_answered_when_the_server_dies(shop: Shop) -> Non
     assert shop.outcomes() == ["OUTCOME_UNKNOWN", "OUTCOME_UNKNOWN"]
 
 
+@pytest.mark.more
 def test_a_server_that_hangs_keeps_no_other_call_from_its_answer(shop: Shop) -> None:
     shop.call(1, "hang")
     wait_for(shop, "hang")
@@ -84,6 +85,7 @@ def test_a_server_that_hangs_keeps_no_other_call_from_its_answer(shop: Shop) -> 
     assert shop.is_silent()
 
 
+@pytest.mark.more
 def test_a_server_that_answers_after_the_cancelling_has_a_known_outcome(shop: Shop) -> None:
     shop.call(1, "slow", {"seconds": 1})
     wait_for(shop, "slow")
@@ -177,8 +179,9 @@ def test_numbers_of_a_result_stay_as_the_server_wrote_them(shop: Shop) -> None:
 
 
 @pytest.mark.more
-def test_a_result_of_a_hundred_megabytes_passes_and_its_record_stays_small(shop: Shop) -> None:
-    size = 100 * 1024 * 1024
+@pytest.mark.parametrize("mebibytes", [16, pytest.param(100, marks=pytest.mark.long)])
+def test_a_huge_result_passes_and_its_record_stays_small(shop: Shop, mebibytes: int) -> None:
+    size = mebibytes * 1024 * 1024
     shop.call(1, "big", {"size": size})
     assert text_of(shop.result(1)) == "x" * size
     [outcome] = [record for record in shop.ledger.read(f"gateway.{SESSION}") if record.kind == "act.outcome"]
@@ -209,6 +212,7 @@ def test_ids_of_two_kinds_are_two_ids(shop: Shop) -> None:
     assert '"text"' in found['"1"']
 
 
+@pytest.mark.more
 def test_many_calls_at_once_are_each_sealed_once(shop: Shop) -> None:
     for number in range(24):
         shop.call(number, "get_order", {"id": number})

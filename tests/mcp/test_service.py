@@ -379,6 +379,7 @@ JSON = st.recursive(
 NAMES = sorted({one.name for spec in TOOLS.values() for one in spec.takes})
 
 
+@pytest.mark.more
 @settings(max_examples=120)
 @given(st.sampled_from(sorted(TOOLS)), st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=8), JSON, max_size=8))
 def test_no_arguments_break_a_tool(service: Service, tool: str, arguments: dict[str, Any]) -> None:

@@ -34,6 +34,7 @@ REQUIRED = {
 }
 
 
+@pytest.mark.more
 def test_what_the_server_offers(workspace: Path) -> None:
     async def look(client: Client) -> Any:
         listed = (await client.list_tools()).tools
@@ -53,6 +54,7 @@ def test_what_the_server_offers(workspace: Path) -> None:
     assert not (workspace / ".capseal").exists(), "looking leaves no traces"
 
 
+@pytest.mark.more
 def test_the_session_of_the_specification(workspace: Path) -> None:
     """status, gate, record, seal; then what it left is verified by the command alone."""
 
@@ -99,6 +101,7 @@ def test_the_session_of_the_specification(workspace: Path) -> None:
     assert json.loads(verified.stdout)["status"] == "verified"
 
 
+@pytest.mark.more
 def test_a_change_that_is_not_shown_is_flagged_and_the_record_of_it_says_so(workspace: Path) -> None:
     async def session(client: Client) -> Any:
         gate = await ask(
@@ -122,6 +125,7 @@ def test_a_change_that_is_not_shown_is_flagged_and_the_record_of_it_says_so(work
     assert sealed["verification"] == "failed", "what was done without leave is named when it is verified"
 
 
+@pytest.mark.more
 def test_a_command_is_judged_by_its_arguments(workspace: Path) -> None:
     async def session(client: Client) -> Any:
         given = {"action_type": "command", "description": "look", "tool_name": "Bash"}
@@ -167,6 +171,7 @@ HOSTILE: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.more
 def test_bad_arguments_are_told_to_the_agent_and_leave_nothing(workspace: Path) -> None:
     async def session(client: Client) -> None:
         for tool, arguments in HOSTILE:
@@ -200,6 +205,7 @@ def test_paths_and_texts_of_any_kind_are_recorded_as_they_are(workspace: Path) -
         assert "\n" not in event["summary"]
 
 
+@pytest.mark.more
 def test_secrets_reach_neither_events_nor_metadata(workspace: Path) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
@@ -237,6 +243,7 @@ def test_diffs_and_outputs_are_kept_by_their_hashes_alone(workspace: Path) -> No
     assert mark not in actions.read_text()
 
 
+@pytest.mark.more
 def test_a_ledger_that_cannot_be_opened_is_told_to_the_agent(workspace: Path, tmp_path: Path) -> None:
     broken = tmp_path / "ledger.db"
     broken.write_bytes(b"this is no database" * 100)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -214,6 +215,7 @@ def snapshot(trace: TraceInMemory) -> tuple[Any, ...]:
     return found.count, found.state, found.head, dict(found.artifacts), found.list_claims(), dict(found.running)
 
 
+@pytest.mark.more
 @given(st.data())
 def test_what_the_fold_admits_keeps_the_rules(data: st.DataObject) -> None:
     trace = TraceInMemory(bounds=Bounds(attempts=2, proposals=4))
@@ -236,6 +238,7 @@ def test_what_the_fold_admits_keeps_the_rules(data: st.DataObject) -> None:
     assert (again.state, again.head) == (trace.fold.state, trace.fold.head)
 
 
+@pytest.mark.more
 def test_the_sequences_are_long_enough_to_meet_every_event() -> None:
     """Guards the test above: what it never says, it does not test."""
     seen: set[str] = set()

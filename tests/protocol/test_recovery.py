@@ -148,6 +148,7 @@ def storm(workspace: Path, moment: int, *, after: bool) -> None:
     check_trace(drive(workspace, log), log)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("moment", [1, 5, 6])
 def test_killed_around_an_event_the_trace_goes_on(tmp_path: Path, moment: int, after: bool) -> None:

@@ -21,6 +21,7 @@ SECRET = "ghp_" + "a1B2" * 9
 MANY = {"edits": [{"old_string": f"größe {number} " + "x" * 200, "new_string": SECRET} for number in range(300)]}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("asked", "called"),
     [

@@ -111,6 +111,7 @@ def hostile_deeds(evil: str) -> list[AgentEvent]:
     ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("number", range(len(HOSTILE)))
 def test_whatever_a_transcript_says_is_text(ledger: Ledger, tmp_path: Path, number: int) -> None:
     evil = HOSTILE[number]

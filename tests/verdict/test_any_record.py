@@ -42,6 +42,7 @@ def judge(content: Any) -> tuple[str, str] | None:
     return (found[0].check, found[0].code) if found else None
 
 
+@pytest.mark.more
 def test_every_subset_of_missing_keys_with_each_other_key_of_a_wrong_type() -> None:
     for size in range(len(WHOLE) + 1):
         for missing in combinations(WHOLE, size):

@@ -94,6 +94,7 @@ def test_every_flipped_bit_of_every_byte_is_found(place: int, step: int) -> None
         assert sequence == place
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("place", range(6))
 def test_every_inserted_and_removed_byte_is_found(place: int) -> None:
     record = CHAIN[place]
@@ -104,6 +105,7 @@ def test_every_inserted_and_removed_byte_is_found(place: int) -> None:
             assert first(judged(replaced(place, with_seal(record, canonical=canonical))))[1] == place
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("place", range(6))
 @pytest.mark.parametrize("name", ["hash", "signature"])
 def test_every_changed_digit_of_the_seal_is_found(place: int, name: str) -> None:
@@ -479,6 +481,7 @@ def test_what_the_strict_reader_finds_too_deep_is_no_record(depth: int, passes: 
 
 
 # Hashes and signatures of this chain differ from run to run, so the cases have names of their own.
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     "hash_",
     ["", "\ud800", "ü" * 64, "g" * 64, CHAIN[2].hash.upper(), CHAIN[0].hash],

@@ -90,6 +90,7 @@ def cases(run: SealedRun, tmp_path_factory: pytest.TempPathFactory) -> list[Path
     return paths
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("size", "worker"), [(1, "alive"), (5, "alive"), (3, "killed"), (3, "none"), (3, "dying"), (3, "babbling")]
 )

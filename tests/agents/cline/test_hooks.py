@@ -118,6 +118,7 @@ def called(tool: str, given: Any, output: Any, **more: Any) -> dict[str, Any]:
     return {"tool_result": {"id": "toolu_1", "name": tool, "input": given, "output": output, **times, **more}}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("tool", "given", "passes"),
     [

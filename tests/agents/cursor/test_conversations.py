@@ -653,6 +653,7 @@ def test_another_database_in_its_place_is_looked_at_anew(around: UserEnvironment
     assert set(_stamps(around)) == {"c2"}
 
 
+@pytest.mark.more
 def test_a_write_costs_what_is_new_and_not_what_is_there(store: Store) -> None:
     for name in range(20):
         store.conversation(*(said(f"b{number}") for number in range(200)), identity=f"c{name}")
@@ -845,6 +846,7 @@ def test_odd_conversations_are_read(around: UserEnvironment, store: Store, value
 HEADERS = "fullConversationHeadersOnly"
 
 
+@pytest.mark.more
 @given(st.lists(mutated() | JSON, max_size=8), JSON)
 def test_whatever_a_conversation_says_it_is_read(
     tmp_path_factory: pytest.TempPathFactory, bubbles: Any, more: Any

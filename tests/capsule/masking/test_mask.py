@@ -410,6 +410,7 @@ def test_a_secret_that_is_planted_anywhere_does_not_survive(data: st.DataObject)
     assert secret not in json.dumps(mask(nested).value)
 
 
+@pytest.mark.more
 @given(capsules())
 def test_a_masked_draft_is_a_draft_still(draft: Capsule) -> None:
     masked = mask_draft(draft)
@@ -609,6 +610,7 @@ class Counting:
         return found
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("piece", first_now(HOSTILE, 12), ids=[f"piece{number}" for number in range(len(HOSTILE))])
 def test_the_work_on_a_hostile_text_grows_as_its_length(piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every form is tried at most once where one of its needles stands, and matches run over a place once per form."""
@@ -627,6 +629,7 @@ def test_the_work_on_a_hostile_text_grows_as_its_length(piece: str, monkeypatch:
     assert len(spans) + len(given_values) <= len(text)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("piece", first_now(HOSTILE, 12), ids=[f"piece{number}" for number in range(len(HOSTILE))])
 def test_a_hostile_text_is_masked(piece: str) -> None:
     assert_masked_for_good(piece * (200_000 // len(piece)))

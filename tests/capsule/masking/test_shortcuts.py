@@ -128,6 +128,7 @@ def test_real_commands_are_masked_as_by_all_rules() -> None:
         assert_same(mask, {"tool": "Bash", "command": command})
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("number", range(len(rules_table.COMMANDS)))
 def test_every_command_that_is_given_a_password_is_seen_as_possible(number: int) -> None:
     """What `may_give_password` rests on: the needles of `rules.toml`."""

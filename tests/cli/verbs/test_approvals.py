@@ -246,6 +246,7 @@ def typed(asked: Aver, arguments: tuple[str, ...], prompt: bytes, words: str) ->
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), shown.decode()
 
 
+@pytest.mark.more
 def test_too_much_to_show_is_not_approved_by_mistake(
     asked: Aver, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,6 +305,7 @@ def test_enrolling_a_second_and_taking_them_off_again(asked: Aver) -> None:
     assert (ran.code, "last approver" in ran.err) == (5, True)
 
 
+@pytest.mark.more
 def test_endorsing_a_passkey_and_taking_it_off_again(asked: Aver) -> None:
     device = SoftPasskey("ada-phone")
     with open_ledger(home=asked.home) as ledger:
@@ -397,6 +399,7 @@ def test_with_a_key_in_ssh_agent(aver: Aver, tmp_path: Path) -> None:
 # --- watching
 
 
+@pytest.mark.more
 def test_watching(asked: Aver, ledger: Ledger) -> None:
     old = ask(ledger, "make clean", gate_id="g0")
     child = asked.started("approvals", "watch")

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from contextlib import closing
 from sqlite3 import connect
 
+import pytest
+
 from support.aver_command import Aver
 
 
+@pytest.mark.more
 def test_to_a_server_and_back(sealed: Aver, new_database: Callable[[], str]) -> None:
     sealed.seal(chain="notes.more")
     sealed("checkpoint", "--sweep")

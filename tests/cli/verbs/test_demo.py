@@ -32,6 +32,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> KeptDemo:
     return KeptDemo(aver, ran.json)
 
 
+@pytest.mark.more
 def test_it_catches_every_change(aver: Aver) -> None:
     ran = aver("demo")
     assert ran.code == 0
@@ -49,6 +50,7 @@ def test_it_catches_every_change(aver: Aver) -> None:
         assert re.search(rf"caught +{re.escape(tampering.title)} +{tampering.code} +{re.escape(place)}\n", ran.out)
 
 
+@pytest.mark.more
 def test_the_gate_really_decides_and_what_it_allows_happens(demo: KeptDemo) -> None:
     aver, shown = demo
     words = [step["decision"] for step in shown["gate"]]
@@ -121,6 +123,7 @@ def test_its_attacks_are_of_many_kinds() -> None:
     assert len({tampering.title for tampering in TAMPERINGS}) == len(TAMPERINGS)
 
 
+@pytest.mark.more
 def test_it_leaves_no_trace(aver: Aver, tmp_path: Path) -> None:
     temporary = tmp_path / "tmp"
     temporary.mkdir()

@@ -102,6 +102,7 @@ def test_a_file_that_is_no_ledger(sealed: Aver) -> None:
     assert "not a ledger of Aver" in ran.out
 
 
+@pytest.mark.more
 def test_a_lock_that_somebody_holds(sealed: Aver) -> None:
     lock = os.open(sealed.home / "ledger.db.lock", os.O_RDWR)
     try:
@@ -124,6 +125,7 @@ def hooks(aver: Aver) -> list[tuple[str, str]]:
     return [(one["status"], one["words"]) for one in found if one["subject"] in ("hooks", "gate")]
 
 
+@pytest.mark.more
 def test_every_hook_that_is_installed_is_tried_out(aver: Aver) -> None:
     assert hooks(aver) == []
     aver("install", "cline", "--only", "hooks", HOME=str(aver.directory))
@@ -145,6 +147,7 @@ def test_failures_of_hooks_that_are_not_sealed_are_told(aver: Aver) -> None:
     assert (status, "cannot be remembered" in words) == ("problem", True)
 
 
+@pytest.mark.more
 def test_rules_that_cannot_be_used_deny_all_that_hooks_ask(aver: Aver) -> None:
     rules = aver.home / "rules"
     rules.mkdir(mode=0o700, parents=True)

@@ -72,6 +72,7 @@ def asked(aver: Aver, verb: tuple[str, ...], tool: str, arguments: dict[str, Any
     return str(aver(*verb, "--tool", tool, "--args", json.dumps(arguments), "--json").json["decision"])
 
 
+@pytest.mark.more
 def test_all_three_agree(shop: Aver) -> None:
     found = {}
     for number, (tool, arguments) in enumerate(CALLS):
@@ -116,6 +117,7 @@ TOOL_CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.more
 def test_explain_agrees_with_the_gateway_about_calls_of_tools(shop: Aver) -> None:
     """By the words and results of a session, and by the same words and results on the command line."""
     prompt = "Look at the orders, and send a receipt to bob@shop.example."

@@ -198,6 +198,7 @@ def test_what_is_no_bundle_creates_nothing(aver: Aver) -> None:
 # --- a ledger whose own names an older Aver has given to an import
 
 
+@pytest.mark.more
 def test_a_gate_that_an_old_import_has_taken_over_is_given_back(aver: Aver, monkeypatch: pytest.MonkeyPatch) -> None:
     assert aver("gate", "check", "--command", "ls").code == 0
     assert aver("export", "--out", "bundle").code == 0

@@ -99,6 +99,7 @@ def test_what_cannot_be_asked_is_bad_input_and_seals_nothing(aver: Aver, argumen
     assert not (aver.home / "ledger.db").exists()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "diff",
     [

@@ -139,6 +139,7 @@ class TestSkills:
         (source / "tools" / "run.sh").write_text("pip install thing\n")
         return str(desk.aver("gateway", "skill", "add", source, "--json").json["digest"])
 
+    @pytest.mark.more
     def test_the_person_who_approves_sees_files_and_signs(self, desk: Desk) -> None:
         inputs = json.dumps({"skill_id": "notes", "skill_digest": self.bring(desk)})
         secret = {"stdin": "correct horse battery staple\n"}

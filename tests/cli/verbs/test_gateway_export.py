@@ -55,6 +55,7 @@ def test_bundle_with_acts_is_verified_by_the_printed_command(aver: Aver, tmp_pat
     assert (ran.code, ran.json["status"]) == (0, "verified"), ran.json
 
 
+@pytest.mark.more
 def test_a_delegated_act_is_verified_by_the_printed_command(aver: Aver, tmp_path: Path) -> None:
     """The principal's key is on the ring, under another name than the principal's."""
     aver("keys", "new", "agent:acme")

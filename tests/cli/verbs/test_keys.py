@@ -38,6 +38,7 @@ def test_what_is_no_identity(aver: Aver) -> None:
     assert aver.listing() == []
 
 
+@pytest.mark.more
 def test_a_persons_key_is_kept_under_a_passphrase(aver: Aver) -> None:
     reader, writer = os.pipe()
     os.write(writer, b"correct horse battery staple\n")

@@ -88,6 +88,7 @@ def test_times_that_are_none(sealed: Aver) -> None:
     assert "'yesterday' is not a time" in ran.err
 
 
+@pytest.mark.more
 def test_follow_prints_what_is_there_and_then_what_comes(sealed: Aver) -> None:
     child = sealed.started("log", "--follow", "--type", "tool")
     assert child.stdout is not None

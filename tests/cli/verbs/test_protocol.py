@@ -200,6 +200,7 @@ def test_a_killed_run_is_resumed_by_its_own_memory(project: Aver) -> None:
 # --- looking
 
 
+@pytest.mark.more
 def test_traces_are_listed_newest_first(project: Aver) -> None:
     assert "no traces" in project("protocol", "list").err or project("protocol", "list").code == 2
     run(project, "--trace", "one")
@@ -263,6 +264,7 @@ def test_schemas_are_printed(aver: Aver) -> None:
 # --- judging and showing
 
 
+@pytest.mark.more
 def test_the_report_is_written_as_files(project: Aver) -> None:
     run(project, "--trace", "one")
     ran = project("protocol", "audit", "one", "--out", "report")
@@ -290,6 +292,7 @@ def test_an_auditor_who_waits_audits_later(project: Aver) -> None:
     assert project("verify", "one", "--json").json["status"] == "verified"
 
 
+@pytest.mark.more
 def test_show_tells_a_trace(project: Aver) -> None:
     run(project, "--trace", "one")
     ran = project("show", "one")

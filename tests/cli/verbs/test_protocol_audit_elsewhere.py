@@ -31,6 +31,7 @@ def trace(ledger: Ledger, tmp_path: Path, aver: Aver) -> str:
         return session.trace
 
 
+@pytest.mark.more
 def test_an_auditor_elsewhere_signs_the_report_for_the_operator(
     ledger: Ledger, trace: str, tmp_path: Path, aver: Aver
 ) -> None:
@@ -54,6 +55,7 @@ def test_an_auditor_elsewhere_signs_the_report_for_the_operator(
     assert aver("protocol", "accept", tmp_path / "signed2.json", **home).code != 0
 
 
+@pytest.mark.more
 def test_a_report_that_the_operator_changes_is_not_the_auditors(
     ledger: Ledger, trace: str, tmp_path: Path, aver: Aver
 ) -> None:

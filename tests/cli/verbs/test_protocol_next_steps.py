@@ -83,6 +83,7 @@ def test_a_review_of_commits_that_are_not_there_begins_no_trace(project: Aver) -
     assert project("protocol", "list", "--json").json["found"] == 0
 
 
+@pytest.mark.more
 def test_a_trace_that_waits_for_an_audit_says_by_which_command(project: Aver) -> None:
     assert "aver protocol audit waits" in run(project, "waits", auditor="waits = true").err
     ran = project("protocol", "audit", "waits", "--rerun")
@@ -109,6 +110,7 @@ def test_a_role_that_may_not_say_an_event_hears_that_first(project: Aver) -> Non
         assert "agent:critic has the role critic, and may not say claim_issued" in ran.err
 
 
+@pytest.mark.more
 def test_a_ruling_on_a_dispute_is_led_to_its_trace(project: Aver) -> None:
     (project.directory / "critic.py").write_text(DOUBTING_CRITIC)
     assert run(project, "one", critic=f'command = ["{sys.executable}", "critic.py"]').code == 3
@@ -162,6 +164,7 @@ def test_a_failed_review_says_which_value_was_expected(project: Aver) -> None:
     assert "expected /secrets == 0; found " in ran.out, ran
 
 
+@pytest.mark.more
 def test_a_command_that_outlives_its_killed_run_is_ended_before_the_next_attempt(project: Aver) -> None:
     """The run is killed with no chance to end its command. Who resumes the trace ends it first."""
     orphan = start_and_kill(project)
@@ -172,6 +175,7 @@ def test_a_command_that_outlives_its_killed_run_is_ended_before_the_next_attempt
     assert "still runs a command" not in ran.err
 
 
+@pytest.mark.more
 def test_a_process_without_the_mark_of_the_call_is_named_and_goes_on(project: Aver) -> None:
     """It may be a command that has dropped its variables. It may also be somebody else's."""
     os.kill(start_and_kill(project), signal.SIGKILL)
@@ -194,6 +198,7 @@ def test_a_process_without_the_mark_of_the_call_is_named_and_goes_on(project: Av
     assert "python3 tests.py" in ran.err
 
 
+@pytest.mark.more
 def test_a_run_that_is_told_to_end_ends_its_command_first(project: Aver) -> None:
     started, command = start_sleeping_run(project)
     started.terminate()

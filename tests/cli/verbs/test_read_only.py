@@ -96,6 +96,7 @@ def test_verify_takes_a_name_in_a_bundle(exported: Aver) -> None:
     assert (verdict["status"], verdict["chains"]) == ("verified", 1)
 
 
+@pytest.mark.more
 def test_sessions_and_their_stories_are_read_from_a_bundle(worked: Aver, tmp_path: Path) -> None:
     own = worked("sessions", "--json").json["sessions"]
     assert worked("export", "--out", "bundle").code == 0

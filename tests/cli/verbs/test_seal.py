@@ -42,6 +42,7 @@ def test_a_draft_may_say_where_it_goes_and_what_it_is(aver: Aver) -> None:
     assert (block["key"], block["kind"], block["refs"]) == ("once", "action", {"cause": first["id"]})
 
 
+@pytest.mark.more
 def test_interleaved_chains_keep_the_order_of_the_file(aver: Aver) -> None:
     drafts = [{**ONE_DRAFT, "chain": f"runs.{n % 3}", "key": f"k{n}"} for n in range(1200)]
     records = aver.seal(*drafts)
@@ -98,6 +99,7 @@ BAD_LINES = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("case", BAD_LINES)
 def test_one_bad_line_and_nothing_is_sealed(case: str, sealed: Aver) -> None:
     line, words = BAD_LINES[case]

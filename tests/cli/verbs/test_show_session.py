@@ -60,6 +60,7 @@ def test_the_story(worked: Aver) -> None:
     assert "2 denials" in ran.out
 
 
+@pytest.mark.more
 def test_by_any_name_of_it(worked: Aver) -> None:
     worked("show", f"claude-code.{sample.SESSION}")  # From the second time on a verdict also holds it to the first.
     whole = worked("show", f"claude-code.{sample.SESSION}").out

@@ -76,6 +76,7 @@ def gate_lines(user: Aver) -> list[dict[str, str]]:
     return [one for one in user("doctor", "--json").json["reports"] if one["subject"] == "gate"]
 
 
+@pytest.mark.more
 def test_doctor_does_not_ask_who_made_ones_own_choice(user: Aver) -> None:
     assert user("install", "claude-code", "--only", "hooks").code == 0
     decide_once(user)
@@ -87,6 +88,7 @@ def test_doctor_does_not_ask_who_made_ones_own_choice(user: Aver) -> None:
     assert any(one["status"] == "warning" and "mode observe" in one["words"] for one in gate_lines(user))
 
 
+@pytest.mark.more
 def test_a_change_by_another_program_is_one_to_find_out_about(user: Aver) -> None:
     assert user("install", "claude-code", "--only", "hooks").code == 0
     decide_once(user)

@@ -139,6 +139,7 @@ def test_a_tenant_that_was_verified_and_is_gone_is_missed(sealed: Aver) -> None:
 # --- watching
 
 
+@pytest.mark.more
 def test_rounds_follow_the_ledger_and_sigterm_ends_them_well(sealed: Aver) -> None:
     with watching(sealed) as child:
         assert ", 4 records in 2 chains, " in line_of(child, "verified: ledger")
@@ -161,6 +162,7 @@ def test_ctrl_c_ends_them_with_130(sealed: Aver) -> None:
         assert child.stderr.read() == b""
 
 
+@pytest.mark.more
 def test_the_first_bad_round_ends_them_with_its_verdict(sealed: Aver) -> None:
     with watching(sealed, "--metrics", "aver.prom") as child:
         line_of(child, "verified")
@@ -190,6 +192,7 @@ def test_keep_going_reads_everything_until_all_is_well_again(sealed: Aver) -> No
         assert ended(child)[0] == 1  # Not every round was good.
 
 
+@pytest.mark.more
 def test_whole_rounds_find_what_going_on_does_not(sealed: Aver) -> None:
     with watching(sealed, "--whole-every", "2") as child:
         line_of(child, "verified")
@@ -199,6 +202,7 @@ def test_whole_rounds_find_what_going_on_does_not(sealed: Aver) -> None:
         assert ended(child)[0] == 1
 
 
+@pytest.mark.more
 def test_with_json_there_is_one_object_at_the_end(sealed: Aver) -> None:
     with watching(sealed, "--json", "--metrics", "aver.prom") as child:
         path = sealed.directory / "aver.prom"
@@ -212,6 +216,7 @@ def test_with_json_there_is_one_object_at_the_end(sealed: Aver) -> None:
     assert shown["rounds"] >= 2
 
 
+@pytest.mark.more
 def test_a_ledger_that_cannot_be_read_ends_them_or_not(sealed: Aver) -> None:
     with watching(sealed) as child:
         line_of(child, "verified")
@@ -232,6 +237,7 @@ def test_a_ledger_that_cannot_be_read_ends_them_or_not(sealed: Aver) -> None:
     assert metrics["exit_code", ""] == 0
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -61,6 +61,7 @@ def end_key(ledger: Ledger, how: str) -> None:
         cut(ledger, "approvers.default", 1)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("how", ["retired", "rotated", "rotation cut"])
 def test_an_ended_key_answers_no_open_request(ledger: Ledger, ada: Person, how: str) -> None:
     request = opened(ledger)

@@ -143,6 +143,7 @@ def test_the_roster_has_the_keys_of_the_ring(ledger: Ledger, attacker: Attacker)
     assert failed_places(ledger.verify(), "approvals") == [("approvers.default", 0, "KEY_MISMATCH")]
 
 
+@pytest.mark.more
 def test_rotated_keys_are_keys_of_the_ring(ledger: Ledger) -> None:
     ledger.keys.create("person:ada", passphrase="correct horse battery")
     enrolled(ledger, find_person(ledger.keys, "person:ada", lambda: "correct horse battery"))
@@ -303,6 +304,7 @@ COLUMNS = (
 CHAIN = "(SELECT chain FROM chains WHERE name = '{}')"
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("remembered", [True, False])
 def test_the_past_of_another_session_is_not_put_in_its_place(
     remembered: bool, ledger: Ledger, ask: Callable[..., aver.Answer], attacker: Attacker, aver_home: Path

@@ -259,6 +259,7 @@ ATTACKS = [
 ]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
 def test_whoever_waits_is_not_told_that_it_was_approved(
     attack: Callable[[Path, ApprovalRequest], None], home: Path, gate: Ledger
@@ -422,6 +423,7 @@ def outcome_of(home: Path, attack: Callable[[Path, ApprovalRequest], None]) -> s
         return wait_for_answer(ledger, request, 0).state
 
 
+@pytest.mark.more
 def test_what_the_agents_user_cannot_write_stands_against_all_it_can(fixed: Path, prepared: Path) -> None:
     home = fixed / "user" / "home"
     true_key = KeyStore(prepared).unlock("person:ada", PASSPHRASE)

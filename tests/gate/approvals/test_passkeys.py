@@ -498,6 +498,7 @@ VOTES: dict[str, tuple[Attack, str, str]] = {
 }
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", VOTES)
 def test_vote_that_does_not_count(
     name: str, ledger: Ledger, ada: Person, phone: SoftPasskey, asked: ApprovalRequest

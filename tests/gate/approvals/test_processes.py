@@ -7,6 +7,8 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from aver import Ledger, Refused, open_ledger
 from aver.gate.approvals import ApprovalRequest, Person, approve, consume, load_request_state, wait_for_answer
 from support.approvals import SHOWN, enrolled, opened, somebody, with_settings
@@ -62,6 +64,7 @@ def using(request: ApprovalRequest) -> Callable[[Ledger], str]:
     return work
 
 
+@pytest.mark.more
 def test_the_same_person_in_five_places(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     said = at_once(*[approving(request_, ada) for _ in range(5)])
     assert said.count("approved") == 1
@@ -69,6 +72,7 @@ def test_the_same_person_in_five_places(ledger: Ledger, ada: Person, request_: A
     assert ledger.head(request_.chain).count == 2
 
 
+@pytest.mark.more
 def test_five_people_for_a_quorum_of_five(aver_home: Path) -> None:
     with with_settings(aver_home, "[approvals]\nquorum = 5\n") as ledger:
         people = [somebody(f"p{number}") for number in range(5)]
@@ -92,6 +96,7 @@ def test_one_waits_and_another_decides(ledger: Ledger, ada: Person, request_: Ap
     assert at_once(waiting, waiting, approving(request_, ada)) == ["approved", "approved", "approved"]
 
 
+@pytest.mark.more
 def test_five_open_the_same_request(ledger: Ledger, ada: Person) -> None:
     said = at_once(*[lambda own: opened(own).id for _ in range(5)])
     assert len(set(said)) == 1

@@ -115,6 +115,7 @@ def test_a_vote_for_another_request_of_the_same_action_does_not_count(ledger: Le
     assert not wait_for_answer(ledger, second, 0).allows
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     "change",
     [

@@ -137,6 +137,7 @@ def test_after_all_have_gone_nobody_is_the_first_again(ledger: Ledger) -> None:
     assert list(roster_of(ledger).approvers) == ["person:ben"]
 
 
+@pytest.mark.more
 def test_a_rotation_is_followed_by_its_own_proof(ledger: Ledger) -> None:
     ledger.keys.create("person:ada", passphrase=PASSPHRASE)
     old = ledger.keys.unlock("person:ada", PASSPHRASE)

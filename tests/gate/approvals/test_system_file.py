@@ -80,6 +80,7 @@ def test_the_levels_are_those_of_the_file_whatever_a_request_says(ledger: Ledger
     assert approve(ledger, request, ben, shown=SHOWN).state == "approved"
 
 
+@pytest.mark.sample(4)
 @AS_ROOT
 @pytest.mark.parametrize(
     "text",

@@ -95,6 +95,7 @@ def test_another_session_meets_it_only_with_the_scope_workspace(ledger: Ledger, 
     assert aver.verify(ledger).status == "verified"
 
 
+@pytest.mark.more
 def test_a_denial_ends_what_is_left(ledger: Ledger, known: Person, tmp_path: Path) -> None:
     request = request_of(ask_to_delete(ledger, tmp_path))
     approve(ledger, request, known, shown=SHOWN, uses=3)
@@ -136,6 +137,7 @@ def _use_often(home: Path, request: str, results: Any) -> None:
                 results.put(0)
 
 
+@pytest.mark.more
 def test_no_race_makes_one_use_more(aver_home: Path, ledger: Ledger, ada: Person) -> None:
     request = opened(ledger)
     approve(ledger, request, ada, shown=SHOWN, uses=5)

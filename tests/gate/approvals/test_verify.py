@@ -298,6 +298,7 @@ FORGED: dict[str, tuple[Forge, Found]] = {
 }
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", FORGED)
 def test_a_decision_that_is_not_right(name: str, ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     forge, expected = FORGED[name]
@@ -420,6 +421,7 @@ def lay_out(ledger: Ledger, person: Person, anchor: str) -> None:
     write(ledger, request, "approve", statement_of(request, person))
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("anchor", ["ledger", "system"])
 @pytest.mark.parametrize("knows", ["the bare key", "the export"])
 @pytest.mark.parametrize("thing", ["ledger", "bundle", "import"])

@@ -114,6 +114,7 @@ def test_a_link_to_a_secret_counts(asking: Asking) -> None:
     assert asking("find . -type f | xargs cat") == "human_review"
 
 
+@pytest.mark.more
 def test_too_many_files_to_look_at_are_asked_about(asking: Asking) -> None:
     for number in range(LISTED_MAX + 1):
         (asking.workspace / "src" / str(number)).touch()

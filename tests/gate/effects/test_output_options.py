@@ -239,6 +239,7 @@ DAILY = [
 ]
 
 
+@pytest.mark.more
 @for_each(OVER_SOURCES)
 def test_output_over_sources_is_asked_about(command: str) -> None:
     assert decision_about(command) != "pass"

@@ -105,6 +105,7 @@ def test_nothing_is_lost(facts: Facts, state: RiskState, fixes: tuple[int, ...])
     assert facts_from_dict(facts_to_dict(facts)) == facts
 
 
+@pytest.mark.more
 @settings(max_examples=150, deadline=None)
 @given(corpus_actions | edits, facts_values, states, st.sampled_from(["s1", ""]))
 def test_another_process_decides_the_same(action: Action, facts: Facts, state: RiskState, session: str) -> None:

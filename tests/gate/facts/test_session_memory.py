@@ -113,6 +113,7 @@ def test_it_says_what_the_records_say(ledger: Ledger, asked: Any, aver_home: Pat
     assert remembered.recent["read"] > 1
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("damage", ["empty", "torn", "other", "checksum", "directory", "pipe", "link", "unreadable"])
 def test_a_damaged_memory_is_not_used(asked: Any, aver_home: Path, verified: list[int], damage: str) -> None:
     for _ in range(10):
@@ -167,6 +168,7 @@ def test_a_memory_of_records_that_are_gone_is_not_used(asked: Any, ledger: Ledge
         assert aver.ask(rolled_back, action).record.sequence == 1
 
 
+@pytest.mark.more
 def test_the_state_comes_from_the_signed_record(asked: Any, aver_home: Path) -> None:
     """A decision that was refused without being judged carries no state: the one before it is read and verified."""
     asked(files=(".env",))

@@ -122,6 +122,7 @@ def test_a_number_in_a_sentence_names_no_id() -> None:
     assert UserWords.read(["Delete the file with the id 13."]).names("13")
 
 
+@pytest.mark.more
 def test_huge_texts_are_bounded() -> None:
     read = ReadValues()
     for _ in range(80):

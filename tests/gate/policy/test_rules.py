@@ -106,6 +106,7 @@ TANGLES = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("size", [80, 1000, 30_000])
 @pytest.mark.parametrize("name", TANGLES)
 def test_no_nesting_brings_the_process_down(name: str, size: int) -> None:

@@ -34,6 +34,7 @@ def test_a_permit_that_a_forbid_covers(condition: str, scope: str, forbids: str)
     assert words.startswith(f"can never take effect: {forbids} forbids the same calls")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("condition", "notes"),
     [

@@ -40,6 +40,7 @@ def home(tmp_path: Path) -> Path:
     return place
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "command",
     [

@@ -207,6 +207,7 @@ def test_any_action_is_decided(kind: str, tool: str, given_: dict[str, Any], fil
     assert decision.reasons
 
 
+@pytest.mark.more
 def test_of_all_commands_of_the_corpus_the_right_ones_pass() -> None:
     facts = replace(NOW, environment={"HOME": shell_corpus.HOME})
     for case in shell_corpus.cases():

@@ -93,6 +93,7 @@ def test_the_moving_level_mends_what_the_prior_gets_wrong() -> None:
     assert found.brier_skill > found.brier_skill_fixed
 
 
+@pytest.mark.more
 def test_labels_that_mean_nothing_are_not_learned() -> None:
     chance = random.Random(9)
     noise = [

@@ -108,6 +108,7 @@ def test_any_text_is_answered(text: str) -> None:
     hold(in_shop(text))
 
 
+@pytest.mark.more
 @settings(max_examples=400)
 @given(st.lists(st.sampled_from(TOKENS), max_size=40).map("".join))
 def test_any_row_of_marks_is_answered(text: str) -> None:
@@ -117,6 +118,7 @@ def test_any_row_of_marks_is_answered(text: str) -> None:
 COMMANDS = [case.command for case in cases()]
 
 
+@pytest.mark.more
 @settings(max_examples=300)
 @given(st.sampled_from(COMMANDS), st.data())
 def test_a_damaged_command_is_answered(command: str, data: st.DataObject) -> None:
@@ -200,6 +202,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_commands_are_answered(name: str) -> None:
     hold(in_shop(HOSTILE[name]))
@@ -269,6 +272,7 @@ def test_loading_costs_no_parser_until_a_command_is_read() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+@pytest.mark.more
 def test_nothing_is_opened_listed_or_run() -> None:
     """Python tells an audit hook of every file, directory, process and connection."""
     script = (

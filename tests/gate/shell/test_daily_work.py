@@ -348,6 +348,7 @@ def test_it_passes(name: str, workspace: Path) -> None:
     assert list_asking(CLASSES[name][0], place) == []
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", CLASSES)
 def test_its_relatives_ask(name: str, workspace: Path) -> None:
     place: Path | str = "/home/me/work/shop" if name == "git above the workspace" else workspace

@@ -74,6 +74,7 @@ def wrap(command: str) -> Iterator[str]:
     yield f"sh -c {quoted} > /dev/null"
 
 
+@pytest.mark.more
 @for_each(CASES, lambda case: f"{case[0]} {case[1]!r}")
 def test_none_of_them_passes(case: tuple[str, str]) -> None:
     passed = [wrapped for wrapped in wrap(case[1]) if decision_about(wrapped) == "pass"]
@@ -117,6 +118,7 @@ PAGERS = frozenset(("dpkg -l", "dmesg -H", "cargo help doc", "man man", "systemc
 """These pass. They run something else only if a person types into the pager, and agents have no terminal."""
 
 
+@pytest.mark.more
 def test_nothing_of_gtfobins_passes_but_plain_reading() -> None:
     passed = {
         row["command"]

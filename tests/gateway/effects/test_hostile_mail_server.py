@@ -52,6 +52,7 @@ def send(server: ScriptedMail, given: EffectOrder | None = None, *, user: str = 
     return ""
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     ("step", "answer"),
     [
@@ -81,6 +82,7 @@ def test_a_refusal_of_the_text_is_a_refusal(certificate: Path, answer: bytes) ->
         assert send(server).startswith("EFFECT_FAILED: ")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("step", "code"), [("CONNECT", "EFFECT_FAILED"), ("TEXT", "OUTCOME_UNKNOWN")])
 def test_a_server_that_sends_one_byte_at_a_time(certificate: Path, step: str, code: str) -> None:
     def drip(server: ScriptedMail, line: bytes) -> None:

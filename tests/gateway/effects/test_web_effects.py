@@ -86,6 +86,7 @@ def test_a_redirect_on_the_same_domain_is_followed(web: WebServer, location: str
     assert [path for _, path, _, _ in web.requests] == ["/a", "/b"]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "location",
     [
@@ -151,6 +152,7 @@ def test_a_slow_answer_ends(web: WebServer, monkeypatch: pytest.MonkeyPatch) -> 
     assert "gave no whole answer" in refused(fetch, web, "a").message
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("number", range(6))
 def test_an_answer_that_runs_out_of_time_is_never_taken_for_a_whole_one(
     web: WebServer, monkeypatch: pytest.MonkeyPatch, number: int

@@ -245,6 +245,7 @@ def crash(tmp_path: Path, choose: Callable[[int], bool]) -> None:
     raise AssertionError(f"an act has more than {LAST_STEP} steps")
 
 
+@pytest.mark.more
 def test_a_crash_between_some_steps_leaves_all_or_none(tmp_path: Path) -> None:
     crash(tmp_path, lambda number: number % 7 == 0)
 

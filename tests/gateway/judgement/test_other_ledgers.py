@@ -80,6 +80,7 @@ def forge(acts: Acts) -> None:
     forge_commit(acts, attestations=forged)
 
 
+@pytest.mark.more
 def test_a_forgery_is_found_by_whoever_knows_the_keys(acts: Acts, own: Ledger, tmp_path: Path) -> None:
     forge(acts)
     verdict = judge(acts, own, tmp_path, "bundle", keys_of(acts, "ledger", "policy:0", "policy:1"))

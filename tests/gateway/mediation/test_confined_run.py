@@ -300,6 +300,7 @@ def test_a_contract_that_cannot_be_held(
         run.enclose({**run.values, "AVER_HOME": (str(office.ledger.config.home),)})
 
 
+@pytest.mark.more
 def test_a_program_that_the_contract_does_not_list(office: Office, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(enclosure, "find_wrapper", lambda: "/usr/bin/bwrap")
     with confine(office, home=home) as (run, _):

@@ -338,6 +338,7 @@ def bad_share(server_id: int, outputs: tuple[int, ...]) -> CommitEvidence:
     return evidence
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("bad", [0, 1])
 def test_one_bad_server_never_gets_its_way(bad: int) -> None:
     """All 2^4 share bits and 2^4 attested bits of a bad server, against all 2^4 decisions of the honest one."""
@@ -410,6 +411,7 @@ def changed_texts(text: bytes) -> Iterator[tuple[int, bytes]]:
             yield at, bytes(changed)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("trust", [TRUST, PUBLIC_TRUST], ids=["executor", "stranger"])
 def test_every_changed_byte_is_refused_with_code_and_detail(trust: EvidenceTrust) -> None:
     evidence = CommitEvidence()

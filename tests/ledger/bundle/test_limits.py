@@ -29,6 +29,7 @@ def write_chains(bundle: Path, count: int, text: str) -> Path:
     return bundle
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("text", ['{"capsules":[]}', "", '{"capsules":[{}]}'], ids=["empty", "no text", "bad record"])
 def test_reading_stops_after_too_many_short_chains(tmp_path: Path, text: str) -> None:
     verdict = verify(write_chains(tmp_path / "bundle", SHORT_CHAINS_MAX + 500, text))
@@ -40,12 +41,14 @@ def test_reading_stops_after_too_many_short_chains(tmp_path: Path, text: str) ->
     assert verdict.records == (0 if text.endswith("[]}") else SHORT_CHAINS_MAX + 1)
 
 
+@pytest.mark.more
 def test_tiny_chains_with_their_hashes_are_too_many(tmp_path: Path) -> None:
     verdict = verify(write_form("bundle of tiny chains", tmp_path, 600_000).path)
     assert verdict.status == "failed"
     assert verdict.records == SHORT_CHAINS_MAX + 1
 
 
+@pytest.mark.more
 def test_reading_stops_after_too_many_chains_that_fail(tmp_path: Path) -> None:
     text = '{"capsules":[{}],"title":"' + "x" * SHORTEST_CHAIN + '"}'
     verdict = verify(write_chains(tmp_path / "bundle", UNREADABLE_MAX + 500, text))
@@ -53,6 +56,7 @@ def test_reading_stops_after_too_many_chains_that_fail(tmp_path: Path) -> None:
     assert any("more than 1000 chains failed" in finding.words for finding in verdict.findings)
 
 
+@pytest.mark.more
 def test_more_short_honest_chains_than_the_limit_are_verified(ledger: Ledger, tmp_path: Path) -> None:
     for number in range(SHORT_CHAINS_MAX + 1):
         ledger.append(f"x.{number}", Capsule(type="tool", trigger={"source": "s", "request": "r"}))

@@ -185,6 +185,7 @@ TAMPERED: list[tuple[str, Callable[[Path], None], Expected]] = [
 ]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(("what", "tamper", "expected"), TAMPERED, ids=[case[0] for case in TAMPERED])
 def test_each_tampering_is_named_at_its_place(
     bundle: Path, what: str, tamper: Callable[[Path], None], expected: Expected
@@ -293,6 +294,7 @@ def test_no_index_brings_the_verifier_down(tmp_path_factory: pytest.TempPathFact
     json.dumps(verdict.to_dict()).encode()
 
 
+@pytest.mark.more
 @settings(max_examples=60)
 @given(
     at=st.integers(0, 1), key=st.sampled_from(["hash", "signature", "signed_at", "signed_by", "canonical"]), value=_JSON

@@ -72,6 +72,7 @@ def verify(path: Path, home: Path) -> tuple[str, object]:
     return verdict.status, verdict.first_bad
 
 
+@pytest.mark.more
 def test_every_copy_of_a_ledger_in_use_verifies(tmp_path: Path, home: Path) -> None:
     sizes = []
     with writers(tmp_path / "ledger.db", home), open_ledger(tmp_path / "ledger.db", home=home) as source:
@@ -106,6 +107,7 @@ def test_a_watch_beside_a_copy_finds_nothing_cut(tmp_path: Path, home: Path, wat
     assert found == {("verified", None)}
 
 
+@pytest.mark.more
 def test_the_original_is_verified_while_it_is_copied(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -165,6 +165,7 @@ ATTACKS: tuple[Attack, ...] = (
 )
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
 def test_an_attack_is_found_in_ledger_bundle_and_import(attack: Attack, ledger: Ledger, tmp_path: Path) -> None:
     (tmp_path / "tests.txt").write_text("x")

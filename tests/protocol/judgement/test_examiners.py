@@ -519,6 +519,7 @@ LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("lie", LIES)
 def test_an_auditor_who_lies(trace: StoredTrace, lie: str) -> None:
     proposal = trace.reach_claiming()

@@ -313,6 +313,7 @@ def test_a_program_that_lies_is_told_why_it_is_refused(tmp_path: Path) -> None:
         assert names(session) == ["session_initialized", "proposal_created"]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("code", "words"),
     [
@@ -362,6 +363,7 @@ def test_a_program_that_forks_is_not_waited_for(tmp_path: Path) -> None:
         assert said.payload == {"objective": "forked"}
 
 
+@pytest.mark.more
 def test_a_program_that_stops_itself_is_ended(tmp_path: Path) -> None:
     with open_here(make_project(tmp_path / "shop")) as session:
         stopped = program(session, "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", seconds=1.0)

@@ -53,6 +53,7 @@ def test_nothing_expands_the_words(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.more
 def test_a_silent_program_is_ended_with_its_children(tmp_path: Path) -> None:
     code = (
         "import subprocess, sys, time\n"
@@ -65,6 +66,7 @@ def test_a_silent_program_is_ended_with_its_children(tmp_path: Path) -> None:
     assert wait_until_gone(int(end.stdout))
 
 
+@pytest.mark.more
 def test_a_child_that_is_left_behind_is_ended_too(tmp_path: Path) -> None:
     code = (
         "import subprocess, sys\n"
@@ -76,6 +78,7 @@ def test_a_child_that_is_left_behind_is_ended_too(tmp_path: Path) -> None:
     assert wait_until_gone(int(end.stdout))
 
 
+@pytest.mark.more
 def test_a_program_that_ignores_the_first_signal_is_ended(tmp_path: Path) -> None:
     code = (
         "import os, signal, time\n"
@@ -98,6 +101,7 @@ def test_a_flood_is_ended(tmp_path: Path) -> None:
     assert (end.reason, len(end.stdout), end.cut) == ("flood", 1000, ("stdout",))
 
 
+@pytest.mark.more
 def test_a_program_that_closes_its_streams_is_still_bounded(tmp_path: Path) -> None:
     end = run("import os, time; os.close(1); os.close(2); time.sleep(600)", tmp_path, seconds=1.0)
     assert end.reason == "timeout"

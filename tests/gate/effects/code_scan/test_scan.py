@@ -317,6 +317,7 @@ def test_a_text_that_a_rule_matches_has_one_of_its_needles(path: str, kind: str,
             assert any(needle in text for needle in rule.needles), rule
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(("language", "rule"), RULES)
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
@@ -328,6 +329,7 @@ def test_whatever_a_rule_matches_has_one_of_its_needles(language: str, rule: Rea
         assert any(needle in match[0] for needle in rule.needles)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     "piece",
     [

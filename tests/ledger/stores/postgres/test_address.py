@@ -66,6 +66,7 @@ def test_what_is_left_to_be_shown() -> None:
         assert hide_password(plain) == plain
 
 
+@pytest.mark.more
 def test_neither_errors_nor_names_hold_one(postgres: Server, url: str, aver_home: Path) -> None:
     if postgres.data is None:
         pytest.skip("a server that is not ours may ask for its own password")

@@ -29,6 +29,7 @@ def filled(ledger: Ledger) -> Ledger:
     return ledger
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -102,6 +103,7 @@ ALTERATIONS = {
 }
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", ALTERATIONS)
 def test_what_is_not_as_aver_makes_it_fails_the_verdict(filled: Ledger, owner: psycopg.Connection, name: str) -> None:
     owner.execute(ALTERATIONS[name])
@@ -111,6 +113,7 @@ def test_what_is_not_as_aver_makes_it_fails_the_verdict(filled: Ledger, owner: p
     assert name in {finding.words.removesuffix(" is not as Aver makes it") for finding in verdict.findings}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -167,6 +170,7 @@ def test_foreign_programs_are_refused_before_anything_is_appended(
     assert first_bad(filled.verify())[0] == "STORE_DAMAGED"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("name", "count"),
     [(name, count) for name in PROGRAMS for count in (1, 3, 30) if (name, count) != ("a rule that drops records", 30)],

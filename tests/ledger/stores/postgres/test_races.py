@@ -67,6 +67,7 @@ with open_ledger() as ledger:
 """
 
 
+@pytest.mark.more
 def test_calls_that_name_the_same_chains_in_other_orders_do_not_deadlock(url: str) -> None:
     """Chains that exist, and some that come into being: each call locks all of its chains in the one order."""
     with open_ledger() as ledger:
@@ -125,6 +126,7 @@ def test_two_ledgers_that_lock_the_same_new_chains(ledger: Ledger, url: str) -> 
     assert counts == [0]
 
 
+@pytest.mark.more
 def test_one_key_in_two_chains(ledger: Ledger, url: str) -> None:
     """Neither chain's lock covers it: the server's index does, and the second comes again and finds the first."""
     ledger.append("demo.a", Capsule(type="tool"))
@@ -183,6 +185,7 @@ def test_keys_crossed_between_two_chains(ledger: Ledger, url: str) -> None:
     assert ledger.verify().status == "verified"
 
 
+@pytest.mark.more
 def test_one_id_in_two_chains(ledger: Ledger, url: str) -> None:
     ledger.append("demo.a", Capsule(type="tool"))
     ledger.append("demo.b", Capsule(type="tool"))

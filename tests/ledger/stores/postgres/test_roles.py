@@ -107,6 +107,7 @@ def test_only_the_owner_drops_an_import(writer: Ledger, url: str, tmp_path: Path
     assert writer.verify().first_bad is None
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("role", ["writer", "reader"])
 @pytest.mark.parametrize("statement", HARM)
 def test_what_neither_may_do(writer: Ledger, logins: dict[str, str], role: str, statement: str) -> None:

@@ -177,6 +177,7 @@ class Alarm(Exception):
     """Raised by a signal's handler, as a program's own time limit is."""
 
 
+@pytest.mark.more
 def test_a_signal_in_any_line_leaves_the_queue_working(ledger: Ledger) -> None:
     """Threads append while a timer interrupts the main thread. Every caller gets an answer, and it is true."""
     kept: list[str] = []

@@ -93,6 +93,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("what", PLANTED)
 def test_what_aver_did_not_make_fails_the_verdict_and_is_refused_by_every_verb(path: Path, what: str) -> None:
     given = dict(PLANTED[what])
