@@ -335,6 +335,7 @@ for path in sys.argv[1:]:
 """
 
 
+@pytest.mark.more
 def test_a_path_that_exists_opens_no_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the name could be a chain's, and for a run that names a ledger."""
     with aver.AgentRuntime(tmp_path / "run", agent="tester") as run:

@@ -127,6 +127,7 @@ def places(verdict: Verdict, check: str) -> set[tuple[str | None, int | None]]:
     }
 
 
+@pytest.mark.more
 def test_honest_records_hold_everywhere(tmp_path: Path) -> None:
     with honest(tmp_path / "home", tmp_path) as ledger:
         for verdict in (ledger.verify(), aver.verify(ledger)):
@@ -148,6 +149,7 @@ def test_honest_records_hold_everywhere(tmp_path: Path) -> None:
         assert verdict.check("approvals").status == "passed"
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("what", FORGERIES)
 def test_a_forgery_is_found_in_ledger_bundle_and_import(tmp_path: Path, what: str) -> None:
     forge, check = FORGERIES[what]
@@ -243,6 +245,7 @@ CAP_FORGERIES: dict[str, tuple[Callable[[Ledger, aver.AgentRuntime], Place], str
 }
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("what", CAP_FORGERIES)
 def test_a_forgery_is_found_in_a_cap(tmp_path: Path, what: str) -> None:
     """The run is sealed after the forgery, so its files have it."""
@@ -282,6 +285,7 @@ def test_an_approval_that_nobody_gave_is_found_in_a_cap(tmp_path: Path) -> None:
     assert any("no approval of it was used" in text for text in words), words
 
 
+@pytest.mark.more
 def test_a_cap_carries_what_its_decisions_rest_on(tmp_path: Path) -> None:
     """An honest run with an approval is verified offline, by the keys of the ledger and of the approver."""
     ledger, run = open_asking_run(tmp_path / "home", tmp_path)
@@ -297,6 +301,7 @@ def test_a_cap_carries_what_its_decisions_rest_on(tmp_path: Path) -> None:
         assert aver.verify(path, keys=[key]).status == "failed"  # The approver's key is not among the given keys.
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("chain", ["gate.s1", "approvals.default", "approvers.default", "actions.run_1"])
 def test_a_damaged_record_breaks_no_examiner(tmp_path: Path, chain: str) -> None:
     """Each record in turn becomes one without sections, or of other types: the verdict fails at its place."""

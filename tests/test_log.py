@@ -83,6 +83,7 @@ def run_hook(tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[
     )
 
 
+@pytest.mark.more
 def test_a_file_gets_the_lines_of_each_hook(tmp_path: Path) -> None:
     path = tmp_path / "aver.log"
     for _ in range(2):

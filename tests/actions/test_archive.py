@@ -252,6 +252,7 @@ def test_packing_is_plain_tar_and_gzip() -> None:
     assert read(data) == {"manifest.json": b"{}", "actions.jsonl": b"x" * 100_000}
 
 
+@pytest.mark.more
 def test_what_would_be_refused_is_not_packed() -> None:
     with pytest.raises(BadInput, match="attack"):
         pack({"actions.jsonl": io.BytesIO(bytes(2 * RATIO_CHECKED_FROM))}, io.BytesIO())
@@ -268,6 +269,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
         assert all(content in gzip.decompress(attempt) for content in found.values())
 
 
+@pytest.mark.more
 @settings(max_examples=150)
 @given(st.data())
 def test_any_change_to_a_tar_is_read_or_refused(data: st.DataObject) -> None:

@@ -68,6 +68,7 @@ def test_members_of_a_cap(sealed_run: SealedRun, name: str, data: st.DataObject)
         assert judged(packed(with_true_manifest(members)), sealed_run).status == "failed"
 
 
+@pytest.mark.more
 @settings(max_examples=80)
 @given(data=st.data())
 def test_lines_of_actions(sealed_run: SealedRun, data: st.DataObject) -> None:

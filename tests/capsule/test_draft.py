@@ -32,6 +32,7 @@ def sealed(draft: Any, sequence: int = 0, previous: str | None = None, **options
     return prepare_draft(draft, **options).seal(SIGNER, at=AT, sequence=sequence, previous_hash=previous, chain=PLACE)
 
 
+@pytest.mark.more
 @given(capsules(), st.integers(0, 3), st.none() | st.text("abc ü😀", min_size=1, max_size=8))
 def test_the_bytes_are_those_of_the_canonical_writer(capsule: Capsule, sequence: int, key: str | None) -> None:
     record = sealed(capsule, sequence, None if sequence == 0 else "0" * 64, key=key)
@@ -41,6 +42,7 @@ def test_the_bytes_are_those_of_the_canonical_writer(capsule: Capsule, sequence:
     assert verify_ed25519(SIGNER.public.ed25519_bytes, record.hash.encode(), record.signature)
 
 
+@pytest.mark.more
 @given(capsules(), st.integers(0, 1))
 def test_the_content_is_the_draft_with_its_place(capsule: Capsule, sequence: int) -> None:
     content = read_json(sealed(capsule, sequence, None if sequence == 0 else "0" * 64, key="k").canonical)

@@ -173,6 +173,7 @@ def test_the_judge_on_any_record_for_long(canonical: bytes, seal_values: tuple[s
     check_judge(Sealed(canonical, *seal_values))
 
 
+@pytest.mark.more
 @given(foreign_contents())
 def test_the_judge_on_any_foreign_document(content: dict[str, Any]) -> None:
     check_judge(seal(content, SIGNER))
@@ -221,6 +222,7 @@ toml_lines = st.lists(
 ).map(lambda lines: "\n".join(f"{name} = {value}" for name, value in lines).encode())
 
 
+@pytest.mark.more
 @given(st.one_of(st.binary(max_size=100), edits.map(lambda changes: damaged(SETTINGS, changes)), toml_lines))
 @settings(max_examples=300)
 def test_settings(tmp_path: Path, data: bytes) -> None:

@@ -175,6 +175,7 @@ def test_a_long_array_is_read_in_bounded_memory() -> None:
     assert peak < 4 * 1024 * 1024
 
 
+@pytest.mark.more
 @given(foreign_contents(), layouts)
 def test_the_first_form_is_the_document_itself(content: dict[str, Any], layout: dict[str, Any]) -> None:
     forms = list(canonical_forms(json.dumps(content, **layout)))
@@ -183,6 +184,7 @@ def test_the_first_form_is_the_document_itself(content: dict[str, Any], layout: 
     assert len(forms) == len(set(forms)) <= 4
 
 
+@pytest.mark.more
 @given(foreign_contents())
 def test_forms_leave_out_what_they_are_told_to(content: dict[str, Any]) -> None:
     sealed = {**content, "hash": "h", "signature": "s", "signature_pq": "", "signed_at": None, "signed_by": "x"}
@@ -270,6 +272,7 @@ CROWDED_READINGS: list[Callable[[], Any]] = [
 ]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("reading", first_now(CROWDED_READINGS, 2))
 def test_very_many_values_are_refused_wherever_they_are_read(reading: Callable[[], Any]) -> None:
     with pytest.raises(Unreadable, match="values"):

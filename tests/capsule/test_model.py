@@ -50,6 +50,7 @@ def test_documents_of_others_are_read_whole(content: dict[str, Any]) -> None:
     assert ("spec_version" in written) == ("spec_version" in content)
 
 
+@pytest.mark.more
 @given(capsules())
 def test_a_sealed_capsule_survives_its_dict(capsule: Capsule) -> None:
     sealed = seal(capsule, SIGNER)

@@ -267,6 +267,7 @@ STRICTER_THAN_CPS = {
 """Cases that Aver does not write, and reads without a remark."""
 
 
+@pytest.mark.more
 @for_each(load("validation.json")["invalid"], name_of)
 def test_an_invalid_capsule_is_never_verified(case: dict[str, Any]) -> None:
     verdict = verdict_on(changed(case))

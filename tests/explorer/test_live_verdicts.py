@@ -128,6 +128,7 @@ def test_lost_records_are_judged_as_in_a_bundle(ledger_of_two: Ledger, tmp_path:
     assert places_of(theirs) | of_head == places_of(ours)
 
 
+@pytest.mark.more
 def test_lost_records_are_rows_of_the_list(ledger_of_two: Ledger) -> None:
     records = list(ledger_of_two.read("ci.a"))
     attacker = unguarded(ledger_of_two)
@@ -141,6 +142,7 @@ def test_lost_records_are_rows_of_the_list(ledger_of_two: Ledger) -> None:
     assert found == [(2, "2", ""), (3, "", missing), (4, "", missing), (5, "5", ""), (6, "6", ""), (7, "", missing)]
 
 
+@pytest.mark.more
 def test_unknown_keys_qualify(ledger_of_two: Ledger) -> None:
     with serve(ledger_of_two) as served:
         verdict = judge_live(served, keys=())
@@ -164,6 +166,7 @@ def test_server_that_claims_more_than_it_gives_is_found(ledger_of_two: Ledger, m
     }
 
 
+@pytest.mark.more
 def test_records_that_came_later_are_not_judged(ledger_of_two: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """The list of chains fixes the bound. A ledger that grows meanwhile is no alarm."""
     from aver.explorer import api

@@ -61,6 +61,7 @@ def test_page_is_small() -> None:
     assert sum(sizes) <= 250_000
 
 
+@pytest.mark.more
 def test_corpus_in_node() -> None:
     done = subprocess.run(
         [find_node(), "--test", str(WEB / "tests" / "corpus.test.mjs")], capture_output=True, text=True, check=False

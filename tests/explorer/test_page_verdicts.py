@@ -188,6 +188,7 @@ def test_everything_that_other_tests_verify(tmp_path: Path) -> None:
     assert expect_agreement(tmp_path) > 500
 
 
+@pytest.mark.more
 def test_command_prints_what_aver_prints(filled: Ledger, tmp_path: Path) -> None:
     export_bundle(filled, tmp_path / "bundle")
     active = filled.keys.ring().active("ledger")

@@ -318,6 +318,7 @@ def test_tls_needs_a_certificate_that_can_be_used(tmp_path: Path) -> None:
         listen_with_tls("localhost", 0, missing, missing)
 
 
+@pytest.mark.more
 def test_tls_serves_by_its_name(filled: Ledger, tmp_path: Path) -> None:
     cert, key = write_certificate(tmp_path)
     with listen_with_tls("localhost", 0, cert, key) as place:

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 from commands import HARMFUL, TARGETS, asked_share, find_collections, judge_collection, starter_gate
 
 
-@pytest.mark.sample(4)
+@pytest.mark.more
 @pytest.mark.parametrize("name", [*TARGETS, HARMFUL])
 def test_strict_passes_only_what_passed_before_there_was_caution(name: str) -> None:
     """Before, a command passed if it was clear, and read, arranged or built in the workspace or a temporary place."""

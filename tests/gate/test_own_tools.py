@@ -169,6 +169,7 @@ def test_a_text_too_long_to_search_asks(ask_with: Ask) -> None:
     assert not ask_with(config, arguments={"note": '{"a": "' + "x " * 40_000 + '"}'}).allows
 
 
+@pytest.mark.more
 def test_a_declaration_takes_the_place_of_a_known_name_but_not_of_a_command(ask_with: Ask) -> None:
     assert ask_with('[gate.tools]\nfetch = ["read"]\n', "fetch").allows
     assert not ask_with("[gate.tools]\nother = []\n", "fetch", {"url": "https://example.org"}).allows
@@ -382,6 +383,7 @@ def test_what_cannot_be_declared_is_refused(thing: Any) -> None:
         aver.tool(effects=[])(thing)
 
 
+@pytest.mark.more
 def test_code_declares_and_settings_win(ask_with: Ask) -> None:
     answer = ask_with("", declared=find_declared_effects(lookup_order))
     assert answer.allows

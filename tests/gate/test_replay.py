@@ -82,6 +82,7 @@ def reseal(ledger: Ledger, content: dict[str, Any]) -> None:
     ledger.append("gate.s1", aver.Capsule.from_dict(content))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "changes",
     [

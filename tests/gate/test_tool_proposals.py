@@ -10,6 +10,7 @@ from aver.gate.own_tools import check_effects
 from aver.gate.tool_proposals import _WORDS_BY_EFFECT, propose_effects
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("tool", "arguments", "proposed"),
     [

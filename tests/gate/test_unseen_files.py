@@ -246,6 +246,7 @@ def test_a_program_of_javascript_reads_no_secret_of_the_workspace(asking: Asking
     assert not asking.bash(f"node -e \"console.log(require('./{name}').version)\"").allows
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "command",
     [

@@ -210,6 +210,7 @@ class TestConfirmation:
         assert office.act("DeleteWorkspaceFile", commit)["reason_code"] == "ALLOW"
         assert office.act("DeleteWorkspaceFile", commit)["reason_code"] != "ALLOW"
 
+    @pytest.mark.sample(4)
     @pytest.mark.parametrize("content", [b"junk\n", b"\xff\x00", b""], ids=["text", "bytes", "empty"])
     @pytest.mark.parametrize("name", ["old.txt", ".env"])
     def test_an_approved_deletion_is_one_of_the_content_that_was_there(
@@ -227,6 +228,7 @@ class TestConfirmation:
         assert office.act("DeleteWorkspaceFile", {"relpath": name})["reason_code"] == "ALLOW"
         assert office.ledger.verify().status == "verified"
 
+    @pytest.mark.more
     def test_a_command_is_judged_again_when_its_script_has_changed(self, tmp_path: Path) -> None:
         effects = EffectSettings(commands=CommandSettings(allow=(("python3",),)))
         with open_office(tmp_path / "work", effects=effects) as office:

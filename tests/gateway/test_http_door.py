@@ -224,6 +224,7 @@ class TestFederated:
         headers = door.sign(act, OTHER, principal="ext:other", nonce=nonce, delegation=token)
         assert door.act(act, **headers)["reason_code"] == "ALLOW"
 
+    @pytest.mark.sample(4)
     @pytest.mark.parametrize(
         ("change", "code"),
         [

@@ -45,6 +45,7 @@ def town(shared: Town) -> Town:
     return shared
 
 
+@pytest.mark.more
 def test_an_act_goes_through_three_processes_and_its_records_verify(town: Town) -> None:
     with town.open() as gateway:
         answer = gateway.act(write())
@@ -267,6 +268,7 @@ def test_a_refusal_by_status_means_that_nothing_happened(town: Town) -> None:
     assert town.kinds("status") == ["act.preview", "act.outcome"]
 
 
+@pytest.mark.more
 def test_a_large_file_goes_through_all_parts(town: Town) -> None:
     content = "a line\n" * 120_000
     with town.open(session="large") as gateway:
@@ -303,6 +305,7 @@ def test_a_part_of_another_version_keeps_the_gateway_from_starting(town: Town, h
     assert impostor.calls == 0
 
 
+@pytest.mark.more
 def test_a_part_that_comes_back_in_another_version_denies(town: Town) -> None:
     """The gateway agreed with a part that then breaks and is replaced: it must agree anew."""
     impostor = Impostor("executor", b"")
@@ -332,6 +335,7 @@ def test_the_lowest_common_version_is_used(town: Town) -> None:
     assert b"aver-major: 1" in request.lower()
 
 
+@pytest.mark.more
 def test_parts_on_loopback_tcp(town: Town, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]

@@ -95,6 +95,7 @@ def test_all_parts_run_answer_acts_and_end_with_a_signal(town: Town) -> None:
     assert not [path for path in (town.home / "gateway" / "run").glob("*.lock") if ".sock." not in path.name]
 
 
+@pytest.mark.more
 def test_a_part_that_ends_at_once_is_told_and_ends_everything(town: Town) -> None:
     """Here the parts are commands that print something and end, so that no part has to be loaded."""
     told: list[str] = []

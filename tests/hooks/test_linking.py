@@ -148,6 +148,7 @@ def test_a_call_that_was_refused_and_ran_all_the_same(tmp_path: Path) -> None:
     assert authority["policy_reference"].startswith("refused, then done: ")
 
 
+@pytest.mark.more
 def test_an_approval_is_linked_from_the_request_to_the_call(ledger: Ledger, tmp_path: Path) -> None:
     ada = somebody("ada")
     enrolled(ledger, ada)

@@ -84,6 +84,7 @@ READS_OF_SECRETS = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("tool", "arguments"), READS_OF_SECRETS)
 def test_a_refused_question_marks_nothing(agent: RefusingSession, tool: str, arguments: dict[str, Any]) -> None:
     assert agent.ask(tool, **arguments) == "ask"
@@ -275,6 +276,7 @@ def test_more_open_calls_than_are_kept_stay_made(agent: RefusingSession) -> None
     assert agent.state()["asked"][0]["call_id"].endswith("toolu_2")
 
 
+@pytest.mark.more
 def test_what_the_oldest_of_them_has_left_is_not_taken_back_by_another(agent: RefusingSession) -> None:
     for number in range(ASKED_MAX + 1):
         assert agent.bash(f"cat .env.{number}") == "ask"

@@ -124,6 +124,7 @@ def test_a_crash_blocks_nobody_by_accident(tool: str) -> None:
         assert "Traceback" not in reply.err
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("where", ["aver.gate.ask.ask", "aver.ledger.ledger.Ledger.append", "read"])
 @pytest.mark.parametrize("tool", AGENTS)
 def test_a_crash_that_an_agent_could_provoke_lets_nothing_through(

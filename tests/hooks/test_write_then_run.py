@@ -91,6 +91,7 @@ def test_no_build_runs_it_unasked(agent: AgentSession, command: str) -> None:
     assert "tests/test_x.py" in agent.reason
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "path",
     [
@@ -436,6 +437,7 @@ def test_a_program_that_reaches_out_or_is_not_known_is_asked_about(agent: AgentS
     assert agent.bash(command) == "ask"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "command",
     [
@@ -492,6 +494,7 @@ def test_many_small_edits_with_builds_between_them(agent: AgentSession) -> None:
         assert agent.bash("pytest -q") == "pass"
 
 
+@pytest.mark.more
 def test_source_edits_with_a_click_now_and_then(agent: AgentSession) -> None:
     agent.put("src/app.py", "".join(f"x{number} = {number}\n" for number in range(100)))
     asked = 0

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from aver.ingest.foreign_json import split_array, split_object
 
 
+@pytest.mark.more
 @given(st.lists(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner)), max_size=5), st.booleans())
 def test_elements_are_what_stands_there(values: list[object], spaced: bool) -> None:
     text = json.dumps(values, indent=2 if spaced else None, ensure_ascii=spaced)

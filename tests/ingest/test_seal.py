@@ -439,6 +439,7 @@ TranscriptFollower(ledger, ADAPTER, source_at(Path(sys.argv[3]))).step()
 """
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("commit", [1, 2])
 def test_killed_after_a_commit_nothing_is_lost_and_nothing_doubled(tmp_path: Path, commit: int) -> None:
     path = tmp_path / "one.jsonl"

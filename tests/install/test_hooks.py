@@ -143,6 +143,7 @@ def test_an_older_aver_is_replaced_and_its_owners_timeout_stays(home: Path) -> N
     assert standing("claude-code", home, AVER_HOME="/other") == ["outdated"]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("text", [None, '{\n  "mine": {"hooks": []}\n}\n'])
 @pytest.mark.parametrize("client", LISTS)
 def test_an_aver_that_was_installed_over_another_is_taken_out_with_it(

@@ -116,6 +116,7 @@ def test_a_bundle_against_checkpoints(
     assert (ran.code, ran.outputs["code"]) == (1, "TRUNCATED")
 
 
+@pytest.mark.more
 def test_a_ledger_and_checkpoints_by_themselves(
     evidence: Any, installed: dict[str, str], tmp_path: Path, aver_home: Path
 ) -> None:
@@ -127,12 +128,14 @@ def test_a_ledger_and_checkpoints_by_themselves(
     assert (ran.code, ran.outputs["status"]) == (0, "verified"), ran.said
 
 
+@pytest.mark.more
 def test_what_is_not_there_is_an_error(evidence: Any, installed: dict[str, str], tmp_path: Path) -> None:
     ran = run_action(evidence, tmp_path, path="-nowhere", keys="keys.json", **installed)
     assert (ran.code, ran.outputs["status"]) == (2, "error")
     assert "no file or directory" in ran.said
 
 
+@pytest.mark.more
 def test_inputs_are_never_part_of_a_command(evidence: Any, installed: dict[str, str], tmp_path: Path) -> None:
     mark = tmp_path / "was-run"
     nasty = f'"; touch {mark}; echo "$(touch {mark})`touch {mark}`'
@@ -150,6 +153,7 @@ def test_an_old_python_is_refused(evidence: Any, tmp_path: Path) -> None:
     assert "::error::Aver needs Python 3.11 or newer" in ran.said
 
 
+@pytest.mark.more
 def test_every_output_is_made(evidence: Any, installed: dict[str, str], tmp_path: Path) -> None:
     action = load(ACTION.read_text())
     used = {_EXPRESSION.fullmatch(one["value"])[1] for one in action["outputs"].values()}  # type: ignore[index]

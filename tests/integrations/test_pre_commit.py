@@ -38,6 +38,7 @@ def test_both_hooks_are_where_pre_commit_looks() -> None:
     assert {hook["id"] for hook in repository["hooks"]} == HOOKS.keys()
 
 
+@pytest.mark.more
 def test_a_bundle(evidence: Any) -> None:
     done = run_hook(evidence, "aver-verify-bundle", "bundle", "--key", "keys.json")
     assert done.returncode == 0, done.stdout

@@ -339,6 +339,7 @@ def test_writing_threads_and_rotations_in_the_same_process(home: Path) -> None:
     assert len(used) >= 10
 
 
+@pytest.mark.more
 def test_two_rotations_at_once_both_happen(home: Path, start: Any, finish: Any) -> None:
     KeyStore(home).create("ledger")
 

@@ -438,6 +438,7 @@ def test_a_key_under_a_passphrase_is_not_used_without_it(person_home: Path) -> N
         assert "unlock" in caught.value.advice
 
 
+@pytest.mark.more
 def test_rotation_keeps_the_passphrase(person_home: Path, tmp_path: Path) -> None:
     home = tmp_path / "copy"
     shutil.copytree(person_home, home)

@@ -218,6 +218,7 @@ class Rotator:
             raise Unavailable("the other process had to wait")
 
 
+@pytest.mark.more
 def test_a_child_forked_while_other_threads_hold_can_sign_and_rotate(home: Path, start: Any, finish: Any) -> None:
     store = KeyStore(home, lock_timeout=5)
     signer = store.signer()

@@ -281,6 +281,7 @@ def test_a_signer_that_fails_in_a_transaction_is_reported_as_itself(
     assert ledger.head(CHAIN).count == 0
 
 
+@pytest.mark.more
 def test_a_failed_commit_fails_its_whole_batch_and_stores_nothing_of_it(ledger: Ledger) -> None:
     """Whatever is batched with the failing request fails or was stored before or after it: acknowledged = stored."""
     ledger.append(CHAIN, draft())
@@ -635,6 +636,7 @@ def test_finding(ledger: Ledger) -> None:
         assert found(**nothing) == []
 
 
+@pytest.mark.more
 def test_finding_pages_through_more_than_one_slice(ledger: Ledger) -> None:
     ledger.append_many(CHAIN, [draft() for _ in range(2_300)])
     assert len(list(ledger.find(chain=CHAIN))) == 2_300

@@ -322,6 +322,7 @@ def test_a_call_that_cannot_be_bound_is_refused_and_recorded(shop: Shop, params:
 # --- definitions of tools
 
 
+@pytest.mark.more
 def test_a_tool_that_has_changed_steps_up_until_it_is_trusted(tmp_path: Path, aver_home: Path) -> None:
     write_settings(aver_home, (*READS, "change", "refund"))
     with open_shop(tmp_path) as shop:

@@ -239,6 +239,7 @@ def test_a_client_that_cancels_before_the_call_is_judged_causes_nothing(shop: Sh
 # --- the command itself
 
 
+@pytest.mark.more
 def test_the_command_ends_with_the_servers_own_code(tmp_path: Path, aver_home: Path) -> None:
     write_settings(aver_home, EFFECTS)
     with start_proxy(tmp_path) as proxy:

@@ -391,6 +391,7 @@ def test_no_arguments_break_a_tool(service: Service, tool: str, arguments: dict[
 TEXT = st.text(st.characters(exclude_categories=()), max_size=40)
 
 
+@pytest.mark.more
 @settings(max_examples=60)
 @given(TEXT, st.lists(TEXT, max_size=3), TEXT, TEXT, st.booleans())
 def test_well_formed_arguments_with_any_text_are_recorded_or_refused(

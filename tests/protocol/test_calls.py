@@ -398,6 +398,7 @@ def test_a_framework_gets_a_refusal_until_the_critic_has_approved(tmp_path: Path
         assert run.record_simple("tool_call", "x", {}, "refused", success=False, gate_id=None) == ""
 
 
+@pytest.mark.more
 def test_a_claim_about_calls_names_their_outputs(tmp_path: Path) -> None:
     with open_session(tmp_path) as session:
         reach_claiming(session)

@@ -216,6 +216,7 @@ def test_a_session_signs_contributions_for_its_own_agents(session: ProtocolSessi
         session.contribute("agent:executor", "final_statement_signed", {"text": "x", "claims": [], "unmet": []})
 
 
+@pytest.mark.more
 def test_joins_count_once_and_nothing_else_is_accepted_bare(session: ProtocolSession) -> None:
     fold, eve = session.fold, SeedSigner.generate()
     join = Join(session.place, fold.task_sha256, fold.profile, "critic", "agent:eve", eve.public, clock.now())

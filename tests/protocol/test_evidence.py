@@ -110,6 +110,7 @@ def test_an_expectation_is_met_by_one_execution() -> None:
         assert make_judge().judge_expectation(wrong, runs).reason == "unknown_check"
 
 
+@pytest.mark.more
 @given(json_values)
 def test_any_item_is_judged(value: Any) -> None:
     result = make_judge().judge(value)

@@ -269,6 +269,7 @@ def start_and_leave(session: ProtocolSession) -> str:
     return intent.id
 
 
+@pytest.mark.more
 def test_two_resumers_give_a_lost_call_up_once(tmp_path: Path) -> None:
     with open_session(tmp_path) as session:
         intent = start_and_leave(session)
@@ -302,6 +303,7 @@ def test_the_lock_of_a_runner_that_died_is_free(tmp_path: Path, aver_home: Path)
         assert not is_free
 
 
+@pytest.mark.more
 @pytest.mark.both_stores
 def test_four_processes_work_in_one_trace(tmp_path: Path) -> None:
     with open_session(tmp_path) as session:

@@ -378,6 +378,7 @@ def test_a_session_closes_only_the_ledger_that_it_opened(tmp_path: Path, ledger:
         assert again.head(other.chain).count == 1
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("size", [0, 9, 10**40, 8.0])
 @pytest.mark.parametrize("is_brought", [True, False])
 def test_a_reference_says_the_size_of_its_artifact(tmp_path: Path, size: Any, is_brought: bool) -> None:

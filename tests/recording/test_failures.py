@@ -285,6 +285,7 @@ def test_concurrent_losses_are_counted(impatient: Ledger, stuck: Stuck, caplog: 
     assert sum(told) == 40
 
 
+@pytest.mark.more
 def test_a_ledger_that_owes_a_dropped_record_is_kept_until_it_is_told(
     aver_home: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

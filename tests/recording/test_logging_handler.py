@@ -114,6 +114,7 @@ def test_arguments_are_read_when_they_are_logged(ledger: Ledger, logger: Logger,
     assert (facts["message"], facts["fields"]) == ("items [1]", {"items": [1]})
 
 
+@pytest.mark.more
 def test_many_threads_log_and_nothing_is_lost(ledger: Ledger, logger: Logger, records: Any) -> None:
     log = logger(ledger)
 
@@ -155,6 +156,7 @@ def test_logging_does_not_wait_and_a_full_queue_drops_and_tells(
     assert impatient.verify().status == "verified"
 
 
+@pytest.mark.more
 def test_closing_seals_what_waits(ledger: Ledger, records: Any) -> None:
     handler = LedgerHandler(CHAIN, ledger=ledger)
     log = logging.Logger("shop")
@@ -300,12 +302,14 @@ def summaries() -> list[str]:
         return [record.to_dict()["outcome"]["summary"] for record in ledger.read(CHAIN)]
 
 
+@pytest.mark.more
 def test_after_a_fork_each_seals_its_own(aver_home: Path) -> None:
     done = run(FORKED)
     assert done.returncode == 0, done.stderr
     assert sorted(summaries()) == ["before", "child", "parent"]
 
 
+@pytest.mark.more
 def test_the_end_of_the_process_seals_what_waits(aver_home: Path) -> None:
     script = """
 import logging, aver

@@ -102,6 +102,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.more
 def test_processes_that_share_the_default_ledger(aver_home: Any) -> None:
     """The reference lost 26 to 28 % with four processes. They also race for making ledger and key."""
     writers = [subprocess.Popen([sys.executable, "-c", AUDITED], env=os.environ.copy()) for _ in range(4)]
@@ -112,6 +113,7 @@ def test_processes_that_share_the_default_ledger(aver_home: Any) -> None:
         assert len({record.signed_by for record in ledger.read(CHAIN)}) == 1
 
 
+@pytest.mark.more
 def test_a_forked_child_records_what_it_does(ledger: Ledger, records: Any) -> None:
     import asyncio
 
@@ -136,6 +138,7 @@ def test_a_forked_child_records_what_it_does(ledger: Ledger, records: Any) -> No
     assert ledger.verify().status == "verified"
 
 
+@pytest.mark.more
 def test_forking_while_other_threads_are_audited(ledger: Ledger) -> None:
     @aver.audit(chain=CHAIN, ledger=ledger)
     def work() -> None: ...
@@ -159,6 +162,7 @@ def test_forking_while_other_threads_are_audited(ledger: Ledger) -> None:
     assert ledger.verify().status == "verified"
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("context", ["spawn", "fork"])
 def test_a_process_pool_can_be_told_where_it_belongs(context: str, aver_home: Any) -> None:
     """Contexts do not cross processes by themselves; the ids that matter can be passed on."""

@@ -292,6 +292,7 @@ print("ended", flush=True)
 """
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_process_after_its_calls(number: signal.Signals) -> None:
     with short_directory() as directory:

@@ -175,6 +175,7 @@ def test_the_socket_of_a_dead_server_is_replaced(place: Path) -> None:
     os.close(told)
 
 
+@pytest.mark.more
 def test_of_many_that_start_together_one_serves(place: Path) -> None:
     """Also over a leftover: no second one removes the socket of the first."""
     place.parent.mkdir(mode=0o700)

@@ -117,6 +117,7 @@ def test_another_key_cannot_sign_it_again(report: bytes, tmp_path: Path) -> None
     assert ("report", "SIG_INVALID", "statement") in findings(judge(changed, tmp_path))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("change", "code", "place"),
     [

@@ -55,6 +55,7 @@ def test_every_subset_of_missing_keys_with_each_other_key_of_a_wrong_type() -> N
                     assert judge({**content, name: wrong}) == ("schema", "SCHEMA_INVALID"), (missing, name, wrong)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("first", WHOLE)
 def test_every_pair_of_keys_of_every_wrong_type(first: str) -> None:
     for second in WHOLE:

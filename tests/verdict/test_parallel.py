@@ -121,6 +121,7 @@ def with_many(members: Members, line: dict[str, object], count: int) -> Members:
     )
 
 
+@pytest.mark.more
 def test_large_tallies_and_large_slices_do_not_wait_for_each_other(run: SealedRun, tmp_path: Path) -> None:
     """A worker's first answer is larger than a pipe holds, and so is the next slice."""
     key = json.dumps("\U0001f600" * 500, ensure_ascii=False)

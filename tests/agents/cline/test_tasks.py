@@ -687,6 +687,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Task:
     return made
 
 
+@pytest.mark.more
 @given(st.data())
 def test_whatever_a_task_says_it_is_read(sample: Task, data: st.DataObject) -> None:
     ui, api = json.loads(json.dumps(sample.ui)), json.loads(json.dumps(sample.api))

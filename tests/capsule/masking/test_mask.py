@@ -757,6 +757,7 @@ STANDS_BEFORE = [
 """Texts before a key, behind which it begins a word, or may be thought to."""
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("form", TOKEN_PATTERNS, ids=lambda form: f"{form.rule} {form.needles[0]}")
 @pytest.mark.parametrize("draws", [15, pytest.param(400, marks=pytest.mark.long)])
 def test_the_shortest_of_every_form_is_seen_as_possible(form: TokenPattern, draws: int) -> None:

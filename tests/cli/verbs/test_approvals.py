@@ -125,6 +125,7 @@ def test_colour_only_on_a_terminal(asked: Aver, ledger: Ledger) -> None:
     assert "\x1b" not in asked("approvals", "show", request.id).out
 
 
+@pytest.mark.more
 def test_hostile_text_does_nothing_to_a_terminal(asked: Aver, ledger: Ledger) -> None:
     hostile = "\x1b]0;x\x07\x1b[2J\u202e\u200b\r\x9b5m"
     request = ask(ledger, hostile, description=hostile, diff=hostile, session=hostile, files=(hostile,))
@@ -286,6 +287,7 @@ def test_approvers(asked: Aver) -> None:
     assert asked("approvals", "approvers", "--toml", "--json").code == 2
 
 
+@pytest.mark.more
 def test_enrolling_a_second_and_taking_them_off_again(asked: Aver) -> None:
     other = "another good one"
     assert asked("keys", "new", "person:ben", *FROM_STDIN, stdin=f"{other}\n").code == 0

@@ -105,6 +105,7 @@ def test_a_history_without_committing(sealed: Aver, audit: Path) -> None:
     assert sealed("verify", history(audit), "--strict").code == 0
 
 
+@pytest.mark.more
 @needs_git
 def test_committing_that_file_and_nothing_else(sealed: Aver, audit: Path) -> None:
     (audit / "staged").write_text("by somebody\n")
@@ -199,6 +200,7 @@ def test_to_a_file_to_git_and_to_stdout_at_once(sealed: Aver, audit: Path) -> No
     assert sealed("verify", "--checkpoint", "heads.json", "--checkpoint", "audit", "--strict").code == 0
 
 
+@pytest.mark.more
 def test_a_sweep_does_not_record_a_chain_that_was_cut(sealed: Aver) -> None:
     assert sealed("checkpoint", "--sweep").code == 0
     with tampering(sealed.home / "ledger.db") as file:

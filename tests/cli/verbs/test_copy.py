@@ -29,6 +29,7 @@ def test_to_a_server_and_back(sealed: Aver, new_database: Callable[[], str]) -> 
     assert sealed("log", "--json", "-n", "99", "--ledger", "back.db").json["records"] == before
 
 
+@pytest.mark.more
 def test_again_it_goes_on(sealed: Aver, new_database: Callable[[], str]) -> None:
     url = new_database()
     sealed("copy", "--to", url)
@@ -37,6 +38,7 @@ def test_again_it_goes_on(sealed: Aver, new_database: Callable[[], str]) -> None
     assert sealed("copy", "--to", url, "--json").json["copied"] == 1
 
 
+@pytest.mark.more
 def test_each_tenant_has_its_verdict(sealed: Aver, new_database: Callable[[], str]) -> None:
     sealed("seal", "-", "--chain", "notes.x", "--tenant", "red", stdin='{"type": "tool"}')
     url = new_database()

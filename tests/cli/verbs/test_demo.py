@@ -64,6 +64,7 @@ def test_the_gate_really_decides_and_what_it_allows_happens(demo: KeptDemo) -> N
     assert (verdict["status"], checks["decisions"], checks["approvals"]) == ("verified", "passed", "passed")
 
 
+@pytest.mark.more
 def test_acts_really_happen_once_each(demo: KeptDemo) -> None:
     aver, shown = demo
     codes = [step["reason_code"] for step in shown["acts"]]

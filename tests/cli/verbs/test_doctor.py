@@ -74,6 +74,7 @@ def test_files_that_others_may_use(sealed: Aver) -> None:
     assert f"chmod 600 {sealed.home}/keys/ledger.0.key" in ran.out
 
 
+@pytest.mark.more
 def test_a_private_key_that_is_gone(sealed: Aver) -> None:
     (sealed.home / "keys" / "ledger.0.key").unlink()
     ran = sealed("doctor")

@@ -19,6 +19,7 @@ def bare(postgres: Server) -> Iterator[str]:
     postgres.drop(database)
 
 
+@pytest.mark.more
 def test_from_nothing_to_a_ledger_in_good_health(aver: Aver, postgres: Server, bare: str) -> None:
     """The guide's way: the owner runs what is printed, and a member of the writers does the rest."""
     if postgres.data is None:

@@ -134,6 +134,7 @@ def test_only_the_chains_that_were_named(exported: Aver) -> None:
     assert [chain["name"] for chain in ran.json["chains"]] == [f"import.{ran.json['source']}.runs.a"]
 
 
+@pytest.mark.more
 def test_an_import_is_dropped_by_one_command(exported: Aver) -> None:
     other = {"AVER_HOME": str(exported.directory / "other")}
     done = exported("import", "bundle", **other)
@@ -159,6 +160,7 @@ def test_a_drop_takes_nothing_else(exported: Aver) -> None:
     assert "was made here" in refused.err
 
 
+@pytest.mark.more
 def test_imported_chains_are_read_and_named(exported: Aver) -> None:
     other = {"AVER_HOME": str(exported.directory / "other")}
     digits = exported("import", "bundle", "--json", **other).json["source"]
@@ -224,6 +226,7 @@ def test_a_gate_that_an_old_import_has_taken_over_is_given_back(aver: Aver, monk
     assert aver("verify", "--json", **other).json["status"] == "qualified"
 
 
+@pytest.mark.more
 def test_an_import_into_a_new_home_changes_nothing_for_the_gate(aver: Aver) -> None:
     """A stranger's decisions, approvals and sessions come in, and the gate and the approvals work as before."""
     assert aver("gate", "check", "--command", "ls").code == 0
@@ -236,6 +239,7 @@ def test_an_import_into_a_new_home_changes_nothing_for_the_gate(aver: Aver) -> N
     assert (checks["decisions"]["status"], checks["decisions"]["count"]) == ("passed", 2)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "verb", [("checkpoint", "--out", "kept"), ("keys", "export", "--out", "kept")], ids=lambda verb: verb[0]
 )
@@ -273,6 +277,7 @@ def chains_in(command: Aver, bundle: str) -> set[str]:
     return {chain["id"] for chain in index["chains"]} - {"keys"}
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", [sample.SESSION, sample.SESSION[:4], f"claude-code.{sample.SESSION[:4]}", "5d2e8…"])
 def test_a_session_is_exported_with_all_its_chains(worked: Aver, name: str) -> None:
     ran = worked("export", "--out", "bundle", name)
@@ -284,6 +289,7 @@ def test_a_session_is_exported_with_all_its_chains(worked: Aver, name: str) -> N
     assert "Find total()" in shown  # The subagent's part of the story.
 
 
+@pytest.mark.more
 def test_a_chain_by_its_whole_name_is_exported_alone(worked: Aver) -> None:
     ran = worked("export", "--out", "bundle", MAIN)
     assert ran.code == 0, ran.err

@@ -47,6 +47,7 @@ def test_a_script_that_was_read_is_not_said_to_be_unread(aver: Aver) -> None:
     assert "gone.py" in ran.out
 
 
+@pytest.mark.more
 def test_a_diff_on_stdin(aver: Aver) -> None:
     ran = aver("gate", "check", stdin=SMALL)
     assert (ran.code, ran.err) == (0, "")
@@ -128,6 +129,7 @@ def test_bytes_that_are_not_utf8_are_judged_all_the_same(aver: Aver) -> None:
 # --- what is staged
 
 
+@pytest.mark.more
 def test_a_commit_is_asked_about_by_what_is_staged_and_not_by_the_files(aver: Aver, repository: Path) -> None:
     ran = aver("gate", "check", "--staged")
     assert (ran.code, ran.out) == (0, "nothing is staged: there is nothing to decide\n")
@@ -143,6 +145,7 @@ def test_a_commit_is_asked_about_by_what_is_staged_and_not_by_the_files(aver: Av
     assert "secrets" in aver("gate", "check", "--staged", "--json").json["rules"]
 
 
+@pytest.mark.more
 def test_as_a_pre_commit_hook_it_stops_the_commit(aver: Aver, repository: Path) -> None:
     from support.aver_command import COMMAND
 
@@ -170,6 +173,7 @@ def test_as_a_pre_commit_hook_it_stops_the_commit(aver: Aver, repository: Path) 
     assert commit("src/b.py") == 0
 
 
+@pytest.mark.more
 def test_the_repositorys_own_settings_run_nothing(aver: Aver, repository: Path) -> None:
     trap = repository / "trap.sh"
     trap.write_text("#!/bin/sh\ntouch sprung\n")
@@ -211,6 +215,7 @@ def test_waiting_is_over_when_nobody_answers(aver: Aver) -> None:
 # --- learning, reporting, outcomes
 
 
+@pytest.mark.more
 def test_learning_and_reporting_on_a_young_history(aver: Aver, repository: Path) -> None:
     ran = aver("gate", "learn", "--git", ".")
     assert ran.code == 0
@@ -233,6 +238,7 @@ def outcome_of(aver: Aver, *arguments: Any) -> Any:
     return aver("gate", "outcome", *arguments)
 
 
+@pytest.mark.more
 def test_a_failure_is_recorded_once_and_makes_the_gate_more_careful(aver: Aver) -> None:
     first = aver("gate", "check", "--json", stdin=SMALL).json
     ran = outcome_of(aver, first["gate_id"], "tests_failed")
@@ -251,6 +257,7 @@ def test_a_failure_is_recorded_once_and_makes_the_gate_more_careful(aver: Aver) 
 # --- approvals
 
 
+@pytest.mark.more
 def test_an_approval_of_one_tenant_is_none_of_another(aver: Aver) -> None:
     ada = somebody("ada")
     shown = Blob(SHOWN.encode(), "text/plain; charset=utf-8")

@@ -42,6 +42,7 @@ def act(aver: Aver, token: str, intent: str = "CheckWriteWorkspaceFile", **chang
     return str(done.json["reason_code"])
 
 
+@pytest.mark.more
 def test_a_token_lets_its_caller_act_until_it_is_revoked(acme: Aver) -> None:
     issued = delegate(acme).json
     assert act(acme, issued["token"]) == "ALLOW"
@@ -54,6 +55,7 @@ def test_a_token_lets_its_caller_act_until_it_is_revoked(acme: Aver) -> None:
     assert acme("verify").code == 0
 
 
+@pytest.mark.more
 def test_both_are_records(acme: Aver) -> None:
     issued = delegate(acme).json
     acme("gateway", "revoke", issued["jti"])

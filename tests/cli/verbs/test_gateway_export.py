@@ -19,6 +19,7 @@ def acts(aver_home: Path, tmp_path: Path) -> Iterator[Acts]:
         yield opened
 
 
+@pytest.mark.more
 def test_the_command_writes_a_file_that_anyone_verifies(acts: Acts, aver: Aver, tmp_path: Path) -> None:
     path, keys = tmp_path / "act.json", tmp_path / "keys.json"
     home = {"AVER_HOME": str(acts.ledger.config.home)}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from aver import open_ledger
 from aver.gateway.parts.part_directories import PARTS
 from support.aver_command import ONE_DRAFT, Aver
@@ -63,6 +65,7 @@ def test_a_rule_that_is_new_is_shown(aver: Aver) -> None:
     assert any(line.startswith('+@id("no-secrets-file")') for line in changes)
 
 
+@pytest.mark.more
 def test_status_tells_of_rules_that_are_not_pinned(aver: Aver) -> None:
     aver("gateway", "init")
     assert aver("gateway", "status", "--json").json["rules_problem"] == ""

@@ -107,6 +107,7 @@ def test_what_is_damaged_later_denies_where_that_is_wanted(aver: Aver) -> None:
     assert (ran.code, ran.json["hookSpecificOutput"]["permissionDecision"]) == (0, "deny")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("given", "code"), [(ASKED, 2), (payload(tool_input={"command": "true"}), 0)])
 def test_nobody_reads_the_answer(aver: Aver, given: str, code: int) -> None:
     """A denial is then said by the exit code that most tools take for one; nothing else is."""

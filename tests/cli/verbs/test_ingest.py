@@ -35,6 +35,7 @@ def transcript(user: Aver) -> Path:
     return next(Path(user.environment["HOME"]).rglob(f"{CLAUDE_SESSION}.jsonl"))
 
 
+@pytest.mark.more
 def test_all_transcripts_are_sealed_once(user: Aver) -> None:
     first = user("ingest", "--all", "--json")
     assert first.code == 0, first.err
@@ -50,6 +51,7 @@ def test_all_transcripts_are_sealed_once(user: Aver) -> None:
     assert user("verify").code == 0
 
 
+@pytest.mark.more
 def test_what_a_person_sees(user: Aver) -> None:
     ran = user("ingest", "--all")
     assert f"records sealed from {len(AGENTS)} transcripts" in ran.out
@@ -57,6 +59,7 @@ def test_what_a_person_sees(user: Aver) -> None:
     assert "unchanged" in user("ingest", "--all").out
 
 
+@pytest.mark.more
 def test_one_session_by_id_by_its_beginning_and_by_its_file(user: Aver) -> None:
     assert user("ingest", CLAUDE_SESSION[:8]).code == 0
     assert user("log", f"claude-code.{CLAUDE_SESSION}").code == 0

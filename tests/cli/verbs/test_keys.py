@@ -92,6 +92,7 @@ def test_rotation_without_a_ledger_makes_none(aver: Aver) -> None:
     assert not (aver.home / "ledger.db").exists()
 
 
+@pytest.mark.more
 def test_export_import_and_trust(sealed: Aver) -> None:
     assert sealed("keys", "export", "--out", "ours.json").code == 0
     (key,) = [key["public_key"] for key in sealed("keys", "export").json["keys"]]
@@ -166,6 +167,7 @@ def test_an_export_names_what_the_verifier_needs(sealed: Aver) -> None:
     assert sealed("verify", "second", "--key", "keys.json").code == 1
 
 
+@pytest.mark.more
 def test_keys_that_come_with_the_thing_are_refused(sealed: Aver) -> None:
     assert sealed("export", "--out", "bundle").code == 0
     bundle = sealed.directory / "bundle"
@@ -208,6 +210,7 @@ def test_no_copy_of_an_index_is_a_key_source(sealed: Aver) -> None:
     assert sealed("keys", "import", "bundle/index.json").code == 0
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("source", ["/dev/stdin", "/dev/fd/0"])
 def test_a_pipe_is_held_to_the_same_rules(sealed: Aver, source: str) -> None:
     assert sealed("export", "--out", "bundle").code == 0

@@ -82,6 +82,7 @@ def test_a_chain_that_is_not_there(sealed: Aver) -> None:
         assert "there is no chain notes.tomorrow" in ran.err
 
 
+@pytest.mark.more
 def test_times_that_are_none(sealed: Aver) -> None:
     ran = sealed("log", "--since", "yesterday")
     assert ran.code == 2

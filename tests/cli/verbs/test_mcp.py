@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from support.aver_command import Aver
 
 
@@ -24,6 +26,7 @@ def test_what_cannot_be_served_is_told(aver: Aver) -> None:
     assert aver("mcp", "--wait", "soon").code == 2
 
 
+@pytest.mark.more
 def test_it_serves_nobody_and_leaves_nothing(aver: Aver) -> None:
     ran = aver("mcp")
     assert (ran.code, ran.out) == (0, "")

@@ -195,6 +195,7 @@ def test_a_case_that_is_not_understood_exits_with_2(aver: Aver, rules: Path) -> 
     assert "case 2 (servers are out) has an unknown key 'rules'" in ran.err
 
 
+@pytest.mark.more
 def test_cases_do_not_depend_on_where_they_are_run(aver: Aver) -> None:
     in_force(aver, aver.home / "policy")
     assert aver("policy", "init").code == 0
@@ -278,6 +279,7 @@ def test_avers_own_home_is_known(aver: Aver) -> None:
     assert (code, found["decision"], found["rules"][0]["id"]) == (5, "skip", "own-files")  # type: ignore[index]
 
 
+@pytest.mark.more
 def test_many_targets_are_explained(aver: Aver) -> None:
     code, found = explain(aver, "--command", "cat " + " ".join(f"f{number}" for number in range(100)))
     assert (code, found["decision"]) == (0, "pass")
@@ -315,6 +317,7 @@ def test_hostile_bytes_stay_escaped(aver: Aver) -> None:
 # --- init
 
 
+@pytest.mark.more
 def test_the_starter_rules_become_ones_own(aver: Aver) -> None:
     ran = aver("policy", "init")
     assert ran.code == 0
@@ -371,6 +374,7 @@ def test_rules_that_cannot_be_used_stop_what_asks_them(aver: Aver, rules: Path) 
 # --- allowing for good
 
 
+@pytest.mark.more
 def test_a_command_is_allowed_and_forgotten(aver: Aver) -> None:
     workspace = str(aver.directory)
     explained = ("policy", "explain", "--command", "make deploy", "--workspace", workspace)

@@ -231,6 +231,7 @@ def test_a_view_says_what_may_be_said(project: Aver) -> None:
     assert project("protocol", "view", "none", "--as", "critic").code == 2
 
 
+@pytest.mark.more
 def test_a_participant_says_an_event(project: Aver) -> None:
     said(project, ("critic", "waits = true"))
     run(project, "--trace", "open")
@@ -245,6 +246,7 @@ def test_a_participant_says_an_event(project: Aver) -> None:
     assert project("protocol", "say", "open", "proposal_reviewed", "-", "--as", "critic", stdin='{"a": 1}').code == 2
 
 
+@pytest.mark.more
 def test_an_operator_aborts(project: Aver) -> None:
     said(project, ("critic", "waits = true"))
     run(project, "--trace", "open")
@@ -311,6 +313,7 @@ def test_show_tells_a_trace(project: Aver) -> None:
     assert project("show", "one", "--html", "one.html").code == 2
 
 
+@pytest.mark.more
 def test_show_tells_of_the_calls_that_the_auditor_has_repeated(project: Aver) -> None:
     check = 'use = "checks"\noptions = {checks = [{name = "look", argv = ["cat", "shop.py"]}]}'
     said(project, *((role, check) for role in ("planner", "executor", "critic")), ("auditor", "waits = true"))

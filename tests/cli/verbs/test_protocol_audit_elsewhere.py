@@ -73,6 +73,7 @@ def test_a_report_that_the_operator_changes_is_not_the_auditors(
     assert ran.code == 5, ran
 
 
+@pytest.mark.more
 def test_only_an_auditor_of_the_trace_signs_and_only_one_event(
     ledger: Ledger, trace: str, tmp_path: Path, aver: Aver
 ) -> None:

@@ -33,6 +33,7 @@ def _damage(aver: Aver) -> None:
     path.write_text(path.read_text().replace("ran the tests", "ran no tests"))
 
 
+@pytest.mark.more
 def test_log_reads_a_bundle(exported: Aver) -> None:
     chains = exported("log", "--json").json["chains"]
     ran = exported("log", "--ledger", "bundle", "--json")

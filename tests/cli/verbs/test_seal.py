@@ -148,6 +148,7 @@ def test_a_frozen_chain_is_told_before_anything_is_sealed(sealed: Aver) -> None:
     assert "mine.1" not in sealed("log", **other).out
 
 
+@pytest.mark.more
 def test_a_reader_that_goes_away_does_not_decide_what_is_sealed(aver: Aver) -> None:
     (aver.directory / "many.jsonl").write_text(f"{LINE}\n" * 2000)
     child = aver.started("seal", "many.jsonl", "--chain", "notes.today")

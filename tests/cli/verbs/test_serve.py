@@ -56,6 +56,7 @@ def filled_home(aver: Aver) -> Aver:
     return aver
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_link_works_until_a_signal_comes(filled_home: Aver, number: signal.Signals) -> None:
     with running(filled_home) as (child, found):
@@ -68,12 +69,14 @@ def test_link_works_until_a_signal_comes(filled_home: Aver, number: signal.Signa
         assert errors.decode().strip().endswith("stopped")
 
 
+@pytest.mark.more
 def test_two_servers_have_two_tokens(filled_home: Aver) -> None:
     with running(filled_home) as (_, first), running(filled_home) as (_, second):
         assert first[2] != second[2]
         assert first[3] == second[3]
 
 
+@pytest.mark.more
 def test_port_in_use_is_refused(filled_home: Aver) -> None:
     with running(filled_home) as (_, found):
         ran = filled_home.process("serve", "--port", found[1])
@@ -82,6 +85,7 @@ def test_port_in_use_is_refused(filled_home: Aver) -> None:
         assert "token" not in ran.out
 
 
+@pytest.mark.more
 def test_browser_gets_the_link_from_a_file(filled_home: Aver, tmp_path: Path) -> None:
     """Never from a command line, which every user of the machine can read."""
     seen = tmp_path / "seen"

@@ -85,6 +85,7 @@ def test_an_empty_ledger_and_none(aver: Aver) -> None:
     assert "no sessions" in ran.err
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("part", ["", ".kid"])
 def test_tampering_is_seen_also_in_a_subagents_chain(worked: Aver, part: str) -> None:
     with open_ledger(home=worked.home) as ledger:
@@ -96,6 +97,7 @@ def test_tampering_is_seen_also_in_a_subagents_chain(worked: Aver, part: str) ->
     assert worked("sessions", "--tool", "claude-code", "--json").json["sessions"][0]["verdict"]["status"] == "failed"
 
 
+@pytest.mark.more
 def test_hostile_titles_reach_no_terminal(aver: Aver, tmp_path: Path) -> None:
     evil = "\x1b]0;owned\x07\x1b[2J\u202e\r\ntool  session"
     with open_ledger(home=aver.home) as ledger:
@@ -109,6 +111,7 @@ def test_hostile_titles_reach_no_terminal(aver: Aver, tmp_path: Path) -> None:
     assert len(table.splitlines()) == 2
 
 
+@pytest.mark.more
 def test_databases_of_the_public_tool(aver: Aver, tmp_path: Path) -> None:
     machine = AgentCapsules()
     chain = machine.session("claude-code", "5d2e", 2)
@@ -130,6 +133,7 @@ def test_databases_of_the_public_tool(aver: Aver, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.more
 def test_one_database_wherever_it_lies_and_only_some_chains(aver: Aver, tmp_path: Path) -> None:
     machine = AgentCapsules()
     machine.session("claude-code", "5d2e", 2)

@@ -76,6 +76,7 @@ def test_a_large_value_is_shown_as_the_blob_it_became(decided: Aver) -> None:
     assert f"blob, 20,000 bytes, text/plain; charset=utf-8, sha256 {digest}" in decided("show", "decision-1").out
 
 
+@pytest.mark.more
 def test_by_every_name(decided: Aver) -> None:
     record = decided("show", "capsule://refunds.1042/0", "--json").json["capsule"]
     for name in (
@@ -88,6 +89,7 @@ def test_by_every_name(decided: Aver) -> None:
         assert decided("show", name).out.startswith("capsule://refunds.1042/0\n")
 
 
+@pytest.mark.more
 def test_one_section(decided: Aver) -> None:
     out = decided("show", "decision-1", "--section", "outcome").out
     assert out.lstrip().startswith("outcome\n  status             success\n")
@@ -95,6 +97,7 @@ def test_one_section(decided: Aver) -> None:
     assert "hash" in decided("show", "decision-1", "--section", "seal").out
 
 
+@pytest.mark.more
 def test_one_place(decided: Aver) -> None:
     assert decided("show", "capsule://refunds.1042/0#reasoning/confidence").out == "0.75\n"
     assert decided("show", "capsule://refunds.1042/0#reasoning/analysis").out == "first line\nsecond line\n"

@@ -143,6 +143,7 @@ def test_a_page_is_replaced_only_by_force(worked: Aver, tmp_path: Path) -> None:
     assert "Make totals round half up" in (tmp_path / "session.html").read_text("utf-8")
 
 
+@pytest.mark.more
 def test_tampering_is_told(worked: Aver, tmp_path: Path) -> None:
     with open_ledger(home=worked.home) as ledger:
         sample.tampered(ledger, f"claude-code.{sample.SESSION}.kid")
@@ -170,6 +171,7 @@ def test_what_does_not_go_together(worked: Aver, given: tuple[str, ...], words: 
     assert words in ran.err
 
 
+@pytest.mark.more
 def test_a_chain_that_is_no_session_is_not_told(worked: Aver) -> None:
     worked.seal({"type": "chat"}, {"type": "chat"})
     assert "has many records" in worked("show", "notes.today").err

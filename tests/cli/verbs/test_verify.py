@@ -141,6 +141,7 @@ def test_since_a_head_that_is_not_there(sealed: Aver) -> None:
     assert (ran.code, ran.json["first_bad"]["code"]) == (1, "ROLLBACK")
 
 
+@pytest.mark.more
 def test_since_a_head_in_a_file(sealed: Aver) -> None:
     listed = sealed("log", "--json").json
     head = {"ledger": listed["ledger"], "tenant": "default", "chain": "notes.today"}
@@ -170,6 +171,7 @@ def test_a_ledger_held_to_its_checkpoint(sealed: Aver) -> None:
     assert "checkpoint  2 chains match the checkpoint of" in ran.out
 
 
+@pytest.mark.more
 def test_a_checkpoint_finds_what_was_cut_off(sealed: Aver) -> None:
     assert sealed("checkpoint", "--out", "heads.json").code == 0
     with tampering(sealed.home / "ledger.db") as file:
@@ -182,6 +184,7 @@ def test_a_checkpoint_finds_what_was_cut_off(sealed: Aver) -> None:
     assert ran.json["checks"][-1]["name"] == "checkpoint"
 
 
+@pytest.mark.more
 def test_a_tenant_that_was_deleted_whole_is_missed(two_tenants: Aver) -> None:
     assert two_tenants("checkpoint", "--tenant", "blue", "--out", "heads.json").code == 0
     with tampering(two_tenants.home / "ledger.db") as file:

@@ -109,6 +109,7 @@ def test_since_last_reads_what_is_new(sealed: Aver) -> None:
     assert (idle.code, idle.json["status"], idle.json["records"], idle.json["earlier"]) == (0, "verified", 0, 5)
 
 
+@pytest.mark.more
 def test_since_last_of_one_chain_of_a_ledger_by_its_path_and_of_meta(sealed: Aver) -> None:
     sealed("checkpoint", "--sweep", "--out", "heads.json")
     assert sealed("verify").code == 0
@@ -120,11 +121,13 @@ def test_since_last_of_one_chain_of_a_ledger_by_its_path_and_of_meta(sealed: Ave
     assert (held["status"], held["earlier"], held["checks"][-1]["name"]) == ("verified", 5, "checkpoint")
 
 
+@pytest.mark.more
 def test_since_last_goes_by_no_other_keys(sealed: Aver) -> None:
     assert sealed("verify", "--since", "last", "--key", "0" * 64).code == 2
     assert sealed("verify", "capsule://notes.today/1", "--since", "last").code == 2
 
 
+@pytest.mark.more
 def test_a_tenant_that_was_verified_and_is_gone_is_missed(sealed: Aver) -> None:
     assert sealed("seal", "-", "--chain", "a.1", "--tenant", "blue", stdin=json.dumps(ONE_DRAFT)).code == 0
     assert sealed("verify").code == 0
@@ -153,6 +156,7 @@ def test_rounds_follow_the_ledger_and_sigterm_ends_them_well(sealed: Aver) -> No
         assert child.stderr.read() == b""
 
 
+@pytest.mark.more
 def test_ctrl_c_ends_them_with_130(sealed: Aver) -> None:
     with watching(sealed) as child:
         line_of(child, "verified")
@@ -331,6 +335,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@pytest.mark.more
 def test_metrics_over_http_on_this_machine_only(sealed: Aver) -> None:
     port = free_port()
     with watching(sealed, "--metrics-port", str(port)) as child:

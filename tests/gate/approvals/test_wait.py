@@ -66,6 +66,7 @@ def test_no_patience_at_all(timeout: float, ledger: Ledger, request_: ApprovalRe
     assert wait_for_answer(ledger, request_, timeout).state == "timeout"
 
 
+@pytest.mark.more
 def test_the_end_of_a_request_is_recorded_by_whoever_waits(aver_home: Path) -> None:
     with with_settings(aver_home, "[approvals]\nexpires = 1\n") as ledger:
         ada = somebody("ada")
@@ -78,6 +79,7 @@ def test_the_end_of_a_request_is_recorded_by_whoever_waits(aver_home: Path) -> N
         assert wait_for_answer(ledger, request, LONG).state == "expired"
 
 
+@pytest.mark.more
 def test_a_clock_that_is_set_back_while_somebody_waits_does_not_prolong_it(aver_home: Path, clock: Any) -> None:
     with with_settings(aver_home, "[approvals]\nexpires = 1\n") as ledger:
         enrolled(ledger, somebody("ada"))

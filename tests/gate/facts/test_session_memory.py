@@ -67,6 +67,7 @@ def facts(answer: aver.Answer) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name != "now"}
 
 
+@pytest.mark.more
 def test_a_late_decision_verifies_no_more_records_than_an_early_one(asked: Any, verified: list[int]) -> None:
     costs = []
     for _ in range(2 * LOOK_BACK):

@@ -75,6 +75,7 @@ def test_a_domain_is_compared_in_its_one_form() -> None:
     assert outcome(bundle, "bob@exаmple.com", domain="exаmple.com") == "human_review"
 
 
+@pytest.mark.more
 def test_a_plain_permit_does_not_undo_what_asks_for_a_person() -> None:
     plain = BOB.replace('@allow("bob") ', "")
     bundle = with_starter(plain)

@@ -233,6 +233,7 @@ def test_an_agent_does_not_allow_itself_anything(home: Path, command: str) -> No
     assert decided(home, command) == "human_review"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("command", ["python tool.py", "npm test", "make deploy", "bash run.sh", "npm install", "tox"])
 def test_a_rule_does_not_stand_for_code_that_the_session_changed_unseen(
     ledger: Ledger, tmp_path: Path, command: str

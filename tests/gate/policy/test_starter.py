@@ -107,6 +107,7 @@ NEW_CODE = {"write", "create", "seen", "build"}
 RUNNING = {*QUIET, "build", "locked-install", "loopback", "service-read", "git-fetch"}
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("size", [0, 1, 2, 3])
 def test_which_effects_pass_at_the_lowest_risk(size: int) -> None:
     for effects in itertools.combinations(ALL_EFFECTS, size):

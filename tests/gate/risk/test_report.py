@@ -105,6 +105,7 @@ def test_labels_that_mean_nothing_are_not_learned() -> None:
     assert found.auc.low < 0.5 < found.auc.high
 
 
+@pytest.mark.more
 def test_repairs_of_the_same_day_are_counted_apart() -> None:
     """Large changes fail and are repaired at once, small ones fail later: without the first, size says nothing."""
     given = []

@@ -121,6 +121,7 @@ def open_drive(office: Office, session: str, drive: Drive) -> None:
     office.act("CallTool", {"server": "drive", "tool": "list_files", "arguments": {}}, door=door)
 
 
+@pytest.mark.more
 def test_a_described_target_is_chosen_once_until_the_user_asks_again(tmp_path: Path) -> None:
     drive = Drive()
     with open_office(tmp_path / "work") as office:

@@ -102,6 +102,7 @@ def test_it_has_no_input(tmp_path: Path) -> None:
     assert python(tmp_path, "import sys; print(repr(sys.stdin.read()))").data["stdout"]["content"] == "''\n"
 
 
+@pytest.mark.more
 def test_its_time_is_bounded(tmp_path: Path) -> None:
     done = python(tmp_path, "import time; print('begun', flush=True); time.sleep(600)", timeout=1)
     assert done.data["is_timed_out"]
@@ -110,6 +111,7 @@ def test_its_time_is_bounded(tmp_path: Path) -> None:
     assert "ended after 1 seconds" in done.summary
 
 
+@pytest.mark.more
 def test_a_program_that_closes_its_output_is_still_ended(tmp_path: Path) -> None:
     done = python(tmp_path, "import os, time; os.close(1); os.close(2); time.sleep(600)", timeout=1)
     assert done.data["is_timed_out"]

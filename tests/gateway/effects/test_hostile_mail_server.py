@@ -67,6 +67,7 @@ def test_before_the_text_nothing_was_sent(certificate: Path, step: str, answer: 
         assert not server.text
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("answer", [*GARBAGE, b"354 more\r\n", None])
 def test_after_the_text_an_answer_that_is_none_leaves_the_outcome_unknown(
     certificate: Path, answer: bytes | None

@@ -117,6 +117,7 @@ def test_no_server_no_channel_no_password(box: MailBox) -> None:
     assert not box.messages
 
 
+@pytest.mark.more
 def test_through_the_gateway(box: MailBox, aver_home: Path, tmp_path: Path) -> None:
     with open_office(tmp_path / "work", effects=EffectSettings(mail=settings(box))) as office:
         office.enrol()

@@ -36,6 +36,7 @@ REFUSED_FOR_CERTAIN = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("intent", "inputs", "code", "words"), REFUSED_FOR_CERTAIN)
 def test_it_is_refused_at_preview(tmp_path: Path, intent: str, inputs: dict[str, Any], code: str, words: str) -> None:
     with open_office(tmp_path / "work") as office:

@@ -107,6 +107,7 @@ def test_a_redirect_to_another_place_is_refused(web: WebServer, location: str) -
     assert len(web.requests) == 1
 
 
+@pytest.mark.more
 def test_redirects_without_end(web: WebServer) -> None:
     web.answers["/a"] = 302, {"Location": "/a"}, b""
     assert "redirects more than" in refused(fetch, web, "a").message

@@ -71,6 +71,7 @@ def words_at(verdict: Verdict, record: Sealed) -> str:
 # --- honest acts
 
 
+@pytest.mark.more
 def test_honest_acts_hold_in_ledger_bundle_and_import(acts: Acts, tmp_path: Path) -> None:
     ledger = acts.ledger
     for verdict in (ledger.verify(), aver.verify(ledger), ledger.verify("gateway.s1")):

@@ -213,6 +213,7 @@ def test_an_export_never_writes_through_a_link(filled: Ledger, tmp_path: Path) -
     assert verify(out).status == "verified"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("calls", range(1, 10))
 def test_an_export_that_breaks_off_anywhere_is_no_bundle_and_can_be_repeated(
     filled: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: int

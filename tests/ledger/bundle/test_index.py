@@ -28,6 +28,7 @@ WRONG_SUMMARIES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("wrong", WRONG_SUMMARIES, ids=str)
 def test_a_wrong_claim_about_a_chain_fails(bundle: Path, wrong: dict[str, Any]) -> None:
     change_index(lambda index: summary_of(index).update(wrong))(bundle)
@@ -37,6 +38,7 @@ def test_a_wrong_claim_about_a_chain_fails(bundle: Path, wrong: dict[str, Any]) 
     assert {finding.check for finding in verdict.findings} == {"index"}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("wrong", [*WRONG_SUMMARIES, {"db_path": "/home/ann/x.db"}], ids=str)
 def test_a_wrong_claim_in_a_chains_own_file_fails(bundle: Path, wrong: dict[str, Any]) -> None:
     save(bundle / "codex.two.json", load(bundle / "codex.two.json") | wrong)
@@ -44,6 +46,7 @@ def test_a_wrong_claim_in_a_chains_own_file_fails(bundle: Path, wrong: dict[str,
     assert bad(verify(bundle / "codex.two.json"))[0] == "INDEX_MISMATCH"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", [None, ""])
 @pytest.mark.parametrize("wrong", [*WRONG_SUMMARIES, {"db_path": "/home/ann/x.db"}], ids=str)
 def test_a_chains_own_file_that_leaves_out_its_name_claims_the_rest(

@@ -101,6 +101,7 @@ def judged(url: str, tenant: str) -> dict[str, str]:
     return {check.name: check.status for check in verdict.checks}
 
 
+@pytest.mark.more
 def test_a_copy_is_the_same_ledger(ends: Ends, source: Ledger) -> None:
     copied = ends.copy()
     assert copied.tenants == ("default", "red")

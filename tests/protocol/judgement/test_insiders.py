@@ -82,6 +82,7 @@ def bring_hybrid_critic(trace: StoredTrace) -> SeedSigner:
     return signer
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("known", ["nothing", "half", "whole"])
 @pytest.mark.parametrize("left", ["", "00" * 3309])
 def test_no_half_of_a_signature_can_be_taken_away(trace: StoredTrace, known: str, left: str) -> None:
@@ -124,6 +125,7 @@ def claim_check(trace: StoredTrace, proposal: str, output: bytes, check: dict[st
     return trace.say("agent:executor", "claim_issued", payload, proposal=proposal)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("check", CUT_CHECKS, ids=str)
 @pytest.mark.parametrize("cut", [[], ["stdout"]], ids=["whole", "cut"])
 def test_a_cut_output_does_not_show_what_was_cut_off(trace: StoredTrace, check: dict[str, Any], cut: list[str]) -> None:

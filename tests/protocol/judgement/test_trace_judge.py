@@ -118,6 +118,7 @@ def test_an_honest_trace_holds(trace: TraceInMemory) -> None:
     assert found.audit is not None
 
 
+@pytest.mark.more
 def test_some_malformed_records(trace: TraceInMemory) -> None:
     assert check_damages(trace, 61) > 50
 

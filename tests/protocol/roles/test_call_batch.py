@@ -417,6 +417,7 @@ def test_an_end_that_cannot_be_sealed_is_told_and_the_others_have_theirs(
         assert [intent.code for intent in session.fold.intents.values()].count("OUTCOME_UNKNOWN") == 1
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("moment", [1, 2, 4])
 def test_a_screen_that_is_gone_does_not_leave_calls_without_an_end(tmp_path: Path, moment: int) -> None:
     """`aver protocol run | head`: nobody reads the lines any more. The calls that have begun come to their end."""
@@ -484,6 +485,7 @@ class SleepRunner(BesideRunner):
         return self._tool.run(ToolOrder(tool, {"argv": argv}, self._workspace))
 
 
+@pytest.mark.more
 def test_an_interruption_ends_the_programs_of_all_threads(tmp_path: Path) -> None:
     """Python interrupts the main thread alone. The programs must not run on for their ten minutes."""
 

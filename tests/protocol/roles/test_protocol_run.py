@@ -45,6 +45,7 @@ def names(session: ProtocolSession) -> list[str]:
 # --- checks
 
 
+@pytest.mark.more
 def test_checks_prove_the_counts_of_a_project(tmp_path: Path) -> None:
     with open_here(make_project(tmp_path / "shop")) as session:
         run_session(session, built_in(session))
@@ -68,6 +69,7 @@ def test_checks_prove_the_counts_of_a_project(tmp_path: Path) -> None:
         assert session.verify().status == "verified"
 
 
+@pytest.mark.more
 def test_a_failing_check_is_claimed_as_it_is(tmp_path: Path) -> None:
     with open_here(make_project(tmp_path / "shop", body="return sum(prices) + len(prices) // 2")) as session:
         run_session(session, built_in(session))
@@ -96,6 +98,7 @@ class WrongAtFirst:
         )
 
 
+@pytest.mark.more
 def test_a_wrong_count_is_challenged_and_revised(tmp_path: Path) -> None:
     with open_here(make_project(tmp_path / "shop")) as session:
         roles = built_in(session)
@@ -151,6 +154,7 @@ def test_nothing_to_check(tmp_path: Path) -> None:
 # --- review
 
 
+@pytest.mark.more
 def test_a_range_is_reviewed(tmp_path: Path) -> None:
     from support.small_projects import git
 
@@ -355,6 +359,7 @@ print('{"event": "proposal_created", "payload": {"objective": "forked"}}', flush
 """
 
 
+@pytest.mark.more
 def test_a_program_that_forks_is_not_waited_for(tmp_path: Path) -> None:
     """Its children hold the pipe open, some of them in sessions of their own. The answer counts all the same."""
     with open_here(make_project(tmp_path / "shop")) as session:
@@ -382,6 +387,7 @@ def test_the_arguments_of_an_intent_are_an_object(tmp_path: Path, arguments: Any
             say_for(session, "agent:executor", said)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -397,6 +403,7 @@ def test_a_function_that_says_a_wrong_type_is_broken(tmp_path: Path, field: str,
         assert names(session) == ["session_initialized"]
 
 
+@pytest.mark.more
 def test_a_program_that_says_nothing_for_too_long(tmp_path: Path) -> None:
     with open_here(make_project(tmp_path / "shop")) as session:
         silent = program(session, "import time; time.sleep(600)", seconds=1.0)

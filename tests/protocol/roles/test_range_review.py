@@ -60,6 +60,7 @@ def test_packed_refs(repository: Path) -> None:
     assert review_commits(str(repository), "v1..work")["files"] == 2
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["", "nothing..HEAD", "--output=x..HEAD", "a..b..c", "HEAD~9..HEAD", "../../x", "a b"])
 def test_what_is_no_range(repository: Path, name: str) -> None:
     with pytest.raises(BadInput):

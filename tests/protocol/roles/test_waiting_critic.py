@@ -71,6 +71,7 @@ def names(session: ProtocolSession) -> list[str]:
     return [event.name for event in session.events]
 
 
+@pytest.mark.more
 def test_a_critic_who_waits_challenges_and_the_claim_is_settled_before_the_end(
     session: ProtocolSession, fake_time: FakeTime
 ) -> None:
@@ -100,6 +101,7 @@ def test_a_critic_who_waits_challenges_and_the_claim_is_settled_before_the_end(
     assert [note.agent for note in told].count("agent:executor") == 2  # After the claim, and after the withdrawal.
 
 
+@pytest.mark.more
 def test_a_critic_who_says_nothing_is_waited_for_and_no_longer(session: ProtocolSession, fake_time: FakeTime) -> None:
     with aver.ProtocolSession(None, trace=session.trace, workspace=session.workspace) as other:
         fake_time.at_sleep.append(lambda: approve_all(other))
@@ -126,6 +128,7 @@ def test_without_a_wait_the_executor_concludes_at_once(session: ProtocolSession,
     assert session.state == "completed"
 
 
+@pytest.mark.more
 def test_a_critic_of_the_run_is_not_waited_for(session: ProtocolSession, fake_time: FakeTime) -> None:
     specs = tuple(
         RoleSpec(f"agent:{role}", role, "use", "checks", OPTIONS) for role in ("planner", "executor", "critic")
@@ -136,6 +139,7 @@ def test_a_critic_of_the_run_is_not_waited_for(session: ProtocolSession, fake_ti
     assert fake_time.slept == 0
 
 
+@pytest.mark.more
 def test_the_executor_is_asked_again_only_when_there_is_news(session: ProtocolSession, fake_time: FakeTime) -> None:
     """A program that concludes is not started four times a second while a critic is waited for."""
     roles = play_all_but_the_critic(session)

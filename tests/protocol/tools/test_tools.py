@@ -146,6 +146,7 @@ def test_a_collected_file_is_cut(tools: ToolBox) -> None:
     assert (len(result.outputs["log"][0]), result.cut) == (100, ("log",))
 
 
+@pytest.mark.more
 def test_a_command_that_takes_too_long(tools: ToolBox) -> None:
     argv = [sys.executable, "-c", "import time; print('begun', flush=True); time.sleep(600)"]
     failure = fail(tools, "command", {"argv": argv}, seconds=1.0)

@@ -74,6 +74,7 @@ def test_a_program_with_a_handler_has_no_line_but_for_its_options() -> None:
     assert has_subcommands("git")
 
 
+@pytest.mark.more
 def test_a_look_up_finds_what_splitting_all_tables_finds() -> None:
     every: dict[str, str] = {}
     for table in (files, network, git, tools, packages, system):

@@ -83,6 +83,7 @@ def test_neither_errors_nor_names_hold_one(postgres: Server, url: str, aver_home
         assert caught.value.advice.startswith("looked in postgresql://postgres:***@/")
 
 
+@pytest.mark.more
 def test_workers_get_the_url_over_their_pipe(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Their command lines, which everybody on the machine can read, hold nothing of it."""
     monkeypatch.setattr(slices, "PARALLEL_FROM", 0)

@@ -179,6 +179,7 @@ def test_an_owner_and_a_superuser_are_named(writer: Ledger, logins: dict[str, st
     assert problems(logins["writer"]) == ["ann_writes may make roles, and so give itself any right"]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("grant", "words"),
     [
