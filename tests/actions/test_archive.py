@@ -193,7 +193,7 @@ def test_a_bomb_takes_neither_time_nor_memory(name: str, tmp_path: Path) -> None
     assert int(grown) < 60
 
 
-@pytest.mark.more
+@pytest.mark.long
 @told_by_proc
 def test_many_members_share_the_memory_that_one_may_take(tmp_path: Path) -> None:
     members = {f"{number}.json": io.BytesIO(os.urandom(2**16) * (MEMORY_MAX // 2**16)) for number in range(8)}

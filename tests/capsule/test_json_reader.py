@@ -159,7 +159,7 @@ def test_an_element_is_bounded_before_it_is_held_whole() -> None:
     assert taken < 6 * ELEMENT_MAX
 
 
-@pytest.mark.more
+@pytest.mark.long
 def test_a_long_array_is_read_in_bounded_memory() -> None:
     def chunks() -> Any:
         yield b"["

@@ -87,7 +87,7 @@ def wrong_signatures(device: SoftPasskey, honest: Statement) -> Iterator[Stateme
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("alg", ["ES256", "EdDSA"])
+@pytest.mark.parametrize("alg", ["ES256", pytest.param("EdDSA", marks=pytest.mark.long)])
 def test_votes(ledger: Ledger, tmp_path: Path, alg: str) -> None:
     ada, device = somebody("ada"), SoftPasskey("ada-phone", alg)
     enrol_approver(ledger, ada)

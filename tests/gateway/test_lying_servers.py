@@ -135,6 +135,7 @@ EXECUTORS = {"an old share", "a share of the future", "an unknown key", "a short
 """Lies about which the gateway cannot tell: it has no MAC keys, and the ages are the executor's."""
 
 
+@pytest.mark.sample(8)
 @pytest.mark.more
 @pytest.mark.parametrize("server_id", [0, 1])
 @pytest.mark.parametrize("what", sorted(LIES.keys() - EXECUTORS))

@@ -377,7 +377,7 @@ def test_acts_at_once_from_one_gateway(town: Town) -> None:
 ACTS, WRITERS = 500, 4
 
 
-@pytest.mark.more
+@pytest.mark.long
 def test_acts_of_several_processes_are_neither_lost_nor_doubled_nor_mixed_up(town: Town) -> None:
     children = []
     for writer in range(WRITERS):

@@ -538,6 +538,7 @@ def long_chain(ledger: Ledger) -> Ledger:
     return ledger
 
 
+@pytest.mark.sample(2)
 @pytest.mark.more
 @pytest.mark.parametrize("sequence", first_now([1999, 2000, 0, 1, 1998, 2001, 3999, 4000, 4098, 4099], 2))
 def test_changes_at_the_edges_of_slices(long_chain: Ledger, sequence: int) -> None:

@@ -155,6 +155,7 @@ def test_killed_around_an_event_the_trace_goes_on(tmp_path: Path, moment: int, a
     storm(tmp_path, moment, after=after)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.more
 @pytest.mark.both_stores
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])

@@ -250,7 +250,7 @@ def test_a_crash_between_some_steps_leaves_all_or_none(tmp_path: Path) -> None:
     crash(tmp_path, lambda number: number % 7 == 0)
 
 
-@pytest.mark.more
+@pytest.mark.long
 def test_a_crash_between_more_steps_leaves_all_or_none(tmp_path: Path) -> None:
     crash(tmp_path, lambda number: number % 3 == 1)
 

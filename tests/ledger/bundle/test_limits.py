@@ -56,7 +56,7 @@ def test_reading_stops_after_too_many_chains_that_fail(tmp_path: Path) -> None:
     assert any("more than 1000 chains failed" in finding.words for finding in verdict.findings)
 
 
-@pytest.mark.more
+@pytest.mark.long
 def test_more_short_honest_chains_than_the_limit_are_verified(ledger: Ledger, tmp_path: Path) -> None:
     for number in range(SHORT_CHAINS_MAX + 1):
         ledger.append(f"x.{number}", Capsule(type="tool", trigger={"source": "s", "request": "r"}))

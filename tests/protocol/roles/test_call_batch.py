@@ -339,6 +339,7 @@ def test_killed_while_calls_run_side_by_side_the_trace_goes_on(tmp_path: Path, m
     storm(tmp_path, moment, after=after, resumers=2)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.more
 @pytest.mark.both_stores
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])

@@ -38,6 +38,7 @@ def stored(ledger: Ledger, chain: str = CHAIN) -> list[str]:
     return [record.hash for record in ledger.read(chain)]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("key", [None, "k"])
 def test_a_lone_append(behind: Ledger, ledger: Ledger, wire: Wire, fault: Fault, key: str | None) -> None:
@@ -71,6 +72,7 @@ def test_many_at_once(behind: Ledger, ledger: Ledger, wire: Wire, fault: Fault) 
     assert ledger.verify().status == "verified"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("count", [2, 20])
 def test_several_chains_at_once(behind: Ledger, ledger: Ledger, wire: Wire, fault: Fault, count: int) -> None:
