@@ -1210,6 +1210,12 @@ return canonicalJson(coerced)
 function asciiJson(value) {
 return write(value,asciiString,canonicalNumber,true,0)
 }
+function plainJson(value) {
+if (value instanceof JsonNumber) return value.text
+if (Array.isArray(value)) return `[${value.map(plainJson).join(", ")}]`
+if (isObject(value)) return `{${[...value].map(([name,item]) => `${JSON.stringify(name)}: ${plainJson(item)}`).join(", ")}}`
+return JSON.stringify(value)
+}
 function canonicalNumber(number) {
 if (number.isInteger) return number.text === "-0" ? "0" : number.text
 return pythonRepr(number.value)
@@ -3410,8 +3416,29 @@ var FILE_NAME_MAX = 240
 function isFileName(name) {
 return typeof name === "string" && isPrintable(name) && name !== "" && !name.startsWith(".") && !name.includes("/") && !name.includes("\\") && new TextEncoder().encode(name).length <= FILE_NAME_MAX
 }
+var ESCAPES = {"\\":"\\\\","\n":"\\n","\r":"\\r","	":"\\t"}
+function escapeCharacter(character) {
+const code = character.codePointAt(0)
+const digits = code.toString(16)
+return ESCAPES[character] ?? (code < 256 ? `\\x${digits.padStart(2,"0")}` : code < 65536 ? `\\u${digits.padStart(4,"0")}` : `\\U${digits.padStart(8,"0")}`)
+}
+function writePython(value,escaped) {
+const write = item => writePython(item,escaped)
+if (typeof value === "string") {
+const quote = value.includes("'") && !value.includes("\"") ? "\"" : "'"
+const text = value.replace(escaped,escapeCharacter)
+return quote + (quote === "'" ? text.replaceAll("'","\\'") : text) + quote
+}
+if (value instanceof JsonNumber) return canonicalNumber(value)
+if (Array.isArray(value)) return `[${value.map(write).join(", ")}]`
+if (isObject(value)) return `{${[...value].map(([name,item]) => `${write(name)}: ${write(item)}`).join(", ")}}`
+return value === true ? "True" : value === false ? "False" : "None"
+}
+function pythonText(value) {
+return typeof value === "string" ? value : writePython(value,/\\|(?! )[\p{C}\p{Z}]/gu)
+}
 function show$1(value,most = 80) {
-return JSON.stringify(String(value)).slice(0,most)
+return writePython(value,/[^ -[\]-~]/gu).slice(0,most)
 }
 // src/verify/statement.ts
 var SIGNATURES_MAX = 64
@@ -3425,6 +3452,9 @@ var ML_DSA_65$1 = /^[0-9a-f]{6618}$/
 function signatureFields({by,ed25519,ml_dsa_65,passkey}) {
 if (passkey === null) return new Map(Object.entries({by,ed25519,ml_dsa_65}))
 return new Map([["by",by],["passkey",new Map(Object.entries(passkey))]])
+}
+function statementFields$1({purpose,content,signatures}) {
+return new Map([["v",new JsonNumber("1")],["purpose",purpose],["content",content],["signatures",signatures.map(signatureFields)]])
 }
 function checkObject(value,where,required,optional = []) {
 if (!isObject(value)) throw new BadInput(`${where} must be an object`)
@@ -4727,7 +4757,7 @@ if (row.parent !== before.receipt) return "next_parent_is_receipt"
 return row.hasParent ? null : "next_has_parent"
 }
 var FIXED = [["air_id",AIR_ID],["field","goldilocks"],["row_width",new JsonNumber(String(55))],["receipt_keys",new JsonNumber(String(RECEIPT_KEY_COUNT))]]
-function statementFields$2(statement) {
+function statementFields(statement) {
 return new Map([...FIXED,["run_id",statement.runId],["num_actions",new JsonNumber(String(statement.numActions))],["final_receipt_hash",statement.finalReceiptHash],["row_root",statement.rowRoot]])
 }
 function readRunStatement(data) {
@@ -5080,11 +5110,6 @@ var WORKSPACE = "workspace"
 var PERSON_WORDS = ["approve","deny","escalate"]
 var VOTE_WORDS = [...PERSON_WORDS,"expired","closed","used"]
 var GATE_ID = /^[!-~]{1,128}$/
-function pythonText$1(value) {
-if (typeof value === "string") return value
-if (value instanceof JsonNumber) return value.text
-return value === null ? "None" : typeof value === "boolean" ? value ? "True" : "False" : JSON.stringify(value)
-}
 function integerField(value,where,low,high) {
 if (!isInteger(value) || !(value.value >= low && value.value <= high)) throw new BadInput(`${where} must be a whole number from ${low} to ${high}`)
 return value.value
@@ -5112,7 +5137,7 @@ const deciding = new Set(levels.flatMap(level => level.approvers))
 if (deciding.size !== approvers.size || ![...deciding].every(name => approvers.has(name))) throw new BadInput("the request does not give a key for exactly those who decide")
 if (new Set([...approvers.values()].map(one => one.key.fingerprint)).size < approvers.size) throw new BadInput("the request gives one key to two people")
 textField(result.get("gate_id"),"the request: gate_id",GATE_ID)
-return {ledger,tenant,id:record.id,opened:timeField(readBlock(content)?.get("at"),"the request: at"),expires:timeField(result.get("expires"),"the request: expires"),digest:textField(result.get("digest"),"the request: digest",HEX64),levels,approvers,anchor:pythonText$1(result.get("anchor")),content:result,...binding,digestVersion:readDigestVersion(result)}
+return {ledger,tenant,id:record.id,opened:timeField(readBlock(content)?.get("at"),"the request: at"),expires:timeField(result.get("expires"),"the request: expires"),digest:textField(result.get("digest"),"the request: digest",HEX64),levels,approvers,anchor:pythonText(result.get("anchor")),content:result,...binding,digestVersion:readDigestVersion(result)}
 }
 function readBinding(result) {
 const found = ["statement","scope","uses"].filter(name => result.has(name))
@@ -5137,7 +5162,7 @@ if (!isObject(value) || value.size !== 1 || !value.has("blob")) return null
 return blobReferences(value).next().value?.digest ?? null
 }
 function hasScopeOf(request,action) {
-const session = action.has("session") ? pythonText$1(action.get("session")) : ""
+const session = action.has("session") ? pythonText(action.get("session")) : ""
 return request.statement === 1 || request.scope === `session:${session}`
 }
 function matchesAction(request) {
@@ -5151,7 +5176,7 @@ if (request.digestVersion === 2 && blobDigest(request,"beside") === null && !fit
 const diff = blobDigest(request,"diff")
 if (diff !== null) return diff === action.get("diff_sha256")
 const text = request.content.get("diff")
-return (action.get("diff_sha256") ?? null) === (text === null ? null : sha256Hex(pythonText$1(text)))
+return (action.get("diff_sha256") ?? null) === (text === null ? null : sha256Hex(pythonText(text)))
 } catch (error) {
 if (error instanceof BadInput) return false
 throw error
@@ -5184,7 +5209,7 @@ const texts = ["digest","scope","session","call_id"].map(name => use.get(name))
 const approvers = use.get("approvers")
 if (!Array.isArray(approvers) || ![...texts,...approvers].every(text => typeof text === "string")) throw new BadInput("the use is none")
 const [digest,scope,session] = texts
-return {about:pythonText$1(use.get("request")),vote:{at:when(),word:"used",level:integerField(use.get("level"),"the use: level",0,LEVELS_MAX),approver:null,custody:null,shown:null,statement:null,use:{digest,scope,session,number:integerField(use.get("number"),"the use: number",1,USES_MAX),uses:integerField(use.get("uses"),"the use: uses",1,USES_MAX),approvers}}}
+return {about:pythonText(use.get("request")),vote:{at:when(),word:"used",level:integerField(use.get("level"),"the use: level",0,LEVELS_MAX),approver:null,custody:null,shown:null,statement:null,use:{digest,scope,session,number:integerField(use.get("number"),"the use: number",1,USES_MAX),uses:integerField(use.get("uses"),"the use: uses",1,USES_MAX),approvers}}}
 }
 const vote = checkObject(result,"the decision",["v","request","digest","decision","approver","custody","level","comment","shown"])
 checkVersion(vote.get("v"),"the decision")
@@ -5196,7 +5221,7 @@ const chain = at(content,"authority","chain")
 if (!Array.isArray(chain)) throw new BadInput("the decision cannot be read")
 if (PERSON_WORDS.includes(word) && !chain.length) throw new BadInput("the decision cannot be read")
 const shown = isTrue(vote.get("shown")) ? blobReferences(vote.get("shown")).next().value?.digest ?? null : null
-return {about:pythonText$1(vote.get("request")),vote:{at:when(),word,level:integerField(vote.get("level"),"the decision: level",0,LEVELS_MAX),approver,custody,shown,statement:PERSON_WORDS.includes(word) ? readStatement(chain.at(-1)) : null,use:null}}
+return {about:pythonText(vote.get("request")),vote:{at:when(),word,level:integerField(vote.get("level"),"the decision: level",0,LEVELS_MAX),approver,custody,shown,statement:PERSON_WORDS.includes(word) ? readStatement(chain.at(-1)) : null,use:null}}
 }
 function levelsFor(request,identity) {
 return request.levels.flatMap((level,index) => level.approvers.includes(identity) ? [index + 1] : [])
@@ -5498,10 +5523,7 @@ this.add(record,"warning","NOT_INDEPENDENT",`${identity}: the approver was not i
 add(record,status,code,words) {
 this.tally.add({check:CHECK$4,status,code,words:makePrintable(words),place:placeOf(record)})
 }
-}
-function statementFields$1(statement) {
-return new Map([["v",new JsonNumber("1")],["purpose",statement.purpose],["content",statement.content],["signatures",statement.signatures.map(signatureFields)]])
-}
+};
 // src/verify/key_history.ts
 var NO_HISTORY = {retired:new Map(),roles:new Map(),began:new Map()}
 function rulesOf(history,rules) {
@@ -6303,117 +6325,6 @@ for (const blob of inside) if (!blobs.has(blob)) warn(`${BLOBS}/${blob}`,"no rec
 } else if (!listed.has(name)) warn(name,"the index does not list it, and it was not verified")
 }
 }
-var DROP_KIND = "chain.drop"
-var OLD_IMPORT = "imported"
-function readDigits(chain) {
-return /^import\.([0-9a-f]{16})\./.exec(chain)?.[1] ?? null
-}
-var ImportHistory = class {
-imported = new Map()
-constructor(ring,replaced) {
-this.ring = ring
-this.replaced = replaced
-}
-add(record) {
-const dropped = new Map()
-const {content} = record
-const result = at(content,"outcome","result")
-if (!isObject(result)) return dropped
-const kind = readKind(content)
-if (kind === "chain.import" && result.get("kind") === "chain_import") {
-const [chain,origin,count,hash] = ["chain","origin","capsule_count","head_hash"].map(name => result.get(name))
-const number = readInteger(count)
-if (chain === void 0 || origin === void 0 || hash === void 0 || number === null) return dropped
-this.imported.set(text$1(chain),{origin:text$1(origin),count:number,hash:text$1(hash),signedBy:record.signed_by})
-} else if (kind === "chain.drop" && result.get("kind") === "chain_drop") {
-const chains = result.get("chains")
-if (!isObject(chains)) return dropped
-for (const [name,head] of chains) {
-const known = this.imported.get(name)
-if (known === void 0) continue
-if (!isObject(head) || !head.has("count") || !head.has("hash")) return new Map()
-if (equalJson(head.get("count"),new JsonNumber(String(known.count))) && head.get("hash") === known.hash && this.mayDrop(record.signed_by,known.signedBy)) dropped.set(name,{count:known.count,hash:known.hash})
-}
-}
-for (const name of dropped.keys()) this.imported.delete(name)
-return dropped
-}
-mayDrop(key,importer) {
-if (!this.ring.lookup(key).length && !this.ring.lookup(importer).length) return true
-const seen = new Set()
-while (key !== importer) {
-seen.add(key)
-const before = this.replaced.get(key)
-if (before === void 0 || seen.has(before)) return false
-key = before
-}
-return true
-}
-}
-function text$1(value) {
-return typeof value === "string" ? value : value instanceof JsonNumber ? value.text : String(value)
-}
-function forgetDropped(latest,dropped) {
-for (const [chain,{count,hash}] of dropped) {
-const head = latest.get(chain)
-if (head !== void 0 && head.count === count && head.hash === hash) latest.delete(chain)
-}
-}
-function collectHeads(content,latest,ledger,tenant) {
-try {
-for (const [chain,count,hash] of listHeads(at(content,"outcome","result"))) {
-const data = new Map([["ledger",ledger],["tenant",tenant]])
-for (const [key,value] of [["chain",chain],["count",count],["hash",hash]]) {
-if (value === void 0) return
-data.set(key,value)
-}
-latest.set(chain,readHead(data))
-}
-} catch (error) {
-if (!(error instanceof BadInput)) throw error
-}
-}
-function* listHeads(result) {
-if (!isObject(result)) return
-const kind = result.get("kind")
-if (kind === "conversation_seal") {
-const [tool,session] = [result.get("tool"),result.get("session_id")]
-if (typeof tool !== "string" || typeof session !== "string") return
-yield [tool === session && RESERVED_CHAINS.has(tool) ? tool : `${tool}.${session}`,result.get("capsule_count"),result.get("head_hash")]
-} else if (kind === "chain_import") yield [result.get("chain"),result.get("capsule_count"),result.get("head_hash")]
-else if (kind === "checkpoint") {
-const heads = result.get("heads")
-if (!isObject(heads)) return
-for (const [chain,head] of heads) {
-if (!isObject(head)) return
-yield [chain,head.get("count"),head.get("hash")]
-}
-}
-}
-function findExternalChain(content) {
-const result = at(content,"outcome","result")
-if (!isObject(result)) return null
-const [path,tool,session] = ["db","tool","session_id"].map(name => result.get(name))
-if (typeof path !== "string" || typeof tool !== "string" || typeof session !== "string") return null
-const parts = path.split("/").filter(part => part !== "" && part !== ".")
-const last = parts.at(-1) ?? ""
-const dot = last.lastIndexOf(".")
-const stem = dot > 0 && dot < last.length - 1 ? last.slice(0,dot) : last
-return (parts.at(-2) ?? "") === tool && stem === session ? null : `${tool}.${session}`
-}
-// src/verify/bundle/sources.ts
-function sourceKey({digits,ledger,tenant}) {
-return JSON.stringify([digits,ledger,tenant])
-}
-function identifySource(stored,named) {
-const name = key => named?.has(key) ? pythonText(named.get(key)) : ""
-return {digits:readDigits(stored) ?? "imported",ledger:name("ledger"),tenant:name("tenant")}
-}
-function pythonText(value) {
-if (typeof value === "string") return value
-if (value instanceof JsonNumber) return value.text
-return value === null ? "None" : JSON.stringify(value)
-}
 // src/verify/bundle/chain_file.ts
 var UNREADABLE_CODES = new Set(["SCHEMA_INVALID","DUPLICATE_KEY"])
 var JudgedChain = class {
@@ -6728,6 +6639,104 @@ const retiredAt = rules.retired.get(key.ed25519)?.retiredAt ?? null
 if (retiredAt !== null && madeAt > retiredAt) return fail("KEY_RETIRED",`${name} says it was made at ${madeAt}; ${by}, who signed it, was retired at ${retiredAt}`)
 }
 return true
+}
+var DROP_KIND = "chain.drop"
+var OLD_IMPORT = "imported"
+function readDigits(chain) {
+return /^import\.([0-9a-f]{16})\./.exec(chain)?.[1] ?? null
+}
+var ImportHistory = class {
+imported = new Map()
+constructor(ring,replaced) {
+this.ring = ring
+this.replaced = replaced
+}
+add(record) {
+const dropped = new Map()
+const {content} = record
+const result = at(content,"outcome","result")
+if (!isObject(result)) return dropped
+const kind = readKind(content)
+if (kind === "chain.import" && result.get("kind") === "chain_import") {
+const [chain,origin,count,hash] = ["chain","origin","capsule_count","head_hash"].map(name => result.get(name))
+const number = readInteger(count)
+if (chain === void 0 || origin === void 0 || hash === void 0 || number === null) return dropped
+this.imported.set(text$1(chain),{origin:text$1(origin),count:number,hash:text$1(hash),signedBy:record.signed_by})
+} else if (kind === "chain.drop" && result.get("kind") === "chain_drop") {
+const chains = result.get("chains")
+if (!isObject(chains)) return dropped
+for (const [name,head] of chains) {
+const known = this.imported.get(name)
+if (known === void 0) continue
+if (!isObject(head) || !head.has("count") || !head.has("hash")) return new Map()
+if (equalJson(head.get("count"),new JsonNumber(String(known.count))) && head.get("hash") === known.hash && this.mayDrop(record.signed_by,known.signedBy)) dropped.set(name,{count:known.count,hash:known.hash})
+}
+}
+for (const name of dropped.keys()) this.imported.delete(name)
+return dropped
+}
+mayDrop(key,importer) {
+if (!this.ring.lookup(key).length && !this.ring.lookup(importer).length) return true
+const seen = new Set()
+while (key !== importer) {
+seen.add(key)
+const before = this.replaced.get(key)
+if (before === void 0 || seen.has(before)) return false
+key = before
+}
+return true
+}
+}
+function text$1(value) {
+return typeof value === "string" ? value : value instanceof JsonNumber ? value.text : String(value)
+}
+function forgetDropped(latest,dropped) {
+for (const [chain,{count,hash}] of dropped) {
+const head = latest.get(chain)
+if (head !== void 0 && head.count === count && head.hash === hash) latest.delete(chain)
+}
+}
+function collectHeads(content,latest,ledger,tenant) {
+try {
+for (const [chain,count,hash] of listHeads(at(content,"outcome","result"))) {
+const data = new Map([["ledger",ledger],["tenant",tenant]])
+for (const [key,value] of [["chain",chain],["count",count],["hash",hash]]) {
+if (value === void 0) return
+data.set(key,value)
+}
+latest.set(chain,readHead(data))
+}
+} catch (error) {
+if (!(error instanceof BadInput)) throw error
+}
+}
+function* listHeads(result) {
+if (!isObject(result)) return
+const kind = result.get("kind")
+if (kind === "conversation_seal") {
+const [tool,session] = [result.get("tool"),result.get("session_id")]
+if (typeof tool !== "string" || typeof session !== "string") return
+yield [tool === session && RESERVED_CHAINS.has(tool) ? tool : `${tool}.${session}`,result.get("capsule_count"),result.get("head_hash")]
+} else if (kind === "chain_import") yield [result.get("chain"),result.get("capsule_count"),result.get("head_hash")]
+else if (kind === "checkpoint") {
+const heads = result.get("heads")
+if (!isObject(heads)) return
+for (const [chain,head] of heads) {
+if (!isObject(head)) return
+yield [chain,head.get("count"),head.get("hash")]
+}
+}
+}
+function findExternalChain(content) {
+const result = at(content,"outcome","result")
+if (!isObject(result)) return null
+const [path,tool,session] = ["db","tool","session_id"].map(name => result.get(name))
+if (typeof path !== "string" || typeof tool !== "string" || typeof session !== "string") return null
+const parts = path.split("/").filter(part => part !== "" && part !== ".")
+const last = parts.at(-1) ?? ""
+const dot = last.lastIndexOf(".")
+const stem = dot > 0 && dot < last.length - 1 ? last.slice(0,dot) : last
+return (parts.at(-2) ?? "") === tool && stem === session ? null : `${tool}.${session}`
 }
 // src/verify/bundle/meta.ts
 var HEADS_MAX$1 = 1e6
@@ -7101,6 +7110,14 @@ if (packed === null) throw new BadInput(`${number}.js is no twin of a file`)
 const unpacked = gunzip(packed)
 if (unpacked.length !== file.size) return false
 return areSameBytes(await file.read(0,file.size),unpacked)
+}
+// src/verify/bundle/sources.ts
+function sourceKey({digits,ledger,tenant}) {
+return JSON.stringify([digits,ledger,tenant])
+}
+function identifySource(stored,named) {
+const name = key => named?.has(key) ? pythonText(named.get(key)) : ""
+return {digits:readDigits(stored) ?? "imported",ledger:name("ledger"),tenant:name("tenant")}
 }
 // src/verify/bundle/judge.ts
 var SIGNERS_KEPT = 1e3
@@ -8273,7 +8290,7 @@ const proof = new Map([["v",number(1)],["proof_type",null],["statement",null],["
 const commitments = new Map([["v",number(1)],["rows",null],["capsules",one(head)],["gates",gates === null ? null : one(gates)]])
 if (statement !== null) {
 proof.set("proof_type",PROOF_TYPE)
-proof.set("statement",statementFields$2(statement))
+proof.set("statement",statementFields(statement))
 proof.set("constraints",new Map(Object.entries(CONSTRAINTS)))
 commitments.set("rows",new Map([["air_id",AIR_ID],["tree","rfc6962"],["hash","sha256"],["row_width",number(55)],["count",number(statement.numActions)],["root",statement.rowRoot]]))
 }
@@ -9249,13 +9266,7 @@ return value === null || value === "" || Array.isArray(value) && !value.length |
 }
 function valueText(value) {
 if (isBlobReference(value)) return `${at(value,"blob","size").text} bytes of ${String(at(value,"blob","media"))}, stored as a blob, sha256 ${String(at(value,"blob","digest"))}`
-return typeof value === "string" ? value : writeJson(value)
-}
-function writeJson(value) {
-if (value instanceof JsonNumber) return value.text
-if (Array.isArray(value)) return `[${value.map(writeJson).join(", ")}]`
-if (isObject(value)) return `{${[...value].map(([name,item]) => `${JSON.stringify(name)}: ${writeJson(item)}`).join(", ")}}`
-return JSON.stringify(value)
+return typeof value === "string" ? value : plainJson(value)
 }
 var INLINE_MAX = 16384
 var NO_OUTCOMES_REASON = "no outcomes of this workspace are known yet"
@@ -12309,7 +12320,7 @@ button.textContent = label
 function Command({children}) {
 return k$2("span",{class:"command"},k$2("code",null,visible(children).split(" ").map((word,at) => k$2($,null,at ? " " : "",k$2("span",null,word))))," ",k$2(Copy,{text:children,label:"copy"}))
 }
-var codes_default$1 = {"HASH_MISMATCH":{"meaning":"The content does not have the stored hash: it was changed after sealing, or the hash was.","advice":"Restore this record from a copy you trust; treat its content as unproven."},"SIG_INVALID":{"meaning":"The signature was not made over this hash by the key it names.","advice":"Check that you verify with the signer's key; if you do, the seal was forged or damaged."},"SIG_MISSING":{"meaning":"The record carries no signature where one is required.","advice":"Ask the sender for the signed record."},"UNKNOWN_SIGNER":{"meaning":"The signer's key is not known here, so the signature was not checked.","advice":"Get the public key from a source you trust, then: aver keys import FILE --trust KEY (all 64 digits), or verify with --key."},"KEY_RETIRED":{"meaning":"The record was signed by a key after that key was retired.","advice":"Treat it as forged by someone who holds the old key, unless its maker can explain it."},"KEY_MISMATCH":{"meaning":"A key was used for something else than its purpose, or a private key file does not hold the key that the ring says.","advice":"Treat a record that such a key sealed as forged by the key's holder. Of a private file, restore the key files and the ring from the same backup."},"KEY_UNRECORDED":{"meaning":"A signer's key is not in an intact keys chain, or was recorded only after it had sealed. A ledger records every key before that key seals.","advice":"The keys chain may have been cut or left out to hide that a key was retired. Ask for the whole ledger or bundle, and verify it with the keys that its owner exports."},"SEAL_MISMATCH":{"meaning":"signed_at or signed_by differ from what was sealed inside the record.","advice":"Trust the values inside the record; find out who rewrote the seal."},"CHAIN_BREAK":{"meaning":"The record does not point at the hash of the one before it.","advice":"Records were replaced, reordered or removed here; compare with a copy or a checkpoint."},"CHAIN_IDENTITY":{"meaning":"The chain's first record names another chain, ledger or tenant.","advice":"It was renamed or copied from elsewhere; look for the original."},"SEQUENCE_GAP":{"meaning":"A sequence number is missing, repeated or out of order.","advice":"Records were removed or inserted here; compare with a copy or a checkpoint."},"GENESIS_INVALID":{"meaning":"The first record points at a predecessor, or a later one claims to be the first.","advice":"The beginning of the chain was cut off; look for the records before it."},"NOT_CANONICAL":{"meaning":"The signed bytes are not in canonical form, though they are intact.","advice":"You need not do anything: the record is intact. The software that made it does not follow the specification exactly."},"NOT_VALID_CPS":{"meaning":"The record is intact, but a key or a value is not one that the Capsule Protocol allows.","advice":"The software that made the record does not follow the specification. Read the named field with care."},"SCHEMA_INVALID":{"meaning":"The bytes are not a capsule: not JSON, or required keys are missing or of the wrong type.","advice":"Restore this record from a copy you trust."},"NOT_READ":{"meaning":"So much cannot be read, or a limit is exceeded so far, that the verifier stopped; the rest was not read.","advice":"The verdict says nothing about the rest. Restore the whole from a copy you trust."},"UNLISTED_FILE":{"meaning":"A file lies in the bundle or in the directory of the run that is no part of it, or a blob to which no record refers.","advice":"It was not verified: do not take it for evidence. Move it elsewhere."},"DUPLICATE_RECORD":{"meaning":"The same record id or idempotency key occurs twice.","advice":"One of the two was inserted; compare with a copy."},"DUPLICATE_KEY":{"meaning":"One JSON object has the same key twice, so that the record reads differently in different programs.","advice":"Treat the record as forged: no honest writer makes such bytes."},"COLUMN_MISMATCH":{"meaning":"A column that the store searches by differs from the signed content.","advice":"Searches may hide or invent this record; the signed content is what counts. Rebuild the ledger from an export."},"STORE_DAMAGED":{"meaning":"The tables or indexes of the ledger's file are not as Aver makes them, or contradict each other.","advice":"A reader of the file may see other records than were verified. Restore it from a copy, or export and import its chains."},"TRUNCATED":{"meaning":"The chain is shorter than it once was.","advice":"Records were removed, at its end or further up; restore them from a copy."},"ROLLBACK":{"meaning":"This is an older or another copy of a ledger that this machine has seen before.","advice":"Both heads are given as proof; find out who put the old copy back."},"CHAIN_MISSING":{"meaning":"A chain that was recorded as sealed is not here.","advice":"It was deleted; restore it from a copy."},"HEAD_MISMATCH":{"meaning":"A chain, or records at its end, are in the bundle and not in its signed head.json.","advice":"They were added after the export; ask the exporter for a new bundle, and treat what was added as unproven."},"INDEX_MISMATCH":{"meaning":"The index of a bundle claims something about its records or keys that they do not bear out.","advice":"Trust the records and not the index; find out who rewrote it."},"RECEIPT_MISMATCH":{"meaning":"An action's receipt does not match the action.","advice":"The action or its receipt was changed; treat it as unproven."},"PROOF_INVALID":{"meaning":"A proof does not prove what it states.","advice":"Ask for the proof again, or verify the whole run."},"NOT_SEALED":{"meaning":"A transcript or git contains something that no sealed record contains.","advice":"If it is new, seal it: aver ingest. Otherwise a record was suppressed, or something was added to the transcript."},"ARTIFACT_MISSING":{"meaning":"The record refers to a large value that is not here.","advice":"Ask the sender of the data for its blobs."},"ARTIFACT_HASH_MISMATCH":{"meaning":"A large value does not have the digest by which the record refers to it.","advice":"It was changed; restore it from a copy."},"CLAIM_UNPROVEN":{"meaning":"The evidence of a claim does not hold, or there is none.","advice":"Do not rely on the claim."},"ROLE_POLICY_VIOLATION":{"meaning":"A participant did something that its role does not allow.","advice":"Treat what follows from it as unproven."},"STATE_VIOLATION":{"meaning":"An event came in a state that does not admit it.","advice":"Treat what follows from it as unproven."},"REPLAY":{"meaning":"Something that may be used only once was used again.","advice":"Only the first use counts."},"EVIDENCE_INVALID":{"meaning":"Signed evidence does not hold: that of a policy server, of a participant, or of an auditor.","advice":"Treat what rests on it as not decided and not proven."},"CLAIM_DISPUTED":{"meaning":"A critic disputes a claim, and nobody has settled that; or a person has upheld the challenge.","advice":"Do not rely on the claim while the challenge is open, and not at all if it was upheld."},"NOT_REPRODUCED":{"meaning":"An execution that was said to be repeatable gave another result when the auditor repeated it.","advice":"Find out on what else its result depends; rely on it only for the recorded run."},"NOT_INDEPENDENT":{"meaning":"A key that approves or judges lies within reach of what it approved or judged: in a plain file, in the same home, or as a passkey that no other key vouched for.","advice":"Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase, and critics' and auditors' keys elsewhere."},"UNBOUND_STATEMENT":{"meaning":"An approval was signed for an earlier version of Aver, whose statement names no ledger, tenant or request.","advice":"Nothing shows that it was given for this request: it may have been copied. Ask the approver, or approve again."},"GATE_LOOSENED":{"meaning":"Rules or settings let harmful actions pass that did not pass before.","advice":"Find out who changed them, and when: aver doctor names the change. Check the rules: aver policy check."},"INSECURE_MODE":{"meaning":"The gateway ran in insecure mode, in which its executor acts without evidence.","advice":"Treat the act as ungated. Unset EXECUTOR_INSECURE_ALLOW."},"UNCONFIRMED":{"meaning":"An act that a person had to confirm was carried out on the word of its caller.","advice":"Treat it as the agent's own decision. Set gateway.confirm to approval."},"OUTCOME_UNKNOWN":{"meaning":"An act was begun, and no record says how it ended.","advice":"Look whether its effect is there. Aver does not try it again."},"ERASED":{"meaning":"Reserved: the content was erased on purpose; hash and signature remain.","advice":"See the record that explains the erasure."},"PRUNED":{"meaning":"Reserved: older records were pruned on purpose.","advice":"Verify from the head at which the chain was pruned."},"WITNESS_MISSING":{"meaning":"Reserved: a required witness did not sign.","advice":"Ask the witness."}};
+var codes_default$1 = {"HASH_MISMATCH":{"meaning":"The content does not have the stored hash: it was changed after sealing, or the hash was.","advice":"Restore this record from a copy you trust; treat its content as unproven."},"SIG_INVALID":{"meaning":"The signature was not made over this hash by the key it names.","advice":"Check that you verify with the signer's key; if you do, the seal was forged or damaged."},"SIG_MISSING":{"meaning":"The record carries no signature where one is required.","advice":"Ask the sender for the signed record."},"UNKNOWN_SIGNER":{"meaning":"The signer's key is not known here, so the signature was not checked.","advice":"Get the public key from a source you trust, then: aver keys import FILE --trust KEY (all 64 digits), or verify with --key."},"KEY_RETIRED":{"meaning":"The record was signed by a key after that key was retired.","advice":"Treat it as forged by someone who holds the old key, unless its maker can explain it."},"KEY_MISMATCH":{"meaning":"A key was used for something else than its purpose, or a private key file does not hold the key that the ring says.","advice":"Treat a record that such a key sealed as forged by the key's holder. Of a private file, restore the key files and the ring from the same backup."},"KEY_UNRECORDED":{"meaning":"A signer's key is not in an intact keys chain, or was recorded only after it had sealed. A ledger records every key before that key seals.","advice":"The keys chain may have been cut or left out to hide that a key was retired. Ask for the whole ledger or bundle, and verify it with the keys that its owner exports."},"SEAL_MISMATCH":{"meaning":"signed_at or signed_by differ from what was sealed inside the record.","advice":"Trust the values inside the record; find out who rewrote the seal."},"CHAIN_BREAK":{"meaning":"The record does not point at the hash of the one before it.","advice":"Records were replaced, reordered or removed here; compare with a copy or a checkpoint."},"CHAIN_IDENTITY":{"meaning":"The chain's first record names another chain, ledger or tenant.","advice":"It was renamed or copied from elsewhere; look for the original."},"SEQUENCE_GAP":{"meaning":"A sequence number is missing, repeated or out of order.","advice":"Records were removed or inserted here; compare with a copy or a checkpoint."},"GENESIS_INVALID":{"meaning":"The first record points at a predecessor, or a later one claims to be the first.","advice":"The beginning of the chain was cut off; look for the records before it."},"NOT_CANONICAL":{"meaning":"The signed bytes are not in canonical form, though they are intact.","advice":"You need not do anything: the record is intact. The software that made it does not follow the specification exactly."},"NOT_VALID_CPS":{"meaning":"The record is intact, but a key or a value is not one that the Capsule Protocol allows.","advice":"The software that made the record does not follow the specification. Read the named field with care."},"SCHEMA_INVALID":{"meaning":"The bytes are not a capsule: not JSON, or required keys are missing or of the wrong type.","advice":"Restore this record from a copy you trust."},"NOT_READ":{"meaning":"So much cannot be read, or a limit is exceeded so far, that the verifier stopped; the rest was not read.","advice":"The verdict says nothing about the rest. Restore the whole from a copy you trust."},"UNLISTED_FILE":{"meaning":"A file lies in the bundle or in the directory of the run that is no part of it, or a blob to which no record refers.","advice":"It was not verified: do not take it for evidence. Move it elsewhere."},"DUPLICATE_RECORD":{"meaning":"The same record id or idempotency key occurs twice.","advice":"One of the two was inserted; compare with a copy."},"DUPLICATE_KEY":{"meaning":"One JSON object has the same key twice, so that the record reads differently in different programs.","advice":"Treat the record as forged: no honest writer makes such bytes."},"TRUNCATED":{"meaning":"The chain is shorter than it once was.","advice":"Records were removed, at its end or further up; restore them from a copy."},"ROLLBACK":{"meaning":"This is an older or another copy of a ledger that this machine has seen before.","advice":"Both heads are given as proof; find out who put the old copy back."},"CHAIN_MISSING":{"meaning":"A chain that was recorded as sealed is not here.","advice":"It was deleted; restore it from a copy."},"HEAD_MISMATCH":{"meaning":"A chain, or records at its end, are in the bundle and not in its signed head.json.","advice":"They were added after the export; ask the exporter for a new bundle, and treat what was added as unproven."},"INDEX_MISMATCH":{"meaning":"The index of a bundle claims something about its records or keys that they do not bear out.","advice":"Trust the records and not the index; find out who rewrote it."},"RECEIPT_MISMATCH":{"meaning":"An action's receipt does not match the action.","advice":"The action or its receipt was changed; treat it as unproven."},"PROOF_INVALID":{"meaning":"A proof does not prove what it states.","advice":"Ask for the proof again, or verify the whole run."},"ARTIFACT_MISSING":{"meaning":"The record refers to a large value that is not here.","advice":"Ask the sender of the data for its blobs."},"ARTIFACT_HASH_MISMATCH":{"meaning":"A large value does not have the digest by which the record refers to it.","advice":"It was changed; restore it from a copy."},"CLAIM_UNPROVEN":{"meaning":"The evidence of a claim does not hold, or there is none.","advice":"Do not rely on the claim."},"ROLE_POLICY_VIOLATION":{"meaning":"A participant did something that its role does not allow.","advice":"Treat what follows from it as unproven."},"STATE_VIOLATION":{"meaning":"An event came in a state that does not admit it.","advice":"Treat what follows from it as unproven."},"REPLAY":{"meaning":"Something that may be used only once was used again.","advice":"Only the first use counts."},"EVIDENCE_INVALID":{"meaning":"Signed evidence does not hold: that of a policy server, of a participant, or of an auditor.","advice":"Treat what rests on it as not decided and not proven."},"CLAIM_DISPUTED":{"meaning":"A critic disputes a claim, and nobody has settled that; or a person has upheld the challenge.","advice":"Do not rely on the claim while the challenge is open, and not at all if it was upheld."},"NOT_REPRODUCED":{"meaning":"An execution that was said to be repeatable gave another result when the auditor repeated it.","advice":"Find out on what else its result depends; rely on it only for the recorded run."},"NOT_INDEPENDENT":{"meaning":"A key that approves or judges lies within reach of what it approved or judged: in a plain file, in the same home, or as a passkey that no other key vouched for.","advice":"Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase, and critics' and auditors' keys elsewhere."},"UNBOUND_STATEMENT":{"meaning":"An approval was signed for an earlier version of Aver, whose statement names no ledger, tenant or request.","advice":"Nothing shows that it was given for this request: it may have been copied. Ask the approver, or approve again."},"OUTCOME_UNKNOWN":{"meaning":"An act was begun, and no record says how it ended.","advice":"Look whether its effect is there. Aver does not try it again."}};
 // src/verify/key_list.ts
 function readKeyList(text) {
 const found = []
@@ -12788,14 +12799,25 @@ const {chain,sequence} = placeInChain(place)
 const name = chain ?? (isAlone() ? contents.value?.chains[0]?.id : null)
 return name ? sequence === null ? link("chain",name) : link("chain",name,`at-${sequence}`) : null
 }
-function FindingCard({finding,isFirst = false}) {
+function FindingCard({finding,others = [],shown = 1,isFirst = false}) {
 const explained = adviceOn(finding.code)
 const target = placeLink(finding.place)
-return k$2("div",{class:`finding ${finding.status}`},k$2("p",null,k$2("strong",null,finding.code)," at ",k$2(Text,null,describePlace(finding.place)),": ",k$2(Text,null,finding.words),isFirst && target !== null ? k$2($,null," ",k$2("a",{href:target},"Go there")," ",k$2("kbd",{"aria-hidden":"true"},"b")) : null),explained === void 0 ? null : k$2("p",{class:"beside"},explained.meaning," ",explained.advice))
+return k$2("div",{class:`finding ${finding.status}`},k$2("p",null,k$2("strong",null,finding.code)," at ",others.length ? plural(others.length + 1,"place") : k$2(Text,null,describePlace(finding.place)),": ",k$2(Text,null,finding.words),isFirst && target !== null ? k$2($,null," ",k$2("a",{href:target},"Go there")," ",k$2("kbd",{"aria-hidden":"true"},"b")) : null),others.length ? k$2("p",null,[finding,...others.slice(0,shown - 1)].map(({place},at) => k$2($,null,at ? "; " : "",k$2("a",{href:placeLink(place) ?? void 0},k$2(Text,null,describePlace(place))))),k$2(AndMore,{left:others.length + 1 - shown})) : null,explained === void 0 ? null : k$2("p",{class:"beside"},explained.meaning," ",explained.advice))
 }
 var FINDINGS_SHOWN = 100
-function Findings({findings}) {
-return k$2($,null,findings.slice(0,FINDINGS_SHOWN).map((finding,at) => k$2(FindingCard,{key:at,finding})),findings.length > FINDINGS_SHOWN ? k$2("p",null,"and ",count(findings.length - FINDINGS_SHOWN)," more; copy as JSON has them all") : null)
+function AndMore({left}) {
+return left > 0 ? k$2("span",null," and ",count(left)," more; copy as JSON has them all") : null
+}
+function Findings({findings,words,after = ""}) {
+const cards = new Map()
+for (const finding of findings) {
+const key = `${finding.check} ${finding.code} ${finding.words}`
+const known = cards.get(key)
+if (known) known.push(finding)
+else cards.set(key,[finding])
+}
+const shown = Math.ceil(FINDINGS_SHOWN / cards.size)
+return k$2($,null,k$2("h3",null,findings.length < FINDINGS_SHOWN ? "" : "At least ",plural(findings.length,words),after),[...cards].slice(0,FINDINGS_SHOWN).map(([key,[finding,...others]]) => k$2(FindingCard,{key,finding,others,shown})),k$2(AndMore,{left:cards.size - FINDINGS_SHOWN}))
 }
 var ONLY_COUNTS = /^[\d,]+ checked$/
 function CheckRow({check}) {
@@ -12869,7 +12891,7 @@ const first = verdict.first_bad
 const rest = verdict.findings.filter(one => one !== first)
 const wrong = rest.filter(one => one.status !== "not_checked")
 const open = rest.filter(one => one.status === "not_checked")
-return k$2("section",{class:`band ${word}`,"aria-labelledby":"verdict"},k$2("h2",{id:"verdict"},k$2(Mark,{name:word})," ",word[0]?.toUpperCase(),word.slice(1)),k$2("p",{class:"sentence"},k$2(Text,null,sentence(verdict,signers))),thing.value?.areCopies ? k$2("p",{class:"strip copies"},"This page judged its own copies of the records, in explorer/data, and not the bundle's files: a browser lets no page that was opened by a double click read them. Someone may have changed the files and left the copies.") : null,unjudged.value ? k$2("p",{class:"strip"},plural(unjudged.value,"record")," came after this verdict. ",k$2("button",{type:"button",class:"small",onClick:() => void verifyThing()},"Verify again (v)")) : null,first ? k$2(FindingCard,{finding:first,isFirst:true}) : null,k$2("div",{class:"columns"},k$2("div",null,k$2("h3",null,"Checked"),k$2("table",{class:"checks"},k$2("tbody",null,made.map(check => k$2(CheckRow,{key:check.name,check})))),made.length ? null : k$2("p",null,"No check was made.")),k$2("div",null,k$2("h3",null,"Not checked"),k$2("table",{class:"checks"},k$2("tbody",null,groupUnmade(others).map(checks => k$2(UnmadeRow,{key:checks[0]?.name,checks,fits})))),others.length ? null : k$2("p",null,"Every check that applies was made."),foreign.length ? k$2("p",{class:"beside"},"Does not apply here: ",foreign.join(", "),".") : null)),wrong.length ? k$2($,null,k$2("h3",null,plural(wrong.length,first ? "more finding" : "finding")),k$2(Findings,{findings:wrong})) : null,open.length ? k$2("details",{open:open.length <= 8},k$2("summary",null,plural(open.length,"place")," that could not be checked"),k$2(Findings,{findings:open})) : null,k$2("p",{class:"beside judged-by"},"This page judged it at ",k$2(Time,{short:true},at.toISOString()),", and came ",origin(),". Ed25519 by ",usesPlatform ? "the browser, after checks of our own" : "JavaScript","."),k$2("p",{class:"beside without-page"},changed.value ? "No command judges this changed copy: it is in this page's memory alone." : k$2($,null,thing.value?.areCopies ? "The bundle's own files, without this page: " : `The same without this page${thing.value?.live && !isHere() ? ", on the server's machine" : ""}: `,k$2(Command,null,command()))," ",k$2(Copy,{text:JSON.stringify(verdictDocument(verdict),(_,value) => typeof value === "bigint" ? String(value) : value,2),label:"copy as JSON"})))
+return k$2("section",{class:`band ${word}`,"aria-labelledby":"verdict"},k$2("h2",{id:"verdict"},k$2(Mark,{name:word})," ",word[0]?.toUpperCase(),word.slice(1)),k$2("p",{class:"sentence"},k$2(Text,null,sentence(verdict,signers))),thing.value?.areCopies ? k$2("p",{class:"strip copies"},"This page judged its own copies of the records, in explorer/data, and not the bundle's files: a browser lets no page that was opened by a double click read them. Someone may have changed the files and left the copies.") : null,unjudged.value ? k$2("p",{class:"strip"},plural(unjudged.value,"record")," came after this verdict. ",k$2("button",{type:"button",class:"small",onClick:() => void verifyThing()},"Verify again (v)")) : null,first ? k$2(FindingCard,{finding:first,isFirst:true}) : null,k$2("div",{class:"columns"},k$2("div",null,k$2("h3",null,"Checked"),k$2("table",{class:"checks"},k$2("tbody",null,made.map(check => k$2(CheckRow,{key:check.name,check})))),made.length ? null : k$2("p",null,"No check was made.")),k$2("div",null,k$2("h3",null,"Not checked"),k$2("table",{class:"checks"},k$2("tbody",null,groupUnmade(others).map(checks => k$2(UnmadeRow,{key:checks[0]?.name,checks,fits})))),others.length ? null : k$2("p",null,"Every check that applies was made."),foreign.length ? k$2("p",{class:"beside"},"Does not apply here: ",foreign.join(", "),".") : null)),wrong.length ? k$2(Findings,{findings:wrong,words:first ? "more finding" : "finding"}) : null,open.length ? k$2(Findings,{findings:open,words:"place",after:" that could not be checked"}) : null,k$2("p",{class:"beside judged-by"},"This page judged it at ",k$2(Time,{short:true},at.toISOString()),", and came ",origin(),". Ed25519 by ",usesPlatform ? "the browser, after checks of our own" : "JavaScript","."),k$2("p",{class:"beside without-page"},changed.value ? "No command judges this changed copy: it is in this page's memory alone." : k$2($,null,thing.value?.areCopies ? "The bundle's own files, without this page: " : `The same without this page${thing.value?.live && !isHere() ? ", on the server's machine" : ""}: `,k$2(Command,null,command()))," ",k$2(Copy,{text:JSON.stringify(verdictDocument(verdict),(_,value) => typeof value === "bigint" ? String(value) : value,2),label:"copy as JSON"})))
 }
 function VerdictChip() {
 const now = judgement.value
@@ -12878,7 +12900,7 @@ const name = now.state === "done" ? now.verdict.status : now.state === "working"
 const {bytes = 0,totalBytes = 0} = now.state === "working" && now.progress || {}
 return k$2("a",{class:`chip ${name.replace(" ","-")}`,href:link()},k$2(Mark,{name,share:totalBytes ? Math.floor(100 * bytes / totalBytes) : 0})," ",k$2("span",null,name === "working" ? "verifying" : name))
 }
-var codes_default = {"codes":{"ALLOW":{"meaning":"Every check passed, and what was asked for was done.","advice":"Nothing is left to do."},"ALLOW_INSECURE":{"meaning":"The executor runs with EXECUTOR_INSECURE_ALLOW=1 and did the act without checking its evidence.","advice":"Unset EXECUTOR_INSECURE_ALLOW and start the executor again. This mode is outside of every guarantee."},"REQUIRE_CONFIRM":{"meaning":"The policy wants a person to approve this request, and no approval of it was found.","advice":"Have the request approved (aver approvals list), then send the same act again."},"POLICY_DENY":{"meaning":"The policy does not allow this request, or wants a change of it that cannot be made.","advice":"Change the request, or ask the person who keeps the rules. aver policy explain shows which rule decided."},"RECIPIENT_NOT_ALLOWED":{"meaning":"A rule of the policy refuses this recipient.","advice":"Use a recipient that the rules allow, or have the recipient added to them."},"DOMAIN_NOT_ALLOWED":{"meaning":"A rule of the policy refuses this domain, or the domain leads to a private network or redirects to another one.","advice":"Use a domain that the rules allow, or have the domain added to them. A host of a private network must be in [gateway] private_hosts."},"IOC_BLOCKED":{"meaning":"The skill names a host that is listed as an indicator of compromise.","advice":"Do not install this skill. Report where it came from."},"BAD_REQUEST":{"meaning":"The request does not have the required form: a field is missing, unknown, of another type, too long, given twice, or has no canonical form.","advice":"Correct the place that the summary names, then send the request again."},"UNKNOWN_INTENT":{"meaning":"No intent has this name.","advice":"Use a name from the table of intents in docs/gateway/evidence.md."},"ARTIFACTS_NOT_ALLOWED":{"meaning":"The inputs have artifacts, which an act never forwards.","advice":"Leave artifacts out, or send an empty list."},"CAPABILITY_DENY":{"meaning":"The capabilities of this caller do not have this intent, or the list of commands does not have this command.","advice":"Ask the operator to add the intent to [gateway.capabilities.callers], or the first words of the command to [gateway.commands] allow."},"PRINCIPAL_CAPABILITY_DENY":{"meaning":"The capabilities of the external principal do not have this intent.","advice":"Ask the operator to add the intent to [gateway.capabilities.principals]."},"WORKLOAD_TOKEN_INVALID":{"meaning":"The workload token is malformed, expired, for another session, or not signed by this ledger's key.","advice":"Install the skill again to get a new token."},"EXTERNAL_PRINCIPAL_MISMATCH":{"meaning":"The external principal of the request is not the one for whom the delegation token was issued.","advice":"Send the principal that the first token of the chain names as iss, or leave it out."},"DELEGATION_REQUIRED":{"meaning":"The request names an external principal and carries no delegation token.","advice":"Ask the principal for a token (aver gateway delegate) and send it in constraints.delegation_token."},"DELEGATION_TOKEN_MALFORMED":{"meaning":"The delegation token cannot be read, or its chain of parents is broken.","advice":"Send the token exactly as it was issued."},"DELEGATION_TOKEN_BAD_SIGNATURE":{"meaning":"A token of the chain is not signed by the key of its issuer, or the issuer has no key under [gateway.principals].","advice":"Have the token issued again, and check the issuer's key in the settings."},"DELEGATION_SESSION_MISMATCH":{"meaning":"The delegation token was issued for another session.","advice":"Ask for a token for this session."},"DELEGATION_SUBJECT_MISMATCH":{"meaning":"The delegation token was issued to another caller.","advice":"Ask for a token for this caller."},"DELEGATION_SCOPE_DENY":{"meaning":"The scope of the delegation token does not contain this intent.","advice":"Ask for a token whose scope contains the intent."},"DELEGATION_TOKEN_EXPIRED":{"meaning":"The delegation token, or a parent of it, is past its time.","advice":"Ask for a new token."},"DELEGATION_REVOKED":{"meaning":"The delegation token, or a parent of it, was revoked.","advice":"Ask the issuer. A revoked token never becomes good again."},"INGRESS_SIGNATURE_REQUIRED":{"meaning":"The call names a principal in its headers and lacks a header that the signature needs.","advice":"Send all of Aver-Principal, Aver-Session, Aver-Time, Aver-Nonce and Aver-Signature."},"INGRESS_SIGNATURE_INVALID":{"meaning":"A header is malformed, or the signature is not by the principal's key over this method, path, session, time, nonce and body.","advice":"Sign the exact bytes of the body, and check the principal's key in the settings."},"INGRESS_EXPIRED":{"meaning":"The time in the headers is more than 60 seconds from the gateway's clock.","advice":"Set the clock of the machine that signs, then sign the call again."},"INGRESS_REPLAY":{"meaning":"The principal has used this nonce before.","advice":"Use a new nonce for each call."},"INGRESS_CONFLICT":{"meaning":"The door does not let this client name that session or caller, or a signed call is for the gateway of another ledger, or its body names another principal or delegation token than its headers.","advice":"Use a session and a caller that [gateway.clients] allows. Sign a call for this gateway's ledger, and leave principal and token out of its body."},"HANDLE_INVALID":{"meaning":"The handle does not exist, has expired, or belongs to another session or caller.","advice":"Read the value again to get a new handle."},"HIGH_HANDLE_BLOCKED":{"meaning":"The request would send a value of high sensitivity out.","advice":"Leave the handle out, or have the value declassified first."},"DECLASSIFY_BLOCKED":{"meaning":"The value behind this handle must not be declassified.","advice":"Ask the person who keeps the rules."},"TX_INVALID":{"meaning":"No PREVIEW has this tx_id, or it is past its time, was refused, or is for another intent. A clock that was set back ends a PREVIEW, too.","advice":"Send the act again without tx_id."},"TX_SESSION_MISMATCH":{"meaning":"The PREVIEW was made in another session.","advice":"COMMIT in the session of the PREVIEW."},"TX_CALLER_MISMATCH":{"meaning":"The PREVIEW was made by another caller.","advice":"COMMIT as the caller of the PREVIEW."},"TX_AUTH_CONTEXT_MISMATCH":{"meaning":"The external principal or the delegation differs from that of the PREVIEW. Unset differs from set.","advice":"COMMIT with the same principal and token as the PREVIEW."},"POLICY_UNAVAILABLE":{"meaning":"A policy server did not answer in time, answered garbage, runs another program, or disagrees with the other one.","advice":"Look at aver gateway status, and at the detail. Nothing was done; the act can be sent again."},"EXECUTOR_UNAVAILABLE":{"meaning":"The executor did not answer, or has no effect for this request: for example, no mail server is set.","advice":"Look at aver gateway status, and at the setting that the summary names. If the COMMIT had begun, aver show says what became of it."},"BAD_COMMIT_PROOF":{"meaning":"The evidence of the two policy servers does not hold. The detail says where.","advice":"Make a new PREVIEW. If it happens again, look up the detail."},"MISSING_EVIDENCE":{"meaning":"The COMMIT carries no evidence at all.","advice":"Make a PREVIEW, and COMMIT through the gateway."},"REPLAY_DENY":{"meaning":"The executor has begun an act with this action_id before.","advice":"Look at the outcome of the first one. To do it again, make a new PREVIEW."},"WORKSPACE_PATH_BLOCKED":{"meaning":"The path leads out of the workspace.","advice":"Use a path relative to the workspace, without .. and without links that leave it."},"WORKSPACE_CHANGED":{"meaning":"The file is not what it was when the change was shown.","advice":"Read the file and make a new PREVIEW."},"EFFECT_FAILED":{"meaning":"The act was allowed and begun, and its effect failed; or it could only fail, because its server is not connected.","advice":"The outcome's record says how. To try again, make a new PREVIEW."},"OUTCOME_UNKNOWN":{"meaning":"The executor ended between the mark of the act and its outcome, or sent something and got no answer. Nobody knows whether the effect happened.","advice":"Look whether it did. The act is not tried again; to do it again, make a new PREVIEW."},"TOOL_CHANGED":{"meaning":"The definition of the tool differs from the one that was first seen.","advice":"Compare both definitions, then accept the new one."},"CAPSULE_REQUIRED":{"meaning":"The settings, or the PREVIEW of this act, want an agent in a verified confinement, and this door has no fresh verdict that passes. Or this door has one, and the PREVIEW was made without.","advice":"Start the agent with aver gateway run -- COMMAND. If it runs there, aver gateway smoke and verify-contract show what no longer holds. A PREVIEW that was made outside is no use inside: send the act again without tx_id."}},"details":{"missing_commit":{"meaning":"The share of a policy server is missing.","advice":"Send both shares, as policy0 and policy1."},"bad_proof":{"meaning":"A share is not an object with exactly the required fields.","advice":"Send the share as the policy server made it."},"bad_proof_version":{"meaning":"A share has another major version than 1.","advice":"Run parts of the same major version."},"bad_proof_kind":{"meaning":"A share is not of the kind commit.","advice":"Send the shares of a PREVIEW."},"bad_server_id":{"meaning":"A share's server_id is neither 0 nor 1.","advice":"Send the share as the policy server made it."},"server_id_mismatch":{"meaning":"A share stands in the other server's place, or both are by one server.","advice":"Put the share of server 0 into policy0, and that of server 1 into policy1."},"unknown_kid":{"meaning":"The executor has no MAC key with the share's kid, or the kid is malformed.","advice":"Give the executor the server's new MAC key."},"bad_mac":{"meaning":"A share's MAC is malformed, or was not made over this share by the server's key.","advice":"Treat the share as changed on its way, or compare the MAC keys of both parts."},"bad_ts":{"meaning":"A share's ts is not a whole number of seconds.","advice":"Send the share as the policy server made it."},"expired_proof":{"meaning":"A share is older than POLICY_MAC_TTL_S seconds, or as far in the future.","advice":"COMMIT again: the gateway gets fresh shares. If it happens again, compare the clocks."},"bad_action_id":{"meaning":"A share is about another action_id.","advice":"Send the shares of this PREVIEW."},"bad_program_id":{"meaning":"A share was made by another policy program.","advice":"Compare the rules of the parts: aver gateway pin shows the changes."},"bad_commit_tag_b64":{"meaning":"A share's commit tag is not canonical base64.","advice":"Send the share as the policy server made it."},"bad_commit_tag_len":{"meaning":"A share's commit tag does not have the required length.","advice":"Send the share as the policy server made it."},"bad_outputs":{"meaning":"A share's outputs are not an object of bits, or the two shares have different names.","advice":"Send the share as the policy server made it."},"missing_output_key":{"meaning":"A required output is missing in at least one of the shares.","advice":"Run parts of the same major version."},"bad_request_sha256":{"meaning":"A share is about another request: inputs, caller, session or context differ.","advice":"COMMIT exactly what was previewed, or make a new PREVIEW."},"bad_attestation":{"meaning":"An attestation is missing, malformed, about other evidence, or not signed by that server's own key.","advice":"Compare the keys of policy:0 and policy:1. If they are right, treat the evidence as forged."},"servers_disagree":{"meaning":"A server attests another decision than the two shares give together.","advice":"At least one server is faulty or dishonest: compare the records of both."},"facts_differ":{"meaning":"The servers attest different facts.","advice":"They were not asked the same question: look at the gateway between them."}}}
+var codes_default = {"codes":{"ALLOW":{"meaning":"Every check passed, and what was asked for was done.","advice":"Nothing is left to do."},"ALLOW_INSECURE":{"meaning":"The executor runs with EXECUTOR_INSECURE_ALLOW=1 and did the act without checking its evidence.","advice":"Unset EXECUTOR_INSECURE_ALLOW and start the executor again. This mode is outside of every guarantee."},"REQUIRE_CONFIRM":{"meaning":"The policy wants a person to approve this request, and no approval of it was found.","advice":"Have the request approved (aver approvals list), then send the same act again."},"POLICY_DENY":{"meaning":"The policy does not allow this request, or wants a change of it that cannot be made.","advice":"Change the request, or ask the person who keeps the rules. aver policy explain shows which rule decided."},"RECIPIENT_NOT_ALLOWED":{"meaning":"A rule of the policy refuses this recipient.","advice":"Use a recipient that the rules allow, or have the recipient added to them."},"DOMAIN_NOT_ALLOWED":{"meaning":"A rule of the policy refuses this domain, or the domain leads to a private network or redirects to another one.","advice":"Use a domain that the rules allow, or have the domain added to them. A host of a private network must be in [gateway] private_hosts."},"IOC_BLOCKED":{"meaning":"The skill names a host that is listed as an indicator of compromise.","advice":"Do not install this skill. Report where it came from."},"BAD_REQUEST":{"meaning":"The request does not have the required form: a field is missing, unknown, of another type, too long, given twice, or has no canonical form.","advice":"Correct the place that the summary names, then send the request again."},"UNKNOWN_INTENT":{"meaning":"No intent has this name.","advice":"Use a name from the table of intents in docs/gateway/evidence.md."},"ARTIFACTS_NOT_ALLOWED":{"meaning":"The inputs have artifacts, which an act never forwards.","advice":"Leave artifacts out, or send an empty list."},"CAPABILITY_DENY":{"meaning":"The capabilities of this caller do not have this intent, or the list of commands does not have this command.","advice":"Ask the operator to add the intent to [gateway.capabilities.callers], or the first words of the command to [gateway.commands] allow."},"PRINCIPAL_CAPABILITY_DENY":{"meaning":"The capabilities of the external principal do not have this intent.","advice":"Ask the operator to add the intent to [gateway.capabilities.principals]."},"WORKLOAD_TOKEN_INVALID":{"meaning":"The workload token is malformed, expired, for another session, or not signed by this ledger's key.","advice":"Install the skill again to get a new token."},"EXTERNAL_PRINCIPAL_MISMATCH":{"meaning":"The external principal of the request is not the one for whom the delegation token was issued.","advice":"Send the principal that the first token of the chain names as iss, or leave it out."},"DELEGATION_REQUIRED":{"meaning":"The request names an external principal and carries no delegation token.","advice":"Ask the principal for a token (aver gateway delegate) and send it in constraints.delegation_token."},"DELEGATION_TOKEN_MALFORMED":{"meaning":"The delegation token cannot be read, or its chain of parents is broken.","advice":"Send the token exactly as it was issued."},"DELEGATION_TOKEN_BAD_SIGNATURE":{"meaning":"A token of the chain is not signed by the key of its issuer, or the issuer has no key under [gateway.principals].","advice":"Have the token issued again, and check the issuer's key in the settings."},"DELEGATION_SESSION_MISMATCH":{"meaning":"The delegation token was issued for another session.","advice":"Ask for a token for this session."},"DELEGATION_SUBJECT_MISMATCH":{"meaning":"The delegation token was issued to another caller.","advice":"Ask for a token for this caller."},"DELEGATION_SCOPE_DENY":{"meaning":"The scope of the delegation token does not contain this intent.","advice":"Ask for a token whose scope contains the intent."},"DELEGATION_TOKEN_EXPIRED":{"meaning":"The delegation token, or a parent of it, is past its time.","advice":"Ask for a new token."},"DELEGATION_REVOKED":{"meaning":"The delegation token, or a parent of it, was revoked.","advice":"Ask the issuer. A revoked token never becomes good again."},"INGRESS_SIGNATURE_REQUIRED":{"meaning":"The call names a principal in its headers and lacks a header that the signature needs.","advice":"Send all of Aver-Principal, Aver-Session, Aver-Time, Aver-Nonce and Aver-Signature."},"INGRESS_SIGNATURE_INVALID":{"meaning":"A header is malformed, or the signature is not by the principal's key over this method, path, session, time, nonce and body.","advice":"Sign the exact bytes of the body, and check the principal's key in the settings."},"INGRESS_EXPIRED":{"meaning":"The time in the headers is more than 60 seconds from the gateway's clock.","advice":"Set the clock of the machine that signs, then sign the call again."},"INGRESS_REPLAY":{"meaning":"The principal has used this nonce before.","advice":"Use a new nonce for each call."},"INGRESS_CONFLICT":{"meaning":"The door does not let this client name that session or caller, or a signed call is for the gateway of another ledger, or its body names another principal or delegation token than its headers.","advice":"Use a session and a caller that [gateway.clients] allows. Sign a call for this gateway's ledger, and leave principal and token out of its body."},"HANDLE_INVALID":{"meaning":"The handle does not exist, has expired, or belongs to another session or caller.","advice":"Read the value again to get a new handle."},"HIGH_HANDLE_BLOCKED":{"meaning":"The request would send a value of high sensitivity out.","advice":"Leave the handle out, or have the value declassified first."},"DECLASSIFY_BLOCKED":{"meaning":"The value behind this handle must not be declassified.","advice":"Ask the person who keeps the rules."},"TX_INVALID":{"meaning":"No PREVIEW has this tx_id, or it is past its time, was refused, or is for another intent. A clock that was set back ends a PREVIEW, too.","advice":"Send the act again without tx_id."},"TX_SESSION_MISMATCH":{"meaning":"The PREVIEW was made in another session.","advice":"COMMIT in the session of the PREVIEW."},"TX_CALLER_MISMATCH":{"meaning":"The PREVIEW was made by another caller.","advice":"COMMIT as the caller of the PREVIEW."},"TX_AUTH_CONTEXT_MISMATCH":{"meaning":"The external principal or the delegation differs from that of the PREVIEW. Unset differs from set.","advice":"COMMIT with the same principal and token as the PREVIEW."},"POLICY_UNAVAILABLE":{"meaning":"A policy server did not answer in time, answered garbage, runs another program, or disagrees with the other one.","advice":"Look at aver gateway status, and at the detail. Nothing was done; the act can be sent again."},"EXECUTOR_UNAVAILABLE":{"meaning":"The executor did not answer, or has no effect for this request: for example, no mail server is set.","advice":"Look at aver gateway status, and at the setting that the summary names. If the COMMIT had begun, aver show says what became of it."},"BAD_COMMIT_PROOF":{"meaning":"The evidence of the two policy servers does not hold. The detail says where.","advice":"Make a new PREVIEW. If it happens again, look up the detail."},"MISSING_EVIDENCE":{"meaning":"The COMMIT carries no evidence at all.","advice":"Make a PREVIEW, and COMMIT through the gateway."},"REPLAY_DENY":{"meaning":"The executor has begun an act with this action_id before.","advice":"Look at the outcome of the first one. To do it again, make a new PREVIEW."},"WORKSPACE_PATH_BLOCKED":{"meaning":"The path leads out of the workspace.","advice":"Use a path relative to the workspace, without .. and without links that leave it."},"WORKSPACE_CHANGED":{"meaning":"The file is not what it was when the change was shown.","advice":"Read the file and make a new PREVIEW."},"EFFECT_FAILED":{"meaning":"The act was allowed and begun, and its effect failed; or it could only fail, because its server is not connected.","advice":"The outcome's record says how. To try again, make a new PREVIEW."},"OUTCOME_UNKNOWN":{"meaning":"The executor ended between the mark of the act and its outcome, or sent something and got no answer. Nobody knows whether the effect happened.","advice":"Look whether it did. The act is not tried again; to do it again, make a new PREVIEW."},"TOOL_CHANGED":{"meaning":"The definition of the tool differs from the one that was first seen.","advice":"Compare both definitions, then accept the new one."},"CAPSULE_REQUIRED":{"meaning":"The settings, or the PREVIEW of this act, want an agent in a verified confinement, and this door has no fresh verdict that passes. Or this door has one, and the PREVIEW was made without.","advice":"Start the agent with aver gateway run -- COMMAND. If it runs there, aver gateway smoke and verify-contract show what no longer holds. A PREVIEW that was made outside is no use inside: send the act again without tx_id."}}}
 var ITEMS_MAX = 200
 var TEXT_MAX = 2e4
 var LINE_MAX = 96
@@ -12927,34 +12949,6 @@ return k$2("div",{class:"long"},k$2("pre",{class:isDiff ? "diff" : ""},isDiff ? 
 }
 function DiffLine({line}) {
 return k$2("span",{class:/^(?:\+\+\+|---|diff |index )/.test(line) ? "head" : line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : line.startsWith("@@") ? "hunk" : ""},`${line}\n`)
-}
-function useAnswer(ask,reasons) {
-const [answer,setAnswer] = d$2({state:"loading",value:null,words:""})
-const [tried,setTried] = d$2(0)
-A$1(() => {
-let isCurrent = true
-ask(() => isCurrent).then(value => {
-if (isCurrent) setAnswer({state:"done",value,words:""})
-},error => {
-if (isCurrent) setAnswer(before => ({state:"failed",value:before.value,words:error.message}))
-})
-return () => {
-isCurrent = false
-}
-},[...reasons,tried])
-return {...answer,retry:() => setTried(tried + 1)}
-}
-function Loading({rows,words}) {
-return k$2("div",{class:"placeholders","aria-busy":"true"},k$2("p",{class:"hidden",role:"status"},words," …"),Array.from({length:rows},(_,at) => k$2("div",{key:at,class:"placeholder row-height"})))
-}
-function Empty({children,command}) {
-return k$2("div",{class:"nothing"},k$2("p",null,children),command ? k$2("p",null,k$2(Command,null,command)) : null)
-}
-function Problem({words,retry}) {
-return k$2("div",{class:"finding failed",role:"alert"},k$2("p",null,k$2(Text,null,words)),retry ? k$2("p",null,k$2("button",{type:"button",class:"small",onClick:retry},"Try again")) : null)
-}
-function NotHere({what,name}) {
-return k$2("div",{class:"finding warning",role:"alert"},k$2("p",null,"There is no ",what," ",k$2("code",null,k$2(Text,null,name))," in ",k$2(Text,null,contents.value?.name ?? "these records"),". The link is for other records, or for a longer copy of these."))
 }
 var LIVE_RECORDS = 1e3
 var FILE_RECORDS = 4e3
@@ -13025,6 +13019,54 @@ return (await groupChains(listRows$1(open),readFirst,chain.replace(/^import\.[0-
 }
 function countRecords(chains) {
 return (contents.value?.chains ?? []).reduce((sum,chain) => sum + (chains.includes(chain.id) ? chain.length ?? 0 : 0),0)
+}
+function useAnswer(ask,reasons) {
+const [answer,setAnswer] = d$2({state:"loading",value:null,words:""})
+const [tried,setTried] = d$2(0)
+A$1(() => {
+let isCurrent = true
+ask(() => isCurrent).then(value => {
+if (isCurrent) setAnswer({state:"done",value,words:""})
+},error => {
+if (isCurrent) setAnswer(before => ({state:"failed",value:before.value,words:error.message}))
+})
+return () => {
+isCurrent = false
+}
+},[...reasons,tried])
+return {...answer,retry:() => setTried(tried + 1)}
+}
+function Loading({rows,words}) {
+return k$2("div",{class:"placeholders","aria-busy":"true"},k$2("p",{class:"hidden",role:"status"},words," …"),Array.from({length:rows},(_,at) => k$2("div",{key:at,class:"placeholder row-height"})))
+}
+function Empty({children,command}) {
+return k$2("div",{class:"nothing"},k$2("p",null,children),command ? k$2("p",null,k$2(Command,null,command)) : null)
+}
+function Problem({words,retry}) {
+return k$2("div",{class:"finding failed",role:"alert"},k$2("p",null,k$2(Text,null,words)),retry ? k$2("p",null,k$2("button",{type:"button",class:"small",onClick:retry},"Try again")) : null)
+}
+function NotHere({what,name}) {
+return k$2("div",{class:"finding warning",role:"alert"},k$2("p",null,"There is no ",what," ",k$2("code",null,k$2(Text,null,name))," in ",k$2(Text,null,contents.value?.name ?? "these records"),". The link is for other records, or for a longer copy of these."))
+}
+function OfDomain({domain,title,route,wanted,what,empty:[words,command],children:show}) {
+const chains = (contents.value?.chains ?? []).filter(({id,origin}) => (origin ?? id).replace(/^import\.[0-9a-f]{16}\./,"").startsWith(`${domain}.`)).map(({id}) => id)
+const chosen = wanted ? chains.includes(wanted) ? wanted : "" : chains[0] ?? ""
+return k$2("section",{class:`${route}-view`},k$2("h1",null,title),chains.length ? null : k$2(Empty,{command},words),chains.length && !chosen ? k$2(NotHere,{what,name:wanted}) : null,chains.length > 1 || chains.length && !chosen ? k$2("p",null,k$2("label",null,"Chain ",k$2("select",{value:chosen,onChange:event => {
+location.hash = link(route,event.currentTarget.value)
+}},chosen ? null : k$2("option",{value:""},"choose one"),chains.map(name => k$2("option",{key:name,value:name},visible(name)))))) : null,chosen ? show(chosen) : null)
+}
+function ReadChain({chain,most,command,read,children:show}) {
+const total = countRecords([chain])
+const {value,words,retry} = useAnswer(async () => {
+if (total > most) return null
+const records = []
+for await (const batch of readRecords(chain)) records.push(...batch)
+return {found:await read(records),unread:unreadWords(records)}
+},[chain,contents.value])
+if (total > most) return k$2("p",{class:"strip"},"This chain has ",plural(total,"record"),", more than this view reads. ",k$2("a",{href:link("chain",chain)},"Read the chain"),", or: ",k$2(Command,null,command))
+if (words) return k$2(Problem,{words,retry})
+if (value === null) return k$2("div",{"aria-busy":"true"},k$2("div",{class:"band placeholder tall"}),k$2("div",{class:"band placeholder tall"}))
+return k$2($,null,value.unread ? k$2(Problem,{words:value.unread,retry}) : null,show(value.found))
 }
 var KINDS = new Set(["act.preview","act.commit","act.outcome"])
 function readActs(records) {
@@ -13112,44 +13154,12 @@ return named ?? (server instanceof JsonNumber ? `policy:${server.text}` : "")
 }
 var READ_MAX$3 = 2e4
 var CODES = codes_default.codes
-function chainsOf(domain) {
-return (contents.value?.chains ?? []).filter(({id,origin}) => (origin ?? id).replace(/^import\.[0-9a-f]{16}\./,"").startsWith(`${domain}.`)).map(({id}) => id)
-}
-async function readAll(chain) {
-const records = []
-for await (const batch of readRecords(chain)) records.push(...batch)
-return records
-}
 function ActsView({parts:[wanted = "",actionId = ""]}) {
-const chains = chainsOf("gateway")
-const chain = wanted ? chains.includes(wanted) ? wanted : "" : chains[0] ?? ""
-return k$2("section",{class:"acts-view"},k$2("h1",null,"Acts"),chains.length ? null : k$2(Empty,{command:"aver gateway act INTENT --inputs '{}'"},"No act went through a gateway in these records. This sends one:"),chains.length && !chain ? k$2(NotHere,{what:"chain of acts",name:wanted}) : null,chains.length > 1 || chains.length && !chain ? k$2(ChainChoice,{chains,chosen:chain,route:"acts"}) : null,chain ? k$2(ActsOfChain,{key:chain,chain,actionId}) : null)
+return k$2(OfDomain,{domain:"gateway",title:"Acts",route:"acts",wanted,what:"chain of acts",empty:["No act went through a gateway in these records. This sends one:","aver gateway act INTENT --inputs '{}'"]},chain => k$2(ReadChain,{key:chain,chain,most:READ_MAX$3,command:"aver show ACTION_ID",read:records => ({acts:readActs(records),isWhole:!unreadWords(records)})},({acts,isWhole}) => k$2(ActsOfChain,{chain,acts,isWhole,actionId})))
 }
-function ChainChoice({chains,chosen,route}) {
-return k$2("p",null,k$2("label",null,"Chain ",k$2("select",{value:chosen,onChange:event => {
-location.hash = link(route,event.currentTarget.value)
-}},chosen ? null : k$2("option",{value:""},"choose one"),chains.map(name => k$2("option",{key:name,value:name},visible(name))))))
-}
-function ActsOfChain({chain,actionId}) {
-const [now,setNow] = d$2({state:"loading"})
-const [turn,setTurn] = d$2(0)
-A$1(() => {
-let isCurrent = true
-const set = next => {
-if (isCurrent) setNow(next)
-}
-const total = countRecords([chain])
-if (total > READ_MAX$3) set({state:"too large",total})
-else readAll(chain).then(records => set({state:"done",acts:readActs(records),words:unreadWords(records)}),error => set({state:"failed",words:error.message}))
-return () => {
-isCurrent = false
-}
-},[chain,contents.value,turn])
-if (now.state === "loading") return k$2("div",{"aria-busy":"true"},k$2("div",{class:"band placeholder tall"}))
-if (now.state === "too large") return k$2("p",{class:"strip"},"This chain has ",plural(now.total,"record"),", more than this view reads. ",k$2("a",{href:link("chain",chain)},"Read the chain"),", or ask for one act: ",k$2(Command,null,`aver show ACTION_ID`))
-if (now.state === "failed") return k$2(Problem,{words:now.words,retry:() => setTurn(turn + 1)})
-const chosen = actionId ? now.acts.find(act => act.actionId === actionId) : now.acts[0]
-return k$2($,null,k$2("p",{class:"beside"},k$2("a",{href:link("chain",chain)},k$2(Text,null,chain))," · ",plural(now.acts.length,"act")),now.words ? k$2(Problem,{words:now.words,retry:() => setTurn(turn + 1)}) : null,now.acts.length || now.words ? null : k$2("p",{class:"strip"},"There is no act in this chain."),actionId && chosen === void 0 ? k$2(NotHere,{what:"act",name:actionId}) : null,k$2("div",{class:"acts-split"},k$2("nav",{"aria-label":"Acts"},k$2("ol",null,now.acts.map(act => k$2("li",{key:act.actionId},k$2("a",{href:link("acts",chain,act.actionId),"aria-current":act === chosen ? "true" : void 0},k$2("span",{class:`state ${act.state}`},SIGNS$1[act.state]," ",k$2(Text,null,act.state === "broken" ? "no preview" : act.code || act.state)),k$2("span",null,k$2(Text,null,act.intent || act.actionId)),k$2("span",{class:"beside"},k$2(Text,null,act.caller)," · ",k$2(Time,{short:true},act.preview?.at ?? act.commits[0]?.at ?? ""))))))),chosen ? k$2(ActDetail,{key:chosen.actionId,act:chosen,chain}) : null))
+function ActsOfChain({chain,acts,isWhole,actionId}) {
+const chosen = actionId ? acts.find(act => act.actionId === actionId) : acts[0]
+return k$2($,null,k$2("p",{class:"beside"},k$2("a",{href:link("chain",chain)},k$2(Text,null,chain))," · ",plural(acts.length,"act")),acts.length || !isWhole ? null : k$2("p",{class:"strip"},"There is no act in this chain."),actionId && chosen === void 0 ? k$2(NotHere,{what:"act",name:actionId}) : null,k$2("div",{class:"acts-split"},k$2("nav",{"aria-label":"Acts"},k$2("ol",null,acts.map(act => k$2("li",{key:act.actionId},k$2("a",{href:link("acts",chain,act.actionId),"aria-current":act === chosen ? "true" : void 0},k$2("span",{class:`state ${act.state}`},SIGNS$1[act.state]," ",k$2(Text,null,act.state === "broken" ? "no preview" : act.code || act.state)),k$2("span",null,k$2(Text,null,act.intent || act.actionId)),k$2("span",{class:"beside"},k$2(Text,null,act.caller)," · ",k$2(Time,{short:true},act.preview?.at ?? act.commits[0]?.at ?? ""))))))),chosen ? k$2(ActDetail,{key:chosen.actionId,act:chosen,chain}) : null))
 }
 var SIGNS$1 = {done:"✓",refused:"✕",waits:"…",open:"○",broken:"!"}
 function ActDetail({act,chain}) {
@@ -13291,15 +13301,8 @@ if (!isRemoved) add(1,right[other++],!isSame)
 }
 return {before:pieces[0],after:pieces[1],common:most[0]}
 }
-function* findPairs(lines) {
-for (let at = 0; at < lines.length;) {
-const removed = []
-const added = []
-while (lines[at]?.sort === "removed") removed.push(lines[at++])
-while (lines[at]?.sort === "added") added.push(lines[at++])
-for (let pair = 0; pair < Math.min(removed.length,added.length); pair++) yield [removed[pair],added[pair]]
-if (!removed.length && !added.length) at++
-}
+function findPairs(lines) {
+return splitRows(lines).filter(row => row[0] !== row[1] && row[0] !== null && row[1] !== null)
 }
 function splitRows(lines) {
 const rows = []
@@ -13485,7 +13488,7 @@ const signature = await signByPasskey(statement.purpose,statement.content,endors
 return {...statement,signatures:[...statement.signatures,signature]}
 }
 function enrolmentCode(statement) {
-return encodeBase64url(encoder.encode(canonicalJson(statementFields(statement))))
+return encodeBase64url(encoder.encode(canonicalJson(statementFields$1(statement))))
 }
 function endorseCommand(statement,by = "person:NAME") {
 return `aver approvals endorse ${enrolmentCode(statement)} --by ${by}`
@@ -13515,13 +13518,10 @@ const content = voteContent(request,word,identity,sha256Hex(shown),word === "app
 return {purpose:"approval",content,signatures:[await signByPasskey("approval",content,passkey)]}
 }
 function voteBody(statement,shown,comment = "") {
-return canonicalJson(new Map([["statement",statementFields(statement)],["shown",shown],["comment",comment]]))
+return canonicalJson(new Map([["statement",statementFields$1(statement)],["shown",shown],["comment",comment]]))
 }
 function enrolmentBody(statement) {
-return canonicalJson(new Map([["statement",statementFields(statement)]]))
-}
-function statementFields(statement) {
-return new Map([["v",new JsonNumber("1")],["purpose",statement.purpose],["content",statement.content],["signatures",statement.signatures.map(signatureFields)]])
+return canonicalJson(new Map([["statement",statementFields$1(statement)]]))
 }
 var LINE_WIDTH = 300
 var DEPTH_MAX = 20
@@ -13580,12 +13580,6 @@ return true
 } catch {
 return false
 }
-}
-function plainJson(value) {
-if (value instanceof JsonNumber) return value.text
-if (Array.isArray(value)) return `[${value.map(plainJson).join(", ")}]`
-if (isObject(value)) return `{${[...value].map(([name,item]) => `${JSON.stringify(name)}: ${plainJson(item)}`).join(", ")}}`
-return JSON.stringify(value)
 }
 function quote(text) {
 return text.split("\n").flatMap(line => {
@@ -15640,7 +15634,7 @@ function describeCheck(check) {
 const [entry] = [...asObject(check)]
 if (entry === void 0) return "the artifact is here"
 const [name,value] = entry
-const scalar = (one = null) => one === null ? "" : writeJson(one)
+const scalar = (one = null) => one === null ? "" : plainJson(one)
 const compare = one => asList(one).map(part => typeof part === "string" && /^[=!<>]+$/.test(part) ? part : scalar(part)).join(" ")
 if (name === "exit_code") return `exit code ${compare(value)}`
 if (name === "sha256") return `SHA-256 is ${asText(value).slice(0,16)}…`
@@ -15653,34 +15647,13 @@ return `${name} (a check that this page does not know)`
 var READ_MAX$1 = 1e4
 var EVENTS_SHOWN = 200
 function ProtocolView({parts:[wanted = ""]}) {
-const chains = chainsOf("protocol")
-const chain = wanted ? chains.includes(wanted) ? wanted : "" : chains[0] ?? ""
-return k$2("section",{class:"protocol-view"},k$2("h1",null,"Protocol"),chains.length ? null : k$2(Empty,{command:"aver protocol run TASK.toml"},"There is no trace of the agent protocol in these records. This makes one:"),chains.length && !chain ? k$2(NotHere,{what:"trace",name:wanted}) : null,chains.length > 1 || chains.length && !chain ? k$2(ChainChoice,{chains,chosen:chain,route:"protocol"}) : null,chain ? k$2(TraceOfChain,{key:chain,chain}) : null)
-}
-function TraceOfChain({chain}) {
-const [now,setNow] = d$2({state:"loading"})
-const [turn,setTurn] = d$2(0)
-A$1(() => {
-let isCurrent = true
-const set = next => {
-if (isCurrent) setNow(next)
-}
-const total = countRecords([chain])
-if (total > READ_MAX$1) set({state:"too large",total})
-else (async () => {
-const records = await readAll(chain)
+return k$2(OfDomain,{domain:"protocol",title:"Protocol",route:"protocol",wanted,what:"trace",empty:["There is no trace of the agent protocol in these records. This makes one:","aver protocol run TASK.toml"]},chain => k$2(ReadChain,{key:chain,chain,most:READ_MAX$1,command:`aver show ${chain} --html trace.html`,read:async records => {
 const trace = readTrace(records)
-set({state:"done",trace,report:await readReport(trace),words:unreadWords(records)})
-})().catch(error => set({state:"failed",words:error.message}))
-return () => {
-isCurrent = false
+return {trace,report:await readReport(trace)}
+}},({trace,report}) => k$2(TraceOfChain,{chain,trace,report})))
 }
-},[chain,contents.value,turn])
-if (now.state === "loading") return k$2("div",{"aria-busy":"true"},k$2("div",{class:"band placeholder tall"}),k$2("div",{class:"band placeholder tall"}))
-if (now.state === "too large") return k$2("p",{class:"strip"},"This trace has ",plural(now.total,"event"),", more than this view lays out. ",k$2("a",{href:link("chain",chain)},"Read the chain"),", or: ",k$2(Command,null,`aver show ${chain} --html trace.html`))
-if (now.state === "failed") return k$2(Problem,{words:now.words,retry:() => setTurn(turn + 1)})
-const {trace,report,words} = now
-return k$2($,null,words ? k$2(Problem,{words,retry:() => setTurn(turn + 1)}) : null,k$2("p",{class:"sentence"},k$2(Text,null,asText(trace.task.get("objective")) || chain)),k$2("p",{class:"beside"},k$2("a",{href:link("chain",chain)},k$2(Text,null,chain))," · ",plural(trace.events.length,"event")," · state ",k$2("strong",null,k$2(Text,null,trace.state))," · profile ",k$2(Text,null,trace.profile)),k$2(Audit,{trace,report,chain}),k$2("h2",null,"Claims"),trace.claims.length ? trace.claims.map(claim => k$2(Claim,{key:claim.id,claim,chain,report,trace})) : k$2("p",{class:"strip"},"Nothing is claimed yet."),k$2("h2",null,"Events by role"),k$2(Lanes,{trace,chain}),k$2("h2",null,"Participants"),k$2("div",{class:"scroll"},k$2("table",{class:"plain"},k$2("thead",null,k$2("tr",null,k$2("th",{scope:"col"},"Agent"),k$2("th",{scope:"col"},"Role"),k$2("th",{scope:"col"},"Key"),k$2("th",{scope:"col"},"Held"))),k$2("tbody",null,trace.participants.map((one,place) => k$2("tr",{key:place},k$2("th",{scope:"row"},k$2(Text,null,one.agent)),k$2("td",null,k$2(Text,null,one.role)),k$2("td",null,k$2(Hex,null,one.key)),k$2("td",null,k$2(Text,null,one.held))))))))
+function TraceOfChain({chain,trace,report}) {
+return k$2($,null,k$2("p",{class:"sentence"},k$2(Text,null,asText(trace.task.get("objective")) || chain)),k$2("p",{class:"beside"},k$2("a",{href:link("chain",chain)},k$2(Text,null,chain))," · ",plural(trace.events.length,"event")," · state ",k$2("strong",null,k$2(Text,null,trace.state))," · profile ",k$2(Text,null,trace.profile)),k$2(Audit,{trace,report,chain}),k$2("h2",null,"Claims"),trace.claims.length ? trace.claims.map(claim => k$2(Claim,{key:claim.id,claim,chain,report,trace})) : k$2("p",{class:"strip"},"Nothing is claimed yet."),k$2("h2",null,"Events by role"),k$2(Lanes,{trace,chain}),k$2("h2",null,"Participants"),k$2("div",{class:"scroll"},k$2("table",{class:"plain"},k$2("thead",null,k$2("tr",null,k$2("th",{scope:"col"},"Agent"),k$2("th",{scope:"col"},"Role"),k$2("th",{scope:"col"},"Key"),k$2("th",{scope:"col"},"Held"))),k$2("tbody",null,trace.participants.map((one,place) => k$2("tr",{key:place},k$2("th",{scope:"row"},k$2(Text,null,one.agent)),k$2("td",null,k$2(Text,null,one.role)),k$2("td",null,k$2(Hex,null,one.key)),k$2("td",null,k$2(Text,null,one.held))))))))
 }
 async function readReport(trace) {
 const digest = asText(at(trace.audit?.payload,"report","blob","digest"))
