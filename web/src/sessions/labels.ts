@@ -1,6 +1,7 @@
 /** The words for the parts of a session. The twin of `aver.sessions.labels`. Nothing is escaped here: texts stay texts. */
 
 import { at } from "../verify/block.ts";
+import { plainJson } from "../verify/canonical.ts";
 import { type Json, JsonNumber, isObject } from "../verify/json.ts";
 import { type Consumption, type Step, isBlobReference } from "./step.ts";
 import type { SessionTotals } from "./totals.ts";
@@ -181,12 +182,5 @@ export function valueText(value: Json): string {
     const size = at(value, "blob", "size") as JsonNumber;
     return `${size.text} bytes of ${String(at(value, "blob", "media"))}, stored as a blob, sha256 ${String(at(value, "blob", "digest"))}`;
   }
-  return typeof value === "string" ? value : writeJson(value);
-}
-
-export function writeJson(value: Json): string {
-  if (value instanceof JsonNumber) return value.text;
-  if (Array.isArray(value)) return `[${value.map(writeJson).join(", ")}]`;
-  if (isObject(value)) return `{${[...value].map(([name, item]) => `${JSON.stringify(name)}: ${writeJson(item)}`).join(", ")}}`;
-  return JSON.stringify(value);
+  return typeof value === "string" ? value : plainJson(value);
 }

@@ -6,6 +6,7 @@
  */
 
 import { at } from "../verify/block.ts";
+import { plainJson } from "../verify/canonical.ts";
 import { sha256Hex } from "../verify/digest.ts";
 import { BadInput, type Json, JsonNumber, type JsonObject, decodeUtf8, isObject, readJson } from "../verify/json.ts";
 import type { Choice, OpenRequest } from "./passkey.ts";
@@ -118,14 +119,6 @@ function needsQuotes(text: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** A value as JSON, with each number as it is written. */
-function plainJson(value: Json): string {
-  if (value instanceof JsonNumber) return value.text;
-  if (Array.isArray(value)) return `[${value.map(plainJson).join(", ")}]`;
-  if (isObject(value)) return `{${[...value].map(([name, item]) => `${JSON.stringify(name)}: ${plainJson(item)}`).join(", ")}}`;
-  return JSON.stringify(value);
 }
 
 /** Text from outside, each line behind a bar, with the characters written out that nobody would see. */
