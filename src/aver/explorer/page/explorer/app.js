@@ -12197,7 +12197,9 @@ const fragment = location.hash.slice(1)
 if (!fragment.startsWith("token=")) return {token:recall$1(TOKEN),keys:recall$1(KEYS$1)}
 const given = new URLSearchParams(fragment)
 history.replaceState(null,"",`${location.pathname}${location.search}${recall$1(PLACE) || "#/"}`)
-const found = {token:given.get("token") ?? "",keys:given.get("keys") ?? ""}
+return keepSecrets({token:given.get("token") ?? "",keys:given.get("keys") ?? ""})
+}
+function keepSecrets(found) {
 try {
 sessionStorage.setItem(TOKEN,found.token)
 sessionStorage.setItem(KEYS$1,found.keys)
@@ -12212,6 +12214,30 @@ sessionStorage.setItem(PLACE,address)
 location.reload()
 }
 var secrets = takeSecrets()
+var CHANNEL = "aver-secrets"
+var QUESTION = "who has a token?"
+var ANSWER_MS = 500
+async function askOtherTabs() {
+if (secrets.token || location.protocol === "file:") return
+const channel = new BroadcastChannel(CHANNEL)
+await new Promise(resolve => {
+channel.onmessage = ({data}) => {
+const {token,keys} = data ?? {}
+if (typeof token !== "string" || typeof keys !== "string") return
+Object.assign(secrets,keepSecrets({token,keys}))
+resolve()
+}
+channel.postMessage(QUESTION)
+setTimeout(resolve,ANSWER_MS)
+})
+channel.close()
+}
+function answerOtherTabs(isAccepted) {
+const channel = new BroadcastChannel(CHANNEL)
+channel.onmessage = ({data}) => {
+if (data === QUESTION && isAccepted()) channel.postMessage({token:secrets.token,keys:secrets.keys})
+}
+}
 function readRoute() {
 if (location.hash.startsWith(`#capsule://`)) return ["ref",location.hash.slice(1)]
 return location.hash.replace(/^#\/?/,"").split("?",1)[0].split("/").map(part => {
@@ -16179,11 +16205,13 @@ retryOpening.value = () => void openDoor()
 }
 }
 async function openLive() {
+await askOtherTabs()
 if (!secrets.token) throw new Error("This page has no token. Open the link that aver serve prints when it starts.")
 const access = {origin:location.origin,token:secrets.token}
 const api = new Api(access)
 const about = await api.json("about")
 doorServer.value = {api,about}
+answerOtherTabs(() => isStreaming)
 liveState.value = {isLive:true,since:new Date().toISOString(),words:""}
 home$1.value = {name:`ledger ${about.ledger.slice(0,8)}${about.tenant === "default" ? "" : ` · ${about.tenant}`}`,files:[],isFolder:true,live:access}
 const opened = openThing(home$1.value,"",() => pinByLink(api))
