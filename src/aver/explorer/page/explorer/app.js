@@ -10105,7 +10105,7 @@ var LISTED_MAX = 5e4
 var KEPT_MAX = 5e3
 var BLOB_MAX = 16777216
 var CHANGED_MAX = 67108864
-var Library = class {
+var Library = class Library {
 thing = null
 contents = null
 live = null
@@ -10114,6 +10114,7 @@ inner = null
 kept = null
 crew = null
 held = new HeldRecords()
+giveWay = async () => {}
 constructor(ed25519) {
 this.ed25519 = ed25519
 }
@@ -10128,6 +10129,10 @@ if (this.live !== null) this.contents = listLedger(thing.name,this.live)
 else this.contents = thing.isFolder ? await this.listBundle(thing) : await this.listFile(thing)
 this.keysAlong = new Map(this.contents.keys)
 return this.contents
+}
+beside(giveWay) {
+const {thing,contents,live,keysAlong,inner,held} = this
+return Object.assign(new Library(this.ed25519),{thing,contents,live,keysAlong,inner,held,giveWay:() => giveWay(() => this.thing !== thing)})
 }
 async refresh() {
 return this.open(this.opened)
@@ -10341,6 +10346,13 @@ const key = this.keysAlong.get(record.signed_by)
 return key === void 0 || !record.signature || record.computedHash !== record.hash ? null : this.ed25519.verify(key,record.hash,record.signature)
 }
 async *readBatches(chain,start = 0,stop) {
+await this.giveWay()
+for await (const items of this.readStored(chain,start,stop)) {
+yield items
+await this.giveWay()
+}
+}
+async *readStored(chain,start,stop) {
 const thing = this.opened
 if (this.live !== null) {
 const count = this.live.chains.get(chain)?.count ?? 0
@@ -11061,10 +11073,11 @@ var REPORT_EVERY = 250
 function send(answer) {
 self.postMessage(answer)
 }
-async function answer(opening,request) {
+async function answer(opening,request,giveWay) {
 const {id} = request
 try {
-send({id,type:"done",result:await carryOut(await opening,request)})
+const library = await opening
+send({id,type:"done",result:await carryOut(giveWay ? library.beside(giveWay) : library,request)})
 } catch (error) {
 const isKnown = error instanceof BadInput || error instanceof NotJudged || error instanceof ApiError
 send({id,type:"failed",words:error.message,isNotJudged:isKnown})
@@ -11108,14 +11121,33 @@ send({id:request.id,type:"progress",progress})
 }
 }
 var ALIVE_EVERY = 5e3
+var SCANS = new Set(["search","locate","sessions","figures","activity","approvals","passkeys","meta"])
+var NEWEST = new Set(["search","locate"])
+var WORK_MS$1 = 20
 function startWorker$1() {
 const opening = openEd25519().then(ed25519 => new Library(ed25519))
 let queue = Promise.resolve()
+const newest = new Map()
+const makeWay = ({id,type}) => {
+let since = performance.now()
+return async isClosed => {
+if (performance.now() - since > WORK_MS$1) {
+await new Promise(resolve => setTimeout(resolve))
+for (let seen = null; seen !== queue; await queue) seen = queue
+since = performance.now()
+}
+if (isClosed()) throw new NotJudged("another thing was opened")
+if (NEWEST.has(type) && newest.get(type) !== id) throw new NotJudged(`a newer ${type} was begun`)
+}
+}
 setInterval(() => send({id:0,type:"alive"}),ALIVE_EVERY)
-self.addEventListener("message",event => {
-if (event.data.type === "rest") opening.then(library => library.crew?.rest())
-else if (event.data.type === "hold") answer(opening,event.data)
-else queue = queue.then(() => answer(opening,event.data))
+self.addEventListener("message",({data:request}) => {
+if (request.type === "rest") opening.then(library => library.crew?.rest())
+else if (request.type === "hold") answer(opening,request)
+else if (SCANS.has(request.type)) {
+newest.set(request.type,request.id)
+queue.then(() => answer(opening,request,makeWay(request)))
+} else queue = queue.then(() => answer(opening,request))
 })
 }
 var n$1
