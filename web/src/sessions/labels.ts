@@ -3,6 +3,7 @@
 import { at } from "../verify/block.ts";
 import { plainJson } from "../verify/canonical.ts";
 import { type Json, JsonNumber, isObject } from "../verify/json.ts";
+import { codePoints, cutText } from "../verify/text.ts";
 import { type Consumption, type Step, isBlobReference } from "./step.ts";
 import type { SessionTotals } from "./totals.ts";
 import { lookUp } from "./values.ts";
@@ -66,8 +67,8 @@ export function shortenArguments(given: Json): string {
   const commands = isObject(given) && given.size === 1 ? given.get("commands") : null;
   // Cline's list of commands, as in a shell.
   const only = Array.isArray(commands) && commands.every((one) => typeof one === "string") ? commands.join("; ") : values.length === 1 ? values[0] : null;
-  const line = toOneLine((typeof only === "string" ? only : valueText(given)).slice(0, 2 * ARGUMENTS_MAX));
-  return line.length <= ARGUMENTS_MAX ? line : `${line.slice(0, ARGUMENTS_MAX - 1)}…`;
+  const line = toOneLine(cutText(typeof only === "string" ? only : valueText(given), 2 * ARGUMENTS_MAX));
+  return codePoints(line) <= ARGUMENTS_MAX ? line : `${cutText(line, ARGUMENTS_MAX - 1)}…`;
 }
 
 export function formatDuration(milliseconds: number): string {

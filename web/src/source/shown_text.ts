@@ -126,8 +126,9 @@ function quote(text: string): string[] {
   return text.split("\n").flatMap((line) => {
     // Escaped before it is cut, so that the width counts what a person sees.
     const escaped = line.replace(HIDDEN, (one) => `<U+${(one.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, "0")}>`);
-    const parts = [`  | ${escaped.slice(0, LINE_WIDTH)}`];
-    for (let start = LINE_WIDTH; start < escaped.length; start += LINE_WIDTH) parts.push(`  : ${escaped.slice(start, start + LINE_WIDTH)}`);
+    const characters = [...escaped];
+    const parts = [`  | ${characters.slice(0, LINE_WIDTH).join("")}`];
+    for (let start = LINE_WIDTH; start < characters.length; start += LINE_WIDTH) parts.push(`  : ${characters.slice(start, start + LINE_WIDTH).join("")}`);
     return parts;
   });
 }

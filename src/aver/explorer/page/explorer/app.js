@@ -9199,8 +9199,8 @@ function shortenArguments(given) {
 const values = isObject(given) ? [...given.values()] : []
 const commands = isObject(given) && given.size === 1 ? given.get("commands") : null
 const only = Array.isArray(commands) && commands.every(one => typeof one === "string") ? commands.join("; ") : values.length === 1 ? values[0] : null
-const line = toOneLine((typeof only === "string" ? only : valueText(given)).slice(0,320))
-return line.length <= ARGUMENTS_MAX ? line : `${line.slice(0,159)}…`
+const line = toOneLine(cutText(typeof only === "string" ? only : valueText(given),320))
+return codePoints(line) <= ARGUMENTS_MAX ? line : `${cutText(line,159)}…`
 }
 function formatDuration(milliseconds) {
 return milliseconds >= 1e3 ? `${(milliseconds / 1e3).toFixed(1)} s` : `${milliseconds} ms`
@@ -9482,7 +9482,7 @@ const usage = at(content,"execution","resources_used")
 const request = text(at(content,"trigger","request"))
 const summary = text(at(content,"outcome","summary")) || text(at(content,"reasoning","analysis")) || request
 const [tokensIn,tokensOut] = ["tokens_in","tokens_out"].map(name => text(at(usage,name)))
-return {place,sequence:isInteger(sequence) ? sequence.text : "",hash:item.hash,at:text(at(content,"trigger","timestamp")) || item.signed_at,type:text(at(content,"type")),kind:readKind(content),summary:summary.slice(0,SUMMARY_MAX),status:statusOf(content),tool:Array.isArray(calls) ? text(at(calls[0],"tool")) : "",authority:text(at(content,"authority","type")),tokens:tokensIn || tokensOut ? `${tokensIn || 0} → ${tokensOut || 0}` : "",problem:""}
+return {place,sequence:isInteger(sequence) ? sequence.text : "",hash:item.hash,at:text(at(content,"trigger","timestamp")) || item.signed_at,type:text(at(content,"type")),kind:readKind(content),summary:cutText(summary,SUMMARY_MAX),status:statusOf(content),tool:Array.isArray(calls) ? text(at(calls[0],"tool")) : "",authority:text(at(content,"authority","type")),tokens:tokensIn || tokensOut ? `${tokensIn || 0} → ${tokensOut || 0}` : "",problem:""}
 }
 var COUNTED_MAX$1 = 2e5
 var DENIALS_MAX = 8
@@ -10592,28 +10592,35 @@ if (error instanceof BadInput) return value
 throw error
 }
 }
-async function fullText(step,name,blob) {
+var TEXTS = ["asked","text","thinking","error"]
+async function fullTexts(step,blob) {
+const {asked,text,thinking,error} = step
+const whole = {asked,text,thinking,error,cut:new Map(step.cut)}
+await Promise.all(TEXTS.map(async name => {
 const digest = step.cut.get(name)
 const data = digest === void 0 ? null : await blob(digest)
-return data === null ? step[name] : new TextDecoder().decode(data)
+if (data === null) return
+whole[name] = new TextDecoder().decode(data)
+whole.cut.delete(name)
+}))
+return whole
 }
 async function fetchStep(step,blob,most) {
-const [asked,text,thinking,error] = await Promise.all(["asked","text","thinking","error"].map(name => fullText(step,name,blob)))
 const [given,result,diff] = await Promise.all([step.arguments,step.result,step.diff].map(value => fetchBlobs(value,blob,most)))
-return {...step,asked:asked ?? "",text:text ?? "",thinking:thinking ?? "",error:error ?? "",arguments:given ?? null,result:result ?? null,diff:diff ?? null}
+return {...step,...await fullTexts(step,blob),arguments:given ?? null,result:result ?? null,diff:diff ?? null}
 }
 var TEXT_MAX$2 = 65536
 var DIGEST$1 = /^(?:[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128})$/
 var EFFECT_PATH = /^(?:edited|wrote|added|deleted|read|moved|copied|renamed) (.+)/s
 async function readTexts(step,blob,lastAsked) {
-const [asked,text,thinking,error] = await Promise.all(["asked","text","thinking","error"].map(name => fullText(step,name,blob)))
+const {asked,text,thinking,error} = await fullTexts(step,blob)
 const parts = [step.summary,text,thinking,error,step.title,step.call,step.rule,...step.sideEffects]
 if (!step.asked || step.asked !== lastAsked) parts.push(asked)
 const paths = step.sideEffects.flatMap(effect => EFFECT_PATH.exec(effect)?.[1] ?? [])
 await collect$1(step.arguments,blob,parts,paths)
 const more = step.kind === "gate.decision" ? at(step.more ?? void 0,"action") : step.more
 for (const value of [step.result,step.diff,more,step.addition?.says]) await collect$1(value,blob,parts,null)
-return {text:parts.filter(Boolean).join("\n").slice(0,TEXT_MAX$2),paths:paths.join("\n").slice(0,TEXT_MAX$2)}
+return {text:cutText(parts.filter(Boolean).join("\n"),TEXT_MAX$2),paths:cutText(paths.join("\n"),TEXT_MAX$2)}
 }
 async function collect$1(value,blob,parts,paths) {
 const waiting = [[value,false]]
@@ -10698,7 +10705,7 @@ for (const [term,text] of [[word,texts.text],[path,texts.paths]]) {
 const found = term === void 0 ? null : patternOf(term,"iu").exec(text)
 if (found === null) continue
 const [before,after] = [text.slice(0,found.index),text.slice(found.index + found[0].length)]
-const parts = [before.slice(-60),found[0],after.slice(0,AROUND)].map(part => part.replace(/\s+/g," "))
+const parts = [before.slice(-60),found[0],after.slice(0,AROUND)].map(part => part.replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g,"").replace(/\s+/g," "))
 return [`${before.length > AROUND ? "… " : ""}${parts[0]}`,parts[1],`${parts[2]}${after.length > AROUND ? " …" : ""}`]
 }
 return null
@@ -10895,8 +10902,9 @@ if (ends === null) return [moment,moment]
 return [compareCodePoints(moment,ends[0]) < 0 ? moment : ends[0],compareCodePoints(moment,ends[1]) > 0 ? moment : ends[1]]
 }
 var TEXT_MAX$1 = 600
-var ASKED_MAX = 16e3
+var ASKED_MAX = 1e5
 var ASKED_LINES_MAX = 200
+var PROMPTS_MAX = 8e6
 async function readSession(chains,read,blob,report = () => {}) {
 const counter = new SessionCounter()
 let records = 0
@@ -10986,10 +10994,30 @@ yield {depth,chain,place:-1,step:null,decision:null,additions:[],agent:this.agen
 yield* this.buildChain(chain,depth)
 }
 }
+async function fetchPrompts(entries,blob,isWanted) {
+const whole = []
+let kept = 0
+for (const entry of entries) {
+const {step} = entry
+if (step === null || step.what !== "prompt" || !step.cut.has("asked")) {
+whole.push(entry)
+continue
+}
+isWanted()
+const {asked,cut} = kept < PROMPTS_MAX ? await fullTexts(step,blob) : step
+const prompt = cut.has("asked") ? {asked,askedLeft:null} : keepPrompt(asked)
+kept += prompt.asked.length
+whole.push({...entry,step:{...step,...prompt}})
+}
+return whole
+}
+function keepPrompt(whole) {
+const asked = cutText(whole,ASKED_MAX).split("\n",ASKED_LINES_MAX).join("\n")
+const left = whole.slice(asked.length).replace(/^\n/,"")
+return {asked,askedLeft:left ? left.split("\n").length : 0}
+}
 function lighten(step) {
-const asked = step.asked.slice(0,ASKED_MAX).split("\n",ASKED_LINES_MAX).join("\n")
-const left = step.asked.slice(asked.length).replace(/^\n/,"")
-return {...step,summary:step.what === "call" || step.summary ? stepSummary({...step,status:""}).slice(0,TEXT_MAX$1) : "",asked,askedLeft:left ? left.split("\n").length : 0,text:step.text.slice(0,TEXT_MAX$1),thinking:step.thinking.slice(0,TEXT_MAX$1),error:step.error.slice(0,TEXT_MAX$1),arguments:null,result:null,diff:null,more:null,addition:step.addition === null ? null : {...step.addition,says:new Map()}}
+return {...step,summary:step.what === "call" || step.summary ? cutText(stepSummary({...step,status:""}),TEXT_MAX$1) : "",...keepPrompt(step.asked),text:cutText(step.text,TEXT_MAX$1),thinking:cutText(step.thinking,TEXT_MAX$1),error:cutText(step.error,TEXT_MAX$1),arguments:null,result:null,diff:null,more:null,addition:step.addition === null ? null : {...step.addition,says:new Map()}}
 }
 function applyAdditions(step,additions) {
 let whole = step
@@ -13002,7 +13030,7 @@ if (text === "") return k$2("span",{class:"soft"},"empty")
 if (DIGEST.test(text)) return k$2("code",{class:"hex"},text)
 if (!text.includes("\n") && text.length <= 160) return k$2(Linked,null,text)
 const isDiff = /^(?:diff --git|--- |@@ )/m.test(text) && /^[+-]/m.test(text)
-const shown = text.slice(0,TEXT_MAX)
+const shown = cutText(text,TEXT_MAX)
 return k$2("div",{class:"long"},k$2("pre",{class:isDiff ? "diff" : ""},isDiff ? visible(shown).split("\n").map((line,at) => k$2(DiffLine,{key:at,line})) : k$2(Linked,null,shown)),text.length > TEXT_MAX ? k$2("p",{class:"beside"},text.length - TEXT_MAX," more characters, in the exact text of the record") : null)
 }
 function DiffLine({line}) {
@@ -13394,7 +13422,7 @@ return k$2("span",{class:"counts figure"},k$2("span",{class:"added"},"+",lines[0
 }
 function DiffView({diff,title = "",paths = []}) {
 const [shown,setShown] = d$2(LINES_SHOWN)
-const lines = w$2(() => markDiff(diff.slice(0,DIFF_MAX)),[diff])
+const lines = w$2(() => markDiff(cutText(diff,DIFF_MAX)),[diff])
 const names = lines.filter(line => line.sort === "file").map(line => line.pieces[0]?.text ?? "")
 const path = names.map(name => headPath(name,paths)).find(name => name && name !== "/dev/null")
 const isOfOne = names.filter(name => name.startsWith("+++ ")).length <= 1
@@ -13505,7 +13533,7 @@ const isApart = action.size === 1 && action.has("blob")
 return {content,line:isApart || !action.size ? summary || "a large action" : actionLine(action)}
 }
 function CaseLine({one,isFirst}) {
-return k$2("a",{class:"case-line",href:link("approvals",one.id),"data-row":true,tabIndex:isFirst ? 0 : -1},k$2("code",null,k$2(Text,null,describeCase(one).line.slice(0,160))),k$2(CaseState,{one}),k$2("span",{class:"beside"},stateOf(one) === "pending" ? k$2($,null,timeLeft(one.expires)," left") : k$2(Time,null,one.opened)))
+return k$2("a",{class:"case-line",href:link("approvals",one.id),"data-row":true,tabIndex:isFirst ? 0 : -1},k$2("code",null,k$2(Text,null,cutText(describeCase(one).line,160))),k$2(CaseState,{one}),k$2("span",{class:"beside"},stateOf(one) === "pending" ? k$2($,null,timeLeft(one.expires)," left") : k$2(Time,null,one.opened)))
 }
 var ALGORITHMS = new Map([[-7,{alg:ES256,prefix:"3059301306072a8648ce3d020106082a8648ce3d030107034200"}],[-8,{alg:EDDSA,prefix:"302a300506032b6570032100"}]])
 var TIMEOUT = 12e4
@@ -13641,9 +13669,9 @@ return false
 }
 function quote(text) {
 return text.split("\n").flatMap(line => {
-const escaped = line.replace(HIDDEN,one => `<U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4,"0")}>`)
-const parts = [`  | ${escaped.slice(0,LINE_WIDTH)}`]
-for (let start = LINE_WIDTH; start < escaped.length; start += LINE_WIDTH) parts.push(`  : ${escaped.slice(start,start + LINE_WIDTH)}`)
+const characters = [...line.replace(HIDDEN,one => `<U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4,"0")}>`)]
+const parts = [`  | ${characters.slice(0,LINE_WIDTH).join("")}`]
+for (let start = LINE_WIDTH; start < characters.length; start += LINE_WIDTH) parts.push(`  : ${characters.slice(start,start + LINE_WIDTH).join("")}`)
 return parts
 })
 }
@@ -13797,7 +13825,7 @@ return k$2("div",{class:"members"},k$2("dl",null,k$2("div",null,k$2("dt",null,"r
 function Case({one}) {
 const {content,line} = describeCase(one)
 const state = stateOf(one)
-return k$2("article",{class:"record case"},k$2("p",{class:"beside"},k$2("a",{href:link("approvals")},"All requests")),k$2("h1",null,k$2("code",null,k$2(Text,null,line.slice(0,400)))),k$2("p",{class:"sentence"},k$2(CaseState,{one})," ",state === "pending" ? k$2("strong",{class:"countdown"},timeLeft(one.expires)," left; then it is denied") : k$2(Text,null,one.reason)),one.problem ? k$2(Problem,{words:`The record of this request does not hold: ${one.problem}. Do not answer it.`}) : null,!one.isSameAction ? k$2(Problem,{words:"The action or the diff in this request is not the one that its digest names. Do not answer it."}) : null,!one.isSignerKnown && !one.problem ? k$2("div",{class:"finding warning"},k$2("p",null,"The record of this request was signed by a key that you have not pinned, so the signature was not checked. ",k$2("a",{href:link("keys")},"Keys"))) : null,k$2("section",{class:"section"},k$2("h2",null,"The exact action"),k$2(ExactAction,{content})),k$2("section",{class:"section"},k$2("h2",null,"Why it is asked"),k$2(Why,{one,content})),k$2(Answers,{one}),k$2("section",{class:"section"},k$2("h2",null,"Who decides"),k$2(Levels,{one})),k$2("section",{class:"section"},k$2("h2",null,"What was answered"),k$2(Votes,{one})))
+return k$2("article",{class:"record case"},k$2("p",{class:"beside"},k$2("a",{href:link("approvals")},"All requests")),k$2("h1",null,k$2("code",null,k$2(Text,null,cutText(line,400)))),k$2("p",{class:"sentence"},k$2(CaseState,{one})," ",state === "pending" ? k$2("strong",{class:"countdown"},timeLeft(one.expires)," left; then it is denied") : k$2(Text,null,one.reason)),one.problem ? k$2(Problem,{words:`The record of this request does not hold: ${one.problem}. Do not answer it.`}) : null,!one.isSameAction ? k$2(Problem,{words:"The action or the diff in this request is not the one that its digest names. Do not answer it."}) : null,!one.isSignerKnown && !one.problem ? k$2("div",{class:"finding warning"},k$2("p",null,"The record of this request was signed by a key that you have not pinned, so the signature was not checked. ",k$2("a",{href:link("keys")},"Keys"))) : null,k$2("section",{class:"section"},k$2("h2",null,"The exact action"),k$2(ExactAction,{content})),k$2("section",{class:"section"},k$2("h2",null,"Why it is asked"),k$2(Why,{one,content})),k$2(Answers,{one}),k$2("section",{class:"section"},k$2("h2",null,"Who decides"),k$2(Levels,{one})),k$2("section",{class:"section"},k$2("h2",null,"What was answered"),k$2(Votes,{one})))
 }
 var LISTED$2 = 20
 function Cases({all}) {
@@ -13903,7 +13931,7 @@ else if (wanted.id && content.get("parent_id") === wanted.id) relation = "was ca
 else if (named) relation = `names this one as its ${named[0].replaceAll("_"," ")}`
 else if (wanted.request && at(content,"trigger","correlation_id") === wanted.request) relation = "of the same request"
 if (!relation) return null
-return {relation,kind:readKind(content),summary:asText(at(content,"outcome","summary")).slice(0,240),at:asText(at(content,"trigger","timestamp")) || record.signed_at}
+return {relation,kind:readKind(content),summary:cutText(asText(at(content,"outcome","summary")),240),at:asText(at(content,"trigger","timestamp")) || record.signed_at}
 }
 var TERMINAL_MAX = 1e5
 var PIECES_MAX = 4e3
@@ -13987,7 +14015,7 @@ const bits = [red,green,blue].map(part => part > most * .6 ? 1 : 0)
 return bits[0] + 2 * bits[1] + 4 * bits[2] + (most > 200 ? 8 : 0)
 }
 function Terminal({text,label = "Output"}) {
-const shown = text.slice(0,TERMINAL_MAX)
+const shown = cutText(text,TERMINAL_MAX)
 return k$2("div",{class:"terminal-box"},k$2("pre",{class:"terminal",tabIndex:0,role:"region","aria-label":label},hasEscapes(shown) ? parseTerminal(shown).map((piece,at) => k$2(Piece,{key:at,piece})) : k$2(Linked,null,shown.replaceAll("\r\n","\n"))),text.length > 1e5 ? k$2("p",{class:"beside"},count(text.length - TERMINAL_MAX)," more characters are not laid out. The exact bytes of the record have them.") : null)
 }
 function Piece({piece}) {
@@ -14161,7 +14189,7 @@ const isAction = detail.receiptKeys !== void 0
 const content = w$2(() => isAction || record.canonical.length > LAID_OUT_MAX ? null : contentOf(record),[record])
 const inChain = findingsOf(chain).filter(one => String(one.place.sequence) === number && one.code !== "UNKNOWN_SIGNER")
 const uri = contents.value?.format === "capsules" ? `capsule://sha3_${detail.hash}` : `capsule://${chain}/${number}`
-return k$2("article",{class:"capsule record"},k$2("nav",{class:"beside neighbours","aria-label":"Neighbours"},k$2("a",{href:wayBack(chain,number)},"Back (Esc)"),k$2("a",{href:link(isAction ? "chain" : "s",chain,`at-${number}`)},isAction ? "All actions" : "Its session or chain"),place > 0 ? k$2("a",{href:near(place - 1),rel:"prev"},"Record before (k)") : k$2("span",null,"The first of its chain"),hasNext ? k$2("a",{href:near(place + 1),rel:"next"},"Record after (j)") : k$2("span",null,"The last of its chain")),k$2("h1",null,k$2(Text,null,row.summary || row.kind)),k$2("p",{class:"beside address"},isAction ? null : k$2($,null,k$2("code",null,k$2(Text,null,uri))," ",k$2(Copy,{text:uri,label:"copy"}))," ",k$2(Copy,{text:location.href,label:"copy link"}),k$2("span",null,k$2(Text,null,`${row.kind} · ${row.type}`)," · ",k$2(Time,null,row.at))),isAction ? k$2(ReceiptBand,{detail}) : k$2(SealBand,{detail}),inChain.map((finding,index) => k$2(FindingCard,{key:index,finding})),content !== null && fragment ? k$2(NamedPart,{content,fragment}) : null,k$2("div",{class:"capsule-body"},k$2("div",null,isAction ? k$2(ActionSections,{detail}) : content === null ? k$2("p",{class:"strip"},"The text of this record is no JSON object, or too large to lay out. Its exact bytes are below.") : k$2(Sections,{record,content})),k$2("aside",{"aria-label":"Seal and related records"},isAction ? k$2(ReceiptSection,{detail,before:place > 0 ? near(place - 1) : ""}) : k$2(SealSection,{detail}),content === null ? null : k$2(Related,{chain,place,content}))),k$2(TryToChange,{chain,place,sequence:row.sequence}),k$2("section",{class:"section"},k$2("h2",null,"Exact bytes"),k$2("p",{class:"beside"},isAction ? "The line as it is stored. " : "This text was hashed, as it is. ",detail.canonical.length > EXACT_MAX ? `The first ${EXACT_MAX} of ${detail.canonical.length} characters are shown; the copy has all.` : ""),k$2("p",null,k$2(Copy,{text:detail.canonical,label:isAction ? "copy the line" : "copy the text that was hashed"})),k$2("pre",{class:"exact",tabIndex:0},visible(detail.canonical.slice(0,EXACT_MAX)))))
+return k$2("article",{class:"capsule record"},k$2("nav",{class:"beside neighbours","aria-label":"Neighbours"},k$2("a",{href:wayBack(chain,number)},"Back (Esc)"),k$2("a",{href:link(isAction ? "chain" : "s",chain,`at-${number}`)},isAction ? "All actions" : "Its session or chain"),place > 0 ? k$2("a",{href:near(place - 1),rel:"prev"},"Record before (k)") : k$2("span",null,"The first of its chain"),hasNext ? k$2("a",{href:near(place + 1),rel:"next"},"Record after (j)") : k$2("span",null,"The last of its chain")),k$2("h1",null,k$2(Text,null,row.summary || row.kind)),k$2("p",{class:"beside address"},isAction ? null : k$2($,null,k$2("code",null,k$2(Text,null,uri))," ",k$2(Copy,{text:uri,label:"copy"}))," ",k$2(Copy,{text:location.href,label:"copy link"}),k$2("span",null,k$2(Text,null,`${row.kind} · ${row.type}`)," · ",k$2(Time,null,row.at))),isAction ? k$2(ReceiptBand,{detail}) : k$2(SealBand,{detail}),inChain.map((finding,index) => k$2(FindingCard,{key:index,finding})),content !== null && fragment ? k$2(NamedPart,{content,fragment}) : null,k$2("div",{class:"capsule-body"},k$2("div",null,isAction ? k$2(ActionSections,{detail}) : content === null ? k$2("p",{class:"strip"},"The text of this record is no JSON object, or too large to lay out. Its exact bytes are below.") : k$2(Sections,{record,content})),k$2("aside",{"aria-label":"Seal and related records"},isAction ? k$2(ReceiptSection,{detail,before:place > 0 ? near(place - 1) : ""}) : k$2(SealSection,{detail}),content === null ? null : k$2(Related,{chain,place,content}))),k$2(TryToChange,{chain,place,sequence:row.sequence}),k$2("section",{class:"section"},k$2("h2",null,"Exact bytes"),k$2("p",{class:"beside"},isAction ? "The line as it is stored. " : "This text was hashed, as it is. ",detail.canonical.length > EXACT_MAX ? `The first ${EXACT_MAX} of ${detail.canonical.length} characters are shown; the copy has all.` : ""),k$2("p",null,k$2(Copy,{text:detail.canonical,label:isAction ? "copy the line" : "copy the text that was hashed"})),k$2("pre",{class:"exact",tabIndex:0},visible(cutText(detail.canonical,EXACT_MAX)))))
 }
 function NamedPart({content,fragment}) {
 const value = resolveFragment(content,fragment)
@@ -14672,7 +14700,7 @@ function rowHeight(row,width,isPhone,write = text => text) {
 if (row.sort !== "prompt") return isPhone ? PHONE_ROW_HEIGHT$1 : ROW_HEIGHT$1
 const {asked = "",askedLeft = 0} = row.entry?.step ?? {}
 const perLine = Math.max(16,Math.floor(.85 * width / CHARACTER_WIDTH))
-return 16 + LINE_HEIGHT * (write(asked).replace(/[\u1100-\uffff]/g,"$&$&").split("\n").reduce((sum,line) => sum + Math.max(1,Math.ceil(line.length / perLine)),0) + (askedLeft ? 1 : 0))
+return 16 + LINE_HEIGHT * (write(asked).replace(/[\u1100-\uffff]/g,"$&$&").split("\n").reduce((sum,line) => sum + Math.max(1,Math.ceil(line.length / perLine)),0) + (askedLeft === 0 ? 0 : 1))
 }
 function isWanted(row,wanted) {
 if (wanted.startsWith("model ")) return row.entry?.step?.model === wanted.slice(6)
@@ -14759,7 +14787,7 @@ if (sort === "end") return k$2("div",{role:"gridcell",class:"cap"},row.words)
 if (sort === "missing") return k$2("div",{role:"gridcell",class:"missing-cell"},row.words)
 const step = entry?.step ?? null
 const at = step?.at ?? entry?.decision?.at ?? ""
-return k$2($,null,k$2("span",{role:"gridcell",class:"time"},at ? k$2(Time,{short:true},at) : null),k$2("span",{role:"gridcell",class:"rail-line","aria-hidden":"true"},k$2("span",{class:"node"})),k$2("span",{role:"gridcell",class:"icon"},k$2(SortIcon,{sort,isStruck:row.isDenied})),step !== null && sort === "prompt" ? k$2("span",{role:"gridcell",class:"asked"},visible(step.asked),step.askedLeft ? k$2("span",{class:"soft"},`\n… ${plural(step.askedLeft,"more line")}`) : null) : k$2(Summary,{row}),step !== null && sort !== "prompt" ? k$2(Facts,{step}) : null)
+return k$2($,null,k$2("span",{role:"gridcell",class:"time"},at ? k$2(Time,{short:true},at) : null),k$2("span",{role:"gridcell",class:"rail-line","aria-hidden":"true"},k$2("span",{class:"node"})),k$2("span",{role:"gridcell",class:"icon"},k$2(SortIcon,{sort,isStruck:row.isDenied})),step !== null && sort === "prompt" ? k$2("span",{role:"gridcell",class:"asked"},visible(step.asked),step.askedLeft === 0 ? null : k$2("span",{class:"soft"},step.askedLeft === null ? "\n… its rest was not read; open it to try again" : `\n… ${plural(step.askedLeft,"more line")}`)) : k$2(Summary,{row}),step !== null && sort !== "prompt" ? k$2(Facts,{step}) : null)
 }
 function Summary({row}) {
 const {entry} = row
@@ -14809,13 +14837,14 @@ if (entry === null) return k$2("p",{class:"strip"},row.words || "Choose a row to
 if (entry.step === null) return entry.decision === null ? k$2($,null,k$2("h2",null,"Subagent ",k$2(Text,null,entry.agent)),k$2("p",null,"Its part of the session starts here, in a chain of its own: ",k$2("a",{href:link("chain",entry.chain)},k$2(Text,null,entry.chain)),".")) : k$2($,null,k$2("h2",null,"A decision about a call that is in no transcript"),k$2(DecisionCard,{decision:entry.decision}))
 const step = whole?.step ?? entry.step
 const isCurrent = whole !== null && whole.step.hash === entry.step.hash
-return k$2("article",{class:"step-detail","aria-busy":!isCurrent},k$2("header",null,k$2("h2",null,k$2(SortIcon,{sort:row.sort,isStruck:row.isDenied})," ",k$2(Text,null,step.what === "prompt" ? "Prompt" : step.what === "answer" ? "Answer" : stepSummary(step))),k$2("p",{class:"beside"},step.at ? k$2(Time,null,step.at) : "at a time that the record does not say",step.model ? k$2($,null," · ",k$2(Text,null,step.model)) : null,step.durationMs === null ? null : k$2($,null," · ",formatDuration(step.durationMs)),consumptionLabel(step.spent) ? k$2($,null," · ",consumptionLabel(step.spent)) : null),k$2("p",{class:"buttons"},k$2("a",{class:"button small",href:recordAddress(entry)},"Open the record"),k$2(Copy,{text:`capsule://${entry.chain}/${step.sequence ?? entry.place}`,label:"Copy its address"}))),words ? k$2(Problem,{words,retry}) : null,isCurrent ? k$2(StepBody,{step}) : k$2("div",{class:"placeholder tall"}),entry.decision === null ? null : k$2("section",null,k$2("h3",null,"The gate"),k$2(DecisionCard,{decision:entry.decision})),isCurrent && whole.additions.length ? k$2(Additions,{steps:whole.additions,chain:entry.chain,places:entry.additions}) : null)
+return k$2("article",{class:"step-detail","aria-busy":!isCurrent},k$2("header",null,k$2("h2",null,k$2(SortIcon,{sort:row.sort,isStruck:row.isDenied})," ",k$2(Text,null,step.what === "prompt" ? "Prompt" : step.what === "answer" ? "Answer" : stepSummary(step))),k$2("p",{class:"beside"},step.at ? k$2(Time,null,step.at) : "at a time that the record does not say",step.model ? k$2($,null," · ",k$2(Text,null,step.model)) : null,step.durationMs === null ? null : k$2($,null," · ",formatDuration(step.durationMs)),consumptionLabel(step.spent) ? k$2($,null," · ",consumptionLabel(step.spent)) : null),k$2("p",{class:"buttons"},k$2("a",{class:"button small",href:recordAddress(entry)},"Open the record"),k$2(Copy,{text:`capsule://${entry.chain}/${step.sequence ?? entry.place}`,label:"Copy its address"}))),words ? k$2(Problem,{words,retry}) : null,isCurrent && step.cut.size ? k$2(Problem,{words:"The rest of a long text of this step is missing, damaged or too large to be shown.",retry}) : null,isCurrent ? k$2(StepBody,{step}) : k$2("div",{class:"placeholder tall"}),entry.decision === null ? null : k$2("section",null,k$2("h3",null,"The gate"),k$2(DecisionCard,{decision:entry.decision})),isCurrent && whole.additions.length ? k$2(Additions,{steps:whole.additions,chain:entry.chain,places:entry.additions}) : null)
 }
 function recordAddress({chain,place,step}) {
 return link("c",chain,step !== null && step.sequence === place ? place : `p${place}`)
 }
+var PROSE_MAX = 2e5
 function Prose({text}) {
-return k$2("div",{class:"prose"},k$2(Linked,null,text))
+return k$2($,null,k$2("div",{class:"prose"},k$2(Linked,null,cutText(text,PROSE_MAX))),text.length > PROSE_MAX ? k$2("p",{class:"beside"},"Only the first ",count(PROSE_MAX)," characters are laid out. ",k$2(Copy,{text,label:"copy the whole text"})) : null)
 }
 function StepBody({step}) {
 const given = isObject(step.arguments) ? step.arguments : null
@@ -14853,10 +14882,12 @@ const chains = await findSession(chain)
 if (chains === null) return set({state:"none"})
 const total = countRecords(chainNames(chains))
 if (total > STORY_MAX) return set({state:"too large",chains,total})
-const reading = await readSession(chains,readRecords,readBlob,records => {
+const report = records => {
 if (!isCurrent) throw new Left()
 set({state:"loading",records,total})
-})
+}
+const {totals,entries} = await readSession(chains,readRecords,readBlob,report)
+const reading = {totals,entries:await fetchPrompts(entries,readBlob,() => report(total))}
 last = {open,chains,reading}
 set({state:"done",chains,reading})
 } catch (error) {
@@ -15012,6 +15043,14 @@ return () => query.removeEventListener("change",update)
 },[])
 return isWide
 }
+function hideBehind(cover) {
+const hidden = []
+for (let inside = cover; inside.id !== "main" && inside.parentElement; inside = inside.parentElement) hidden.push(...[...inside.parentElement.children].filter(one => one !== inside && !one.inert))
+for (const one of hidden) one.inert = true
+return () => {
+for (const one of hidden) one.inert = false
+}
+}
 var DETAIL_MIN = 320
 var DETAIL_MAX = 640
 var chosenWidth = 0
@@ -15025,16 +15064,23 @@ setWidth(chosenWidth)
 }
 const now = () => width || limit(.4 * (box.current?.clientWidth ?? 1200))
 const isCovered = isOpen && !isWide
+const cover = T(null)
 const back = T(null)
 F$1(() => {
 if (!isCovered) return
+const before = document.activeElement
+const uncover = hideBehind(cover.current)
 back.current?.focus()
-return focusGrid
+return () => {
+uncover()
+focusGrid()
+before?.focus({preventScroll:true})
+}
 },[isCovered])
 F$1(() => {
 box.current?.style.setProperty("--detail",width ? `${width}px` : "40%")
 },[width,isWide])
-if (!isWide) return k$2("div",{class:"session-split narrow"},k$2("div",{inert:isCovered},timeline),isCovered ? k$2("div",{class:"detail cover",role:"dialog","aria-modal":"true","aria-label":"The step"},k$2("p",{class:"close"},k$2("button",{type:"button",ref:back,onClick:close},"Back to the timeline")),detail) : null)
+if (!isWide) return k$2("div",{class:"session-split narrow"},timeline,isCovered ? k$2("div",{class:"detail cover",ref:cover,role:"dialog","aria-modal":"true","aria-label":"The step"},k$2("p",{class:"close"},k$2("button",{type:"button",ref:back,onClick:close},"Back to the timeline")),detail) : null)
 return k$2("div",{class:"session-split",ref:box},timeline,k$2("div",{class:"handle",role:"separator","aria-orientation":"vertical","aria-label":"Width of the detail",tabIndex:0,"aria-valuenow":width || Math.round(480),"aria-valuemin":DETAIL_MIN,"aria-valuemax":DETAIL_MAX,onPointerDown:event => event.currentTarget.setPointerCapture(event.pointerId),onPointerMove:event => {
 if (event.buttons & 1 && box.current) set(box.current.getBoundingClientRect().right - event.clientX)
 },onKeyDown:event => {
@@ -15938,7 +15984,7 @@ const [pass,skip] = ["pass_below","skip_above"].map(name => at(newest?.threshold
 const limits = [pass,skip].map(value => onScale(value ?? null)).filter(y => y !== null)
 const day = time => Number.isFinite(time) ? formatTime(new Date(time)).slice(0,16).replace("T"," ") : ""
 const rows = [...decisions].reverse()
-return k$2($,null,points.length ? k$2("p",null,"The rules decide, and a score is only one of the things that they see. So a rule can allow an action with a high score, such as a known test, and another can ask a person about one with a low score, such as a deletion: ",k$2("em",null,"Why")," names the rule.",pass instanceof JsonNumber ? k$2($,null," To a rule that asks about risk, it is low only if the whole interval is at most ",k$2(Score,{value:pass}),"; else it is unsure.") : null,skip instanceof JsonNumber ? k$2($,null," An action is denied by its risk if the whole interval is above ",k$2(Score,{value:skip}),".") : " No score denies anything by itself.") : null,points.length ? k$2(PointChart,{points,limits,ends:[day(first),day(last)],label:`${points.length} decisions over time, by risk from 0 to 1. The table below has all of them.`}) : k$2("p",{class:"strip"},"No decision has a score: the rules alone decided."),k$2("p",{class:"beside legend"},k$2("span",{class:"good"},"● allowed")," ",k$2("span",{class:"warn"},"■ left to a person")," ",k$2("span",{class:"bad"},"✕ denied")," A line is the 90 % interval of the score. ",limits.length ? "Dashes are at the limits named above. " : "",scored.length === DRAWN_MAX ? `The chart has the latest ${count(DRAWN_MAX)}.` : ""),k$2("div",{class:"scroll"},k$2("table",{class:"chains decisions"},k$2("thead",null,k$2("tr",null,k$2("th",{scope:"col"},"When"),k$2("th",{scope:"col"},"Decision"),k$2("th",{scope:"col"},"Action"),k$2("th",{scope:"col",class:"at-why"},"Why"),k$2("th",{scope:"col",class:"number"},"Risk"),k$2("th",{scope:"col",class:"number at-interval"},"90 % interval"),k$2("th",{scope:"col",class:"at-class"},"To the rules"))),k$2("tbody",null,rows.slice(0,listed).map(decision => k$2("tr",{key:decision.hash},k$2("td",null,k$2("a",{href:addressOf(decision)},k$2(Time,null,decision.at))),k$2("td",null,k$2("span",{class:sortOf(decision)},isObserved(decision) ? "observed: " : "",k$2(Text,null,decisionLabel(decision.decision)))),k$2("td",{class:"action"},k$2("code",null,k$2(Text,null,decision.line.slice(0,ACTION_SHOWN)))),k$2("td",{class:"at-why"},decision.rules.length ? k$2($,null,"by ",decision.rules.map(rule => k$2("span",{key:rule},k$2("code",null,k$2(Text,null,rule))," "))) : null,k$2(Text,null,shownReasons(decision).join("; "))),k$2("td",{class:"number"},k$2(Score,{value:decision.score})),k$2("td",{class:"number at-interval"},Array.isArray(decision.interval) ? k$2($,null,k$2(Score,{value:decision.interval[0]})," to ",k$2(Score,{value:decision.interval[1]})) : ""),k$2("td",{class:"at-class"},riskClass(decision))))))),rows.length > listed ? k$2("p",null,k$2("button",{type:"button",onClick:() => setListed(listed + 100)},"Show ",count(Math.min(100,rows.length - listed))," more")) : null)
+return k$2($,null,points.length ? k$2("p",null,"The rules decide, and a score is only one of the things that they see. So a rule can allow an action with a high score, such as a known test, and another can ask a person about one with a low score, such as a deletion: ",k$2("em",null,"Why")," names the rule.",pass instanceof JsonNumber ? k$2($,null," To a rule that asks about risk, it is low only if the whole interval is at most ",k$2(Score,{value:pass}),"; else it is unsure.") : null,skip instanceof JsonNumber ? k$2($,null," An action is denied by its risk if the whole interval is above ",k$2(Score,{value:skip}),".") : " No score denies anything by itself.") : null,points.length ? k$2(PointChart,{points,limits,ends:[day(first),day(last)],label:`${points.length} decisions over time, by risk from 0 to 1. The table below has all of them.`}) : k$2("p",{class:"strip"},"No decision has a score: the rules alone decided."),k$2("p",{class:"beside legend"},k$2("span",{class:"good"},"● allowed")," ",k$2("span",{class:"warn"},"■ left to a person")," ",k$2("span",{class:"bad"},"✕ denied")," A line is the 90 % interval of the score. ",limits.length ? "Dashes are at the limits named above. " : "",scored.length === DRAWN_MAX ? `The chart has the latest ${count(DRAWN_MAX)}.` : ""),k$2("div",{class:"scroll"},k$2("table",{class:"chains decisions"},k$2("thead",null,k$2("tr",null,k$2("th",{scope:"col"},"When"),k$2("th",{scope:"col"},"Decision"),k$2("th",{scope:"col"},"Action"),k$2("th",{scope:"col",class:"at-why"},"Why"),k$2("th",{scope:"col",class:"number"},"Risk"),k$2("th",{scope:"col",class:"number at-interval"},"90 % interval"),k$2("th",{scope:"col",class:"at-class"},"To the rules"))),k$2("tbody",null,rows.slice(0,listed).map(decision => k$2("tr",{key:decision.hash},k$2("td",null,k$2("a",{href:addressOf(decision)},k$2(Time,null,decision.at))),k$2("td",null,k$2("span",{class:sortOf(decision)},isObserved(decision) ? "observed: " : "",k$2(Text,null,decisionLabel(decision.decision)))),k$2("td",{class:"action"},k$2("code",null,k$2(Text,null,cutText(decision.line,ACTION_SHOWN)))),k$2("td",{class:"at-why"},decision.rules.length ? k$2($,null,"by ",decision.rules.map(rule => k$2("span",{key:rule},k$2("code",null,k$2(Text,null,rule))," "))) : null,k$2(Text,null,shownReasons(decision).join("; "))),k$2("td",{class:"number"},k$2(Score,{value:decision.score})),k$2("td",{class:"number at-interval"},Array.isArray(decision.interval) ? k$2($,null,k$2(Score,{value:decision.interval[0]})," to ",k$2(Score,{value:decision.interval[1]})) : ""),k$2("td",{class:"at-class"},riskClass(decision))))))),rows.length > listed ? k$2("p",null,k$2("button",{type:"button",onClick:() => setListed(listed + 100)},"Show ",count(Math.min(100,rows.length - listed))," more")) : null)
 }
 function Reliability({reading:{decisions,outcomes}}) {
 const cases = decisions.flatMap(decision => {
@@ -16032,7 +16078,7 @@ const isNotHere = rows.state === "done" && row === void 0 && (listed[0]?.place ?
 return k$2($,null,k$2("h1",null,"Try to change it"),k$2("p",null,"Believe nobody: change a record yourself, and see what the verification says. The page changes a copy in its memory and marks it. The records themselves stay untouched."),thing.value?.live ? k$2(Empty,{command:"aver export --html --out DIR"},"A live ledger is not copied into the page. Export it, and open the folder under ",k$2("a",{href:link("open")},"Verify a file"),".") : null,!thing.value?.live && !["bundle","chain"].includes(contents.value?.format ?? "") ? k$2(Empty,{command:"aver export --out DIR"},"Only the records of a bundle or of one chain can be changed here.") : null,changed.value ? k$2("p",{class:"strip"},"This is a changed copy already. A further change comes on top of it.") : null,!thing.value?.live && ["bundle","chain"].includes(contents.value?.format ?? "") ? k$2($,null,k$2("div",{class:"filters"},k$2("label",null,"Chain ",k$2("select",{value:chain,onChange:event => {
 setChain(event.currentTarget.value)
 setPlace(null)
-}},chains.map(one => k$2("option",{key:one.id,value:one.id},visible(one.id))))),k$2("label",null,"Place ",k$2("input",{type:"number",min:0,value:place ?? row?.place ?? 0,onChange:event => setPlace(Number(event.currentTarget.value))})),k$2("label",null,"Record ",k$2("select",{value:String(row?.place ?? ""),onChange:event => setPlace(Number(event.currentTarget.value))},listed.map(one => k$2("option",{key:one.place,value:String(one.place)},visible(`${one.sequence || one.place}: ${one.summary.slice(0,60)}`)))))),rows.state === "failed" ? k$2(Problem,{words:rows.words,retry:rows.retry}) : null,rows.state === "loading" ? k$2(Loading,{rows:3,words:"Reading the chain"}) : null,isNotHere ? k$2(NotHere,{what:"record",name:`${chain} ${place ?? 0}`}) : null,row ? k$2("p",{class:"beside"},k$2(Text,null,`${row.kind} · ${row.summary}`)," · ",k$2("a",{href:link("c",chain,`p${row.place}`)},"open it")) : null,row ? k$2(TryToChange,{chain,place:row.place,sequence:row.sequence || String(row.place),title:"What to do with it"}) : null) : null)
+}},chains.map(one => k$2("option",{key:one.id,value:one.id},visible(one.id))))),k$2("label",null,"Place ",k$2("input",{type:"number",min:0,value:place ?? row?.place ?? 0,onChange:event => setPlace(Number(event.currentTarget.value))})),k$2("label",null,"Record ",k$2("select",{value:String(row?.place ?? ""),onChange:event => setPlace(Number(event.currentTarget.value))},listed.map(one => k$2("option",{key:one.place,value:String(one.place)},visible(`${one.sequence || one.place}: ${cutText(one.summary,60)}`)))))),rows.state === "failed" ? k$2(Problem,{words:rows.words,retry:rows.retry}) : null,rows.state === "loading" ? k$2(Loading,{rows:3,words:"Reading the chain"}) : null,isNotHere ? k$2(NotHere,{what:"record",name:`${chain} ${place ?? 0}`}) : null,row ? k$2("p",{class:"beside"},k$2(Text,null,`${row.kind} · ${row.summary}`)," · ",k$2("a",{href:link("c",chain,`p${row.place}`)},"open it")) : null,row ? k$2(TryToChange,{chain,place:row.place,sequence:row.sequence || String(row.place),title:"What to do with it"}) : null) : null)
 }
 var VIEWS = [{route:"",title:"Overview",letter:"o",rail:"main",needs:"records",Module:OverviewView,isOnPhone:true},{route:"sessions",title:"Sessions",letter:"s",rail:"main",needs:"records",Module:SessionsView,isOnPhone:true},{route:"approvals",title:"Approvals",letter:"a",rail:"main",needs:"records",Module:ApprovalsView,isOnPhone:true},{route:"chains",title:"Chains",letter:"c",rail:"main",needs:"records",Module:ChainsView,isOnPhone:true},{route:"risk",title:"Risk",letter:"r",rail:"main",needs:"records",Module:RiskView},{route:"open",title:"Verify a file",letter:"f",rail:"main",needs:"nothing",Module:OpenView},{route:"keys",title:"Keys",letter:"k",rail:"more",needs:"door",Module:KeysView},{route:"acts",title:"Acts",letter:"i",rail:"more",needs:"records",Module:ActsView},{route:"protocol",title:"Protocol",letter:"p",rail:"more",needs:"records",Module:ProtocolView},{route:"meta",title:"Meta",letter:"m",rail:"more",needs:"records",Module:MetaView},{route:"try",title:"Try to change it",letter:"t",rail:"more",needs:"records",Module:TamperView},{route:"search",title:"Search",letter:"",rail:"none",needs:"records",Module:SearchView},{route:"ref",title:"Reference",letter:"",rail:"none",needs:"records",Module:ReferenceView},{route:"more",title:"More",letter:"",rail:"none",needs:"nothing",Module:MoreView},{route:"chain",title:"Chain",letter:"",rail:"none",needs:"records",Module:ChainView,within:"chains"},{route:"s",title:"Session",letter:"",rail:"none",needs:"records",Module:SessionView,within:"sessions"},{route:"files",title:"Files",letter:"",rail:"none",needs:"records",Module:FilesView,within:"sessions"},{route:"c",title:"Record",letter:"",rail:"none",needs:"records",Module:CapsuleView,within:"chains"}]
 function findView(route) {
