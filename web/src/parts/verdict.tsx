@@ -91,7 +91,7 @@ export function placeLink(place: Place): string | null {
   return name ? (sequence === null ? link("chain", name) : link("chain", name, `at-${sequence}`)) : null;
 }
 
-/** A finding. `others` are further places with the same code and words; the first `shown` of all are named. */
+/** A finding. `others` are further places with the same code and words. */
 export function FindingCard({ finding, others = [], shown = 1, isFirst = false }: { finding: Finding; others?: Finding[]; shown?: number; isFirst?: boolean }): JSX.Element {
   const explained = adviceOn(finding.code);
   const target = placeLink(finding.place);
@@ -101,10 +101,22 @@ export function FindingCard({ finding, others = [], shown = 1, isFirst = false }
         <strong>{finding.code}</strong> at {others.length ? plural(others.length + 1, "place") : <Text>{describePlace(finding.place)}</Text>}: <Text>{finding.words}</Text>
         {isFirst && target !== null ? <> <a href={target}>Go there</a> <kbd aria-hidden="true">b</kbd></> : null}
       </p>
-      {others.length ? <p>{[finding, ...others.slice(0, shown - 1)].map(({ place }, at) => <>{at ? "; " : ""}<a href={placeLink(place) ?? undefined}><Text>{describePlace(place)}</Text></a></>)}<AndMore left={others.length + 1 - shown} /></p> : null}
+      {others.length ? <Places places={[finding, ...others].map(({ place }) => place)} shown={shown} /> : null}
       {explained === undefined ? null : <p class="beside">{explained.meaning} {explained.advice}</p>}
     </div>
   );
+}
+
+/** Places, those that follow each other in a chain as one, such as "chain ci.nightly, sequence 0 to 41". The first `shown` are named. */
+function Places({ places, shown }: { places: Place[]; shown: number }): JSX.Element {
+  const runs: { first: Place; last: Place }[] = [];
+  for (const place of places) {
+    const run = runs.at(-1);
+    const isNext = run?.last.chain === place.chain && run.last.source === place.source && Number(run.last.sequence) + 1 === Number(place.sequence);
+    if (isNext) run.last = place;
+    else runs.push({ first: place, last: place });
+  }
+  return <p class="beside">{runs.slice(0, shown).map(({ first, last }, at) => <>{at ? "; " : ""}<a href={placeLink(first) ?? undefined}><Text>{describePlace(first)}</Text></a>{last === first ? "" : ` to ${last.sequence}`}</>)}<AndMore left={runs.length - shown} /></p>;
 }
 
 /** Findings of a list that are shown. Each has a card, and a thousand of them would be a long page. */

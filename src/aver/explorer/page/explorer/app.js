@@ -12888,7 +12888,16 @@ return name ? sequence === null ? link("chain",name) : link("chain",name,`at-${s
 function FindingCard({finding,others = [],shown = 1,isFirst = false}) {
 const explained = adviceOn(finding.code)
 const target = placeLink(finding.place)
-return k$2("div",{class:`finding ${finding.status}`},k$2("p",null,k$2("strong",null,finding.code)," at ",others.length ? plural(others.length + 1,"place") : k$2(Text,null,describePlace(finding.place)),": ",k$2(Text,null,finding.words),isFirst && target !== null ? k$2($,null," ",k$2("a",{href:target},"Go there")," ",k$2("kbd",{"aria-hidden":"true"},"b")) : null),others.length ? k$2("p",null,[finding,...others.slice(0,shown - 1)].map(({place},at) => k$2($,null,at ? "; " : "",k$2("a",{href:placeLink(place) ?? void 0},k$2(Text,null,describePlace(place))))),k$2(AndMore,{left:others.length + 1 - shown})) : null,explained === void 0 ? null : k$2("p",{class:"beside"},explained.meaning," ",explained.advice))
+return k$2("div",{class:`finding ${finding.status}`},k$2("p",null,k$2("strong",null,finding.code)," at ",others.length ? plural(others.length + 1,"place") : k$2(Text,null,describePlace(finding.place)),": ",k$2(Text,null,finding.words),isFirst && target !== null ? k$2($,null," ",k$2("a",{href:target},"Go there")," ",k$2("kbd",{"aria-hidden":"true"},"b")) : null),others.length ? k$2(Places,{places:[finding,...others].map(({place}) => place),shown}) : null,explained === void 0 ? null : k$2("p",{class:"beside"},explained.meaning," ",explained.advice))
+}
+function Places({places,shown}) {
+const runs = []
+for (const place of places) {
+const run = runs.at(-1)
+if (run?.last.chain === place.chain && run.last.source === place.source && Number(run.last.sequence) + 1 === Number(place.sequence)) run.last = place
+else runs.push({first:place,last:place})
+}
+return k$2("p",{class:"beside"},runs.slice(0,shown).map(({first,last},at) => k$2($,null,at ? "; " : "",k$2("a",{href:placeLink(first) ?? void 0},k$2(Text,null,describePlace(first))),last === first ? "" : ` to ${last.sequence}`)),k$2(AndMore,{left:runs.length - shown}))
 }
 var FINDINGS_SHOWN = 100
 function AndMore({left}) {
