@@ -1,4 +1,4 @@
-"""Tabs of the live page in a real Chromium: a new one asks the others of its origin for the token, and nothing is kept."""
+"""Tabs of the live page in a real Chromium: a new one asks the others of its origin for the token."""
 
 from __future__ import annotations
 
@@ -99,7 +99,9 @@ def test_wrong_token_of_another_tab_is_tried_once(free_page: Any, served: Served
     free_page.goto(f"{home(served)}api/v1/nothing")
     free_page.evaluate("""() => {
       const channel = new BroadcastChannel("aver-secrets");
-      channel.onmessage = () => { for (const sent of [null, 7, {token: 1}, {token: "wrong", keys: ""}]) channel.postMessage(sent); };
+      channel.onmessage = () => {
+        for (const sent of [null, 7, {token: 1}, {token: "wrong", keys: ""}]) channel.postMessage(sent);
+      };
     }""")
     other = free_page.context.new_page()
     asked: list[str] = []
