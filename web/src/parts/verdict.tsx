@@ -126,11 +126,11 @@ function AndMore({ left }: { left: number }): JSX.Element | null {
   return left > 0 ? <span> and {count(left)} more; copy as JSON has them all</span> : null;
 }
 
-/** Findings, those with the same code and words on one card. What is wrong or was not checked is never folded. */
-function Findings({ findings, words, after = "" }: { findings: Finding[]; words: string; after?: string }): JSX.Element {
+/** Findings, which are never folded. What is wrong has a card of its own; places that were not checked share one for the same code and words. */
+function Findings({ findings, words }: { findings: Finding[]; words: string }): JSX.Element {
   const cards = new Map<string, Finding[]>();
   for (const finding of findings) {
-    const key = `${finding.check} ${finding.code} ${finding.words}`;
+    const key = finding.status === "not_checked" ? `${finding.check} ${finding.code} ${finding.words}` : `${cards.size}`;
     const known = cards.get(key);
     if (known) known.push(finding);
     else cards.set(key, [finding]);
@@ -139,8 +139,7 @@ function Findings({ findings, words, after = "" }: { findings: Finding[]; words:
   const shown = Math.ceil(FINDINGS_SHOWN / cards.size);
   return (
     <>
-      {/* A verdict keeps a hundred findings of a kind, and counts the rest in its list of checks. */}
-      <h3>{findings.length < FINDINGS_SHOWN ? "" : "At least "}{plural(findings.length, words)}{after}</h3>
+      <h3>{words}</h3>
       {[...cards].slice(0, FINDINGS_SHOWN).map(([key, [finding, ...others]]) => <FindingCard key={key} finding={finding as Finding} others={others} shown={shown} />)}
       <AndMore left={cards.size - FINDINGS_SHOWN} />
     </>
@@ -310,8 +309,9 @@ function Judged({ verdict, usesPlatform, fits, signers, at }: Extract<Judgement,
           {foreign.length ? <p class="beside">Does not apply here: {foreign.join(", ")}.</p> : null}
         </div>
       </div>
-      {wrong.length ? <Findings findings={wrong} words={first ? "more finding" : "finding"} /> : null}
-      {open.length ? <Findings findings={open} words="place" after=" that could not be checked" /> : null}
+      {wrong.length ? <Findings findings={wrong} words={plural(wrong.length, first ? "more finding" : "finding")} /> : null}
+      {/* A verdict keeps a hundred findings of a kind, and counts the rest in its list of checks. */}
+      {open.length ? <Findings findings={open} words={`${open.length < FINDINGS_SHOWN ? "" : "At least "}${plural(open.length, "place")} that could not be checked`} /> : null}
       <p class="beside judged-by">
         This page judged it at <Time short>{at.toISOString()}</Time>, and came {origin()}.
         Ed25519 by {usesPlatform ? "the browser, after checks of our own" : "JavaScript"}.
