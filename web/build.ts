@@ -30,14 +30,16 @@ const QUIET_LIBRARIES: Plugin = {
   transform: (code, id) => (id.includes("node_modules") ? { code: code.replace(/\/\*\*[^]*?\*\//g, ""), map: null } : null),
 };
 
-/** Members of the shared tables that the page does not read: the names of test cases, and which side of an act refuses. */
-const UNREAD = new Set(["about", "name", "side"]);
+/** Members of the shared tables that the page does not read: the names of test cases, which side of an act refuses, and how a share of evidence fails. */
+const UNREAD = new Set(["about", "name", "side", "details"]);
+/** Codes that the page never has a finding of: those of a ledger's file, of transcripts, and of the checks that only the command makes. */
+const OF_THE_COMMAND = new Set(["COLUMN_MISMATCH", "STORE_DAMAGED", "NOT_SEALED", "GATE_LOOSENED", "INSECURE_MODE", "UNCONFIRMED", "ERASED", "PRUNED", "WITNESS_MISSING"]);
 const LEAN_TABLES: Plugin = {
   name: "lean-tables",
   enforce: "pre",
   transform: (code, id) => {
     if (!SHARED.some((name) => id.endsWith(name))) return null;
-    return { code: JSON.stringify(JSON.parse(code), (key, value: unknown) => (UNREAD.has(key) ? undefined : value)), map: null };
+    return { code: JSON.stringify(JSON.parse(code), (key, value: unknown) => (UNREAD.has(key) || OF_THE_COMMAND.has(key) ? undefined : value)), map: null };
   },
 };
 
@@ -80,6 +82,8 @@ async function bundle(entry: string, comments: boolean, external: RegExp[] = [])
   const { output } = (Array.isArray(result) ? result[0] : result) as Rolldown.RolldownOutput;
   if (output.length !== 1 || output[0]?.type !== "chunk") throw new Error(`${entry} became ${output.length} files`);
   checkCuts(output[0].code);
+  const named = [...OF_THE_COMMAND].find((code) => (output[0] as Rolldown.OutputChunk).code.includes(code));
+  if (named !== undefined) throw new Error(`the page names ${named}, and its words were left out`);
   return output[0].code;
 }
 

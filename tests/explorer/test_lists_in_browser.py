@@ -76,6 +76,24 @@ def test_all_sessions_are_sorted_and_not_only_the_newest(page: Any, many: Path) 
     assert "…" not in page.locator(".sessions tbody").inner_text()
 
 
+@pytest.mark.parametrize("way", ["link", "Enter"])
+def test_filter_that_finds_no_session_leads_to_the_full_text(page: Any, many: Path, way: str) -> None:
+    """The words stand in a record of each session, and in no title, id or workspace."""
+    open_folder(page, many)
+    go(page, "#/sessions")
+    page.locator(".sessions .title").first.wait_for()
+    filter_field = page.get_by_label("Filter")
+    filter_field.fill(" do it ")
+    page.get_by_text("No session fits this filter").wait_for()
+    if way == "link":
+        page.get_by_role("link", name="Search the text of all records for “do it”").click()
+    else:
+        filter_field.press("Enter")
+    page.get_by_role("heading", name="Search").wait_for()
+    assert page.get_by_label("Words").input_value() == "do it"
+    page.locator(".hits a").first.wait_for()
+
+
 def test_old_sessions_are_found_by_title_and_by_date(page: Any, many: Path) -> None:
     open_folder(page, many)
     go(page, "#/sessions")

@@ -246,19 +246,23 @@ def test_detail_stands_beside_or_covers(
         detail.wait_for(state="hidden")
 
 
-@pytest.mark.parametrize("way", ["key", "button"])
+@pytest.mark.parametrize(("way", "width"), [("key", 1000), ("button", 1000), ("key", 360)])
 def test_detail_that_covers_has_the_focus_and_gives_it_back(
-    open_site: OpenSite, sites: dict[str, Path], way: str
+    open_site: OpenSite, sites: dict[str, Path], way: str, width: int
 ) -> None:
-    page = open_site(sites["session"], f"#/s/{MAIN}", width=1000, height=800)
+    page = open_site(sites["session"], f"#/s/{MAIN}", width=width, height=800)
     page.locator(".story-row").first.wait_for(timeout=WAIT)
     press(page, "j")
     assert page.evaluate("document.activeElement.className") == "story"
     press(page, "Enter")
     page.locator("[role='dialog'][aria-modal='true']").wait_for()
-    for _ in range(30):
-        assert page.evaluate("document.activeElement.closest('.timeline-frame')") is None
+    covered = ".timeline-frame, .minimap, .session-head, .figures, .find"
+    for _ in range(40):
+        assert page.evaluate("all => document.activeElement.closest(all)", covered) is None
         press(page, "Tab")
+    # What stands behind it is out of the reach of pointers and of assistive technology, too.
+    assert page.locator(covered).evaluate_all("all => all.every(one => one.closest('[inert]'))")
+    assert page.locator(".bar").evaluate("one => one.closest('[inert]')") is None
     back = page.get_by_role("button", name="Back to the timeline")
     if way == "key":
         press(page, "Escape")
@@ -266,7 +270,19 @@ def test_detail_that_covers_has_the_focus_and_gives_it_back(
         back.click()
     back.wait_for(state="detached")
     assert page.evaluate("document.activeElement.className") == "story"
-    assert page.evaluate("document.activeElement.closest('[inert]')") is None
+    assert page.locator("main [inert]").count() == 0
+
+
+def test_focus_goes_back_to_the_button_that_it_came_from(open_site: OpenSite, sites: dict[str, Path]) -> None:
+    page = open_site(sites["session"], f"#/s/{MAIN}", width=1000, height=800)
+    page.locator(".story-row").first.wait_for(timeout=WAIT)
+    page.get_by_role("button", name="Next break").wait_for(state="detached")
+    figure = page.get_by_role("button", name=re.compile(r"^\d+ edits"))
+    figure.focus()
+    page.get_by_text("Edit: sum.py").first.dispatch_event("click")  # By a means that moves no focus.
+    page.get_by_role("button", name="Back to the timeline").wait_for()
+    press(page, "Escape")
+    assert figure.evaluate("one => one === document.activeElement")
 
 
 def test_width_of_the_detail_changes_by_keyboard(open_site: OpenSite, sites: dict[str, Path]) -> None:
@@ -307,6 +323,48 @@ def test_prompt_is_shown_whole_and_a_cut_one_says_so(chromium: Any, asked_at_len
     assert bands.nth(1).inner_text() == LONG_PROMPT
     assert bands.nth(2).inner_text().endswith("more 199\n… 60 more lines")
     assert bands.evaluate_all("all => all.map(one => one.scrollHeight <= one.clientHeight)") == [True] * 5
+    page.context.close()
+
+
+@pytest.fixture(scope="module")
+def asked_beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A session with a prompt that is so long that its text is stored beside its record."""
+    folder = tmp_path_factory.mktemp("beside")
+    with open_ledger(folder / "ledger.db", home=folder / "home") as ledger:
+        sample.seal(ledger, folder, [sample.prompt(BESIDE), sample.command("c1", "ls", at="2026-05-31T09:01:00Z")])
+        export_bundle(ledger, folder / "bundle")
+    return folder / "bundle"
+
+
+BESIDE = "\n".join(f"line {number} {'wörter ' * 40}".strip() for number in range(100))
+
+
+def test_prompt_that_is_stored_beside_its_record_is_shown_whole(chromium: Any, asked_beside: Path) -> None:
+    page = open_bundle(chromium, asked_beside, f"#/s/{MAIN}")
+    band = page.locator(".story-row.prompt .asked")
+    band.wait_for(timeout=WAIT)
+    assert band.inner_text() == BESIDE
+    assert band.evaluate("one => one.scrollHeight <= one.clientHeight")
+    page.context.close()
+
+
+def test_prompt_whose_text_is_missing_says_so_and_is_tried_again(
+    chromium: Any, asked_beside: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "bundle"
+    shutil.copytree(asked_beside, copy)
+    for blob in (copy / "blobs").iterdir():
+        blob.write_bytes(b"another text")
+    page = open_bundle(chromium, copy, f"#/s/{MAIN}")
+    band = page.locator(".story-row.prompt .asked")
+    band.wait_for(timeout=WAIT)
+    assert band.inner_text().startswith("line 0 wörter")
+    assert band.inner_text().endswith("… its rest was not read; open it to try again")
+    band.click()
+    problem = page.locator(".detail").get_by_role("alert")
+    assert "missing, damaged or too large" in problem.inner_text()
+    problem.get_by_role("button", name="Try again").click()
+    page.locator(".detail .prose").get_by_text("line 0").wait_for()
     page.context.close()
 
 
@@ -384,7 +442,7 @@ def test_findings_are_not_folded_and_a_cut_list_says_so(chromium: Any, broken: P
     band.get_by_text(re.compile(r"^\d+ more findings$")).wait_for(timeout=WAIT)
     said = int(band.get_by_text(re.compile(r"^\d+ more findings$")).inner_text().split()[0])
     assert said > 100
-    assert band.locator("> .finding:visible").count() == 101  # The first one, and a hundred more.
+    assert band.locator("> .finding:not(.not_checked):visible").count() == 101  # The first one, and a hundred more.
     assert band.get_by_text(f"and {said - 100} more; copy as JSON has them all").is_visible()
     page.context.close()
 

@@ -2,7 +2,7 @@
 
 import { LiveStream, type News } from "./source/live.ts";
 import { pinKey, readPins } from "./source/pins.ts";
-import { secrets } from "./source/secrets.ts";
+import { answerOtherTabs, askOtherTabs, secrets } from "./source/secrets.ts";
 import { openSite } from "./source/site.ts";
 import {
   VERIFIED_AT_ONCE,
@@ -58,6 +58,7 @@ export async function openDoor(): Promise<void> {
 }
 
 async function openLive(): Promise<void> {
+  await askOtherTabs();
   if (!secrets.token) {
     throw new Error("This page has no token. Open the link that aver serve prints when it starts.");
   }
@@ -65,6 +66,7 @@ async function openLive(): Promise<void> {
   const api = new Api(access);
   const about = await api.json<About>("about");
   doorServer.value = { api, about };
+  answerOtherTabs(() => isStreaming);
   liveState.value = { isLive: true, since: new Date().toISOString(), words: "" };
   const name = `ledger ${about.ledger.slice(0, 8)}${about.tenant === "default" ? "" : ` · ${about.tenant}`}`;
   home.value = { name, files: [], isFolder: true, live: access };

@@ -4,6 +4,7 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { type LineCounts, countChangedLines } from "../sessions/changed_lines.ts";
+import { cutText } from "../verify/text.ts";
 import { type MarkedLine, headPath, markDiff, splitRows } from "./diff_rows.ts";
 import { Text, count, plural, visible } from "./text.tsx";
 
@@ -27,7 +28,7 @@ export function Counts({ lines }: { lines: LineCounts | null }): JSX.Element | n
 /** `title` says which file it is about, or which edit; `paths` are those that the record names. */
 export function DiffView({ diff, title = "", paths = [] }: { diff: string; title?: string; paths?: string[] }): JSX.Element {
   const [shown, setShown] = useState(LINES_SHOWN);
-  const lines = useMemo(() => markDiff(diff.slice(0, DIFF_MAX)), [diff]);
+  const lines = useMemo(() => markDiff(cutText(diff, DIFF_MAX)), [diff]);
   const names = lines.filter((line) => line.sort === "file").map((line) => line.pieces[0]?.text ?? "");
   const path = names.map((name) => headPath(name, paths)).find((name) => name && name !== "/dev/null");
   // The caption names the only file. With several, each keeps its own lines, or nobody could tell what belongs to which.

@@ -74,15 +74,8 @@ function compareWords(before: string, after: string): { before: LinePiece[]; aft
 }
 
 /** Removed and added lines that stand for each other. */
-function* findPairs(lines: MarkedLine[]): Generator<[MarkedLine, MarkedLine]> {
-  for (let at = 0; at < lines.length; ) {
-    const removed: MarkedLine[] = [];
-    const added: MarkedLine[] = [];
-    while (lines[at]?.sort === "removed") removed.push(lines[at++] as MarkedLine);
-    while (lines[at]?.sort === "added") added.push(lines[at++] as MarkedLine);
-    for (let pair = 0; pair < Math.min(removed.length, added.length); pair++) yield [removed[pair] as MarkedLine, added[pair] as MarkedLine];
-    if (!removed.length && !added.length) at++;
-  }
+function findPairs(lines: MarkedLine[]): [MarkedLine, MarkedLine][] {
+  return splitRows(lines).filter((row): row is [MarkedLine, MarkedLine] => row[0] !== row[1] && row[0] !== null && row[1] !== null);
 }
 
 /** The lines of both versions side by side. */

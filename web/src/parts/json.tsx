@@ -2,6 +2,7 @@
 
 import type { JSX } from "preact";
 import { type Json, JsonNumber, type JsonObject, isObject } from "../verify/json.ts";
+import { cutText } from "../verify/text.ts";
 import { Linked, Text, WholeHex, visible } from "./text.tsx";
 
 /** Items of a list or object that are shown. The exact text of the record shows all. */
@@ -75,7 +76,7 @@ function LongText({ text }: { text: string }): JSX.Element {
   if (DIGEST.test(text)) return <code class="hex">{text}</code>;
   if (!text.includes("\n") && text.length <= 160) return <Linked>{text}</Linked>;
   const isDiff = /^(?:diff --git|--- |@@ )/m.test(text) && /^[+-]/m.test(text);
-  const shown = text.slice(0, TEXT_MAX);
+  const shown = cutText(text, TEXT_MAX);
   return (
     <div class="long">
       <pre class={isDiff ? "diff" : ""}>

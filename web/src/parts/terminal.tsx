@@ -1,11 +1,12 @@
 /** The output of a command, in its colours. The text is only ever text: see `terminal_text.ts`. */
 
 import type { JSX } from "preact";
+import { cutText } from "../verify/text.ts";
 import { TERMINAL_MAX, type TerminalPiece, hasEscapes, parseTerminal } from "./terminal_text.ts";
 import { Linked, count } from "./text.tsx";
 
 export function Terminal({ text, label = "Output" }: { text: string; label?: string }): JSX.Element {
-  const shown = text.slice(0, TERMINAL_MAX);
+  const shown = cutText(text, TERMINAL_MAX);
   return (
     <div class="terminal-box">
       <pre class="terminal" tabIndex={0} role="region" aria-label={label}>

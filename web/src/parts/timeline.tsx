@@ -150,7 +150,7 @@ function RowCells({ row }: { row: TimelineRow }): JSX.Element {
       <span role="gridcell" class="time">{at ? <Time short>{at}</Time> : null}</span>
       <span role="gridcell" class="rail-line" aria-hidden="true"><span class="node" /></span>
       <span role="gridcell" class="icon"><SortIcon sort={sort} isStruck={row.isDenied} /></span>
-      {step !== null && sort === "prompt" ? <span role="gridcell" class="asked">{visible(step.asked)}{step.askedLeft ? <span class="soft">{`\n… ${plural(step.askedLeft, "more line")}`}</span> : null}</span> : <Summary row={row} />}
+      {step !== null && sort === "prompt" ? <span role="gridcell" class="asked">{visible(step.asked)}{step.askedLeft === 0 ? null : <span class="soft">{step.askedLeft === null ? "\n… its rest was not read; open it to try again" : `\n… ${plural(step.askedLeft, "more line")}`}</span>}</span> : <Summary row={row} />}
       {step !== null && sort !== "prompt" ? <Facts step={step} /> : null}
     </>
   );

@@ -141,7 +141,7 @@ export function rowHeight(row: TimelineRow, width: number, isPhone: boolean, wri
   const perLine = Math.max(16, Math.floor((0.85 * width) / CHARACTER_WIDTH));
   // Characters of the East are twice as wide.
   const lines = write(asked).replace(/[\u1100-\uffff]/g, "$&$&").split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / perLine)), 0);
-  return 16 + LINE_HEIGHT * (lines + (askedLeft ? 1 : 0));
+  return 16 + LINE_HEIGHT * (lines + (askedLeft === 0 ? 0 : 1));
 }
 
 /** What a reader can look for. `spent` are the steps that used tokens, `observed` those with a decision that held nothing back. */

@@ -91,28 +91,57 @@ export function placeLink(place: Place): string | null {
   return name ? (sequence === null ? link("chain", name) : link("chain", name, `at-${sequence}`)) : null;
 }
 
-export function FindingCard({ finding, isFirst = false }: { finding: Finding; isFirst?: boolean }): JSX.Element {
+/** A finding. `others` are further places with the same code and words. */
+export function FindingCard({ finding, others = [], shown = 1, isFirst = false }: { finding: Finding; others?: Finding[]; shown?: number; isFirst?: boolean }): JSX.Element {
   const explained = adviceOn(finding.code);
   const target = placeLink(finding.place);
   return (
     <div class={`finding ${finding.status}`}>
       <p>
-        <strong>{finding.code}</strong> at <Text>{describePlace(finding.place)}</Text>: <Text>{finding.words}</Text>
+        <strong>{finding.code}</strong> at {others.length ? plural(others.length + 1, "place") : <Text>{describePlace(finding.place)}</Text>}: <Text>{finding.words}</Text>
         {isFirst && target !== null ? <> <a href={target}>Go there</a> <kbd aria-hidden="true">b</kbd></> : null}
       </p>
+      {others.length ? <Places places={[finding, ...others].map(({ place }) => place)} shown={shown} /> : null}
       {explained === undefined ? null : <p class="beside">{explained.meaning} {explained.advice}</p>}
     </div>
   );
 }
 
+/** Places, those that follow each other in a chain as one, such as "chain ci.nightly, sequence 0 to 41". The first `shown` are named. */
+function Places({ places, shown }: { places: Place[]; shown: number }): JSX.Element {
+  const runs: { first: Place; last: Place }[] = [];
+  for (const place of places) {
+    const run = runs.at(-1);
+    const isNext = run?.last.chain === place.chain && run.last.source === place.source && Number(run.last.sequence) + 1 === Number(place.sequence);
+    if (isNext) run.last = place;
+    else runs.push({ first: place, last: place });
+  }
+  return <p class="beside">{runs.slice(0, shown).map(({ first, last }, at) => <>{at ? "; " : ""}<a href={placeLink(first) ?? undefined}><Text>{describePlace(first)}</Text></a>{last === first ? "" : ` to ${last.sequence}`}</>)}<AndMore left={runs.length - shown} /></p>;
+}
+
 /** Findings of a list that are shown. Each has a card, and a thousand of them would be a long page. */
 const FINDINGS_SHOWN = 100;
 
-function Findings({ findings }: { findings: Finding[] }): JSX.Element {
+function AndMore({ left }: { left: number }): JSX.Element | null {
+  return left > 0 ? <span> and {count(left)} more; copy as JSON has them all</span> : null;
+}
+
+/** Findings, which are never folded. What is wrong has a card of its own; places that were not checked share one for the same code and words. */
+function Findings({ findings, words }: { findings: Finding[]; words: string }): JSX.Element {
+  const cards = new Map<string, Finding[]>();
+  for (const finding of findings) {
+    const key = finding.status === "not_checked" ? `${finding.check} ${finding.code} ${finding.words}` : `${cards.size}`;
+    const known = cards.get(key);
+    if (known) known.push(finding);
+    else cards.set(key, [finding]);
+  }
+  // A card names at least one place, and all cards together name about as many as the limit.
+  const shown = Math.ceil(FINDINGS_SHOWN / cards.size);
   return (
     <>
-      {findings.slice(0, FINDINGS_SHOWN).map((finding, at) => <FindingCard key={at} finding={finding} />)}
-      {findings.length > FINDINGS_SHOWN ? <p>and {count(findings.length - FINDINGS_SHOWN)} more; copy as JSON has them all</p> : null}
+      <h3>{words}</h3>
+      {[...cards].slice(0, FINDINGS_SHOWN).map(([key, [finding, ...others]]) => <FindingCard key={key} finding={finding as Finding} others={others} shown={shown} />)}
+      <AndMore left={cards.size - FINDINGS_SHOWN} />
     </>
   );
 }
@@ -252,7 +281,6 @@ function Judged({ verdict, usesPlatform, fits, signers, at }: Extract<Judgement,
   const word = verdict.status;
   const first = verdict.first_bad;
   const rest = verdict.findings.filter((one) => one !== first);
-  // What is wrong is never folded. The list above says already what was not checked, and the places may be many.
   const wrong = rest.filter((one) => one.status !== "not_checked");
   const open = rest.filter((one) => one.status === "not_checked");
   return (
@@ -281,8 +309,9 @@ function Judged({ verdict, usesPlatform, fits, signers, at }: Extract<Judgement,
           {foreign.length ? <p class="beside">Does not apply here: {foreign.join(", ")}.</p> : null}
         </div>
       </div>
-      {wrong.length ? <><h3>{plural(wrong.length, first ? "more finding" : "finding")}</h3><Findings findings={wrong} /></> : null}
-      {open.length ? <details open={open.length <= 8}><summary>{plural(open.length, "place")} that could not be checked</summary><Findings findings={open} /></details> : null}
+      {wrong.length ? <Findings findings={wrong} words={plural(wrong.length, first ? "more finding" : "finding")} /> : null}
+      {/* A verdict keeps a hundred findings of a kind, and counts the rest in its list of checks. */}
+      {open.length ? <Findings findings={open} words={`${open.length < FINDINGS_SHOWN ? "" : "At least "}${plural(open.length, "place")} that could not be checked`} /> : null}
       <p class="beside judged-by">
         This page judged it at <Time short>{at.toISOString()}</Time>, and came {origin()}.
         Ed25519 by {usesPlatform ? "the browser, after checks of our own" : "JavaScript"}.

@@ -29,16 +29,24 @@ export async function fetchBlobs(value: Json, blob: ReadBlob, most: number): Pro
   }
 }
 
-/** The whole text of a step's field. If its blob is missing, the cut text. */
-export async function fullText(step: Step, name: "asked" | "text" | "thinking" | "error", blob: ReadBlob): Promise<string> {
-  const digest = step.cut.get(name);
-  const data = digest === undefined ? null : await blob(digest);
-  return data === null ? step[name] : new TextDecoder().decode(data);
+const TEXTS = ["asked", "text", "thinking", "error"] as const;
+
+/** The texts of a step, whole. One whose blob cannot be read stays cut, and `cut` still names it. */
+export async function fullTexts(step: Step, blob: ReadBlob): Promise<Pick<Step, (typeof TEXTS)[number] | "cut">> {
+  const { asked, text, thinking, error } = step;
+  const whole = { asked, text, thinking, error, cut: new Map(step.cut) };
+  await Promise.all(TEXTS.map(async (name) => {
+    const digest = step.cut.get(name);
+    const data = digest === undefined ? null : await blob(digest);
+    if (data === null) return;
+    whole[name] = new TextDecoder().decode(data);
+    whole.cut.delete(name);
+  }));
+  return whole;
 }
 
 /** The step with its long texts put back. */
 export async function fetchStep(step: Step, blob: ReadBlob, most: number): Promise<Step> {
-  const [asked, text, thinking, error] = await Promise.all((["asked", "text", "thinking", "error"] as const).map((name) => fullText(step, name, blob)));
   const [given, result, diff] = await Promise.all([step.arguments, step.result, step.diff].map((value) => fetchBlobs(value, blob, most)));
-  return { ...step, asked: asked ?? "", text: text ?? "", thinking: thinking ?? "", error: error ?? "", arguments: given ?? null, result: result ?? null, diff: diff ?? null };
+  return { ...step, ...(await fullTexts(step, blob)), arguments: given ?? null, result: result ?? null, diff: diff ?? null };
 }

@@ -1,7 +1,9 @@
 /** The words for the parts of a session. The twin of `aver.sessions.labels`. Nothing is escaped here: texts stay texts. */
 
 import { at } from "../verify/block.ts";
+import { plainJson } from "../verify/canonical.ts";
 import { type Json, JsonNumber, isObject } from "../verify/json.ts";
+import { codePoints, cutText } from "../verify/text.ts";
 import { type Consumption, type Step, isBlobReference } from "./step.ts";
 import type { SessionTotals } from "./totals.ts";
 import { lookUp } from "./values.ts";
@@ -65,8 +67,8 @@ export function shortenArguments(given: Json): string {
   const commands = isObject(given) && given.size === 1 ? given.get("commands") : null;
   // Cline's list of commands, as in a shell.
   const only = Array.isArray(commands) && commands.every((one) => typeof one === "string") ? commands.join("; ") : values.length === 1 ? values[0] : null;
-  const line = toOneLine((typeof only === "string" ? only : valueText(given)).slice(0, 2 * ARGUMENTS_MAX));
-  return line.length <= ARGUMENTS_MAX ? line : `${line.slice(0, ARGUMENTS_MAX - 1)}…`;
+  const line = toOneLine(cutText(typeof only === "string" ? only : valueText(given), 2 * ARGUMENTS_MAX));
+  return codePoints(line) <= ARGUMENTS_MAX ? line : `${cutText(line, ARGUMENTS_MAX - 1)}…`;
 }
 
 export function formatDuration(milliseconds: number): string {
@@ -181,12 +183,5 @@ export function valueText(value: Json): string {
     const size = at(value, "blob", "size") as JsonNumber;
     return `${size.text} bytes of ${String(at(value, "blob", "media"))}, stored as a blob, sha256 ${String(at(value, "blob", "digest"))}`;
   }
-  return typeof value === "string" ? value : writeJson(value);
-}
-
-export function writeJson(value: Json): string {
-  if (value instanceof JsonNumber) return value.text;
-  if (Array.isArray(value)) return `[${value.map(writeJson).join(", ")}]`;
-  if (isObject(value)) return `{${[...value].map(([name, item]) => `${JSON.stringify(name)}: ${writeJson(item)}`).join(", ")}}`;
-  return JSON.stringify(value);
+  return typeof value === "string" ? value : plainJson(value);
 }

@@ -108,8 +108,8 @@ export interface Step {
   summary: string;
   /** The text of a prompt. In other tools' records, the prompt that they follow. */
   asked: string;
-  /** Lines of what was asked that a story left out. */
-  askedLeft: number;
+  /** Lines of what was asked that a story left out; null where the rest of it could not be read. */
+  askedLeft: number | null;
   text: string;
   thinking: string;
   redacted: boolean;

@@ -12,6 +12,8 @@
 
 import type { Sealed } from "../verify/sealed.ts";
 import { BadInput, compareCodePoints } from "../verify/json.ts";
+import { cutText } from "../verify/text.ts";
+import { fullTexts } from "./blobs.ts";
 import type { SessionChains } from "./chains.ts";
 import { DecisionMatcher, type ReadBlob, type RecordedDecision, readDecision } from "./decisions.ts";
 import { stepSummary } from "./labels.ts";
@@ -21,8 +23,10 @@ import { SessionCounter, type SessionTotals } from "./totals.ts";
 /** Characters of a text that a row keeps. The record has the whole. */
 const TEXT_MAX = 600;
 /** Characters and lines of a prompt that the story keeps: more than anyone reads in a list. */
-const ASKED_MAX = 16_000;
+const ASKED_MAX = 100_000;
 const ASKED_LINES_MAX = 200;
+/** Characters of the long prompts of a session that the story keeps together. Others stay cut. */
+const PROMPTS_MAX = 8_000_000;
 
 /** One entry of a story: a step, a decision that belongs to no step, or the start of a subagent's part. */
 export interface StoryEntry {
@@ -179,18 +183,42 @@ class StoryBuilder {
   }
 }
 
+/** The story with its long prompts put back: their texts are stored beside the records. `isWanted` raises an error where nobody waits. */
+export async function fetchPrompts(entries: StoryEntry[], blob: ReadBlob, isWanted: () => void): Promise<StoryEntry[]> {
+  const whole: StoryEntry[] = [];
+  let kept = 0;
+  // One after the other: each may be large, and the story keeps its beginning.
+  for (const entry of entries) {
+    const { step } = entry;
+    if (step === null || step.what !== "prompt" || !step.cut.has("asked")) {
+      whole.push(entry);
+      continue;
+    }
+    isWanted();
+    const { asked, cut } = kept < PROMPTS_MAX ? await fullTexts(step, blob) : step;
+    const prompt = cut.has("asked") ? { asked, askedLeft: null } : keepPrompt(asked);
+    kept += prompt.asked.length;
+    whole.push({ ...entry, step: { ...step, ...prompt } });
+  }
+  return whole;
+}
+
+/** The beginning of a prompt that the story keeps, and how many lines it leaves out. */
+function keepPrompt(whole: string): Pick<Step, "asked" | "askedLeft"> {
+  const asked = cutText(whole, ASKED_MAX).split("\n", ASKED_LINES_MAX).join("\n");
+  const left = whole.slice(asked.length).replace(/^\n/, "");
+  return { asked, askedLeft: left ? left.split("\n").length : 0 };
+}
+
 /** What a row shows of a step. Arguments, results and diffs stay in the record. */
 function lighten(step: Step): Step {
-  const asked = step.asked.slice(0, ASKED_MAX).split("\n", ASKED_LINES_MAX).join("\n");
-  const left = step.asked.slice(asked.length).replace(/^\n/, "");
   return {
     ...step,
-    summary: step.what === "call" || step.summary ? stepSummary({ ...step, status: "" }).slice(0, TEXT_MAX) : "",
-    asked,
-    askedLeft: left ? left.split("\n").length : 0,
-    text: step.text.slice(0, TEXT_MAX),
-    thinking: step.thinking.slice(0, TEXT_MAX),
-    error: step.error.slice(0, TEXT_MAX),
+    summary: step.what === "call" || step.summary ? cutText(stepSummary({ ...step, status: "" }), TEXT_MAX) : "",
+    ...keepPrompt(step.asked),
+    text: cutText(step.text, TEXT_MAX),
+    thinking: cutText(step.thinking, TEXT_MAX),
+    error: cutText(step.error, TEXT_MAX),
     arguments: null,
     result: null,
     diff: null,

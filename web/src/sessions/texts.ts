@@ -2,7 +2,8 @@
 
 import { at } from "../verify/block.ts";
 import { type Json, isObject } from "../verify/json.ts";
-import { fetchBlobs, fullText } from "./blobs.ts";
+import { cutText } from "../verify/text.ts";
+import { fetchBlobs, fullTexts } from "./blobs.ts";
 import { DECISION_KIND, type ReadBlob } from "./decisions.ts";
 import { namesPath } from "./known_tools.ts";
 import { type Step, isBlobReference } from "./step.ts";
@@ -20,7 +21,7 @@ export interface RecordTexts {
 
 /** The texts of a step. `lastAsked` is the prompt before it: a record that repeats it is not found by it. */
 export async function readTexts(step: Step, blob: ReadBlob, lastAsked: string): Promise<RecordTexts> {
-  const [asked, text, thinking, error] = await Promise.all((["asked", "text", "thinking", "error"] as const).map((name) => fullText(step, name, blob)));
+  const { asked, text, thinking, error } = await fullTexts(step, blob);
   const parts = [step.summary, text, thinking, error, step.title, step.call, step.rule, ...step.sideEffects];
   if (!step.asked || step.asked !== lastAsked) parts.push(asked);
   const paths = step.sideEffects.flatMap((effect) => EFFECT_PATH.exec(effect)?.[1] ?? []);
@@ -28,7 +29,7 @@ export async function readTexts(step: Step, blob: ReadBlob, lastAsked: string): 
   // The rest of a decision is numbers and settings. Its reasons are the text of the step.
   const more = step.kind === DECISION_KIND ? at(step.more ?? undefined, "action") : step.more;
   for (const value of [step.result, step.diff, more, step.addition?.says]) await collect(value, blob, parts, null);
-  return { text: parts.filter(Boolean).join("\n").slice(0, TEXT_MAX), paths: paths.join("\n").slice(0, TEXT_MAX) };
+  return { text: cutText(parts.filter(Boolean).join("\n"), TEXT_MAX), paths: cutText(paths.join("\n"), TEXT_MAX) };
 }
 
 /** Add all texts inside a value, without the names of its fields; to `paths` also those under names of paths. */

@@ -5,9 +5,9 @@
  */
 
 import { at, readKind } from "../verify/block.ts";
+import { plainJson } from "../verify/canonical.ts";
 import { BadInput, type Json, JsonNumber, type JsonObject } from "../verify/json.ts";
 import type { Sealed } from "../verify/sealed.ts";
-import { writeJson } from "./labels.ts";
 import { asList, asObject, asText, contentOf, isTruthy } from "./values.ts";
 
 export const ROLES = ["operator", "planner", "executor", "critic", "auditor"];
@@ -176,7 +176,7 @@ export function describeCheck(check: Json | undefined): string {
   const [entry] = [...asObject(check)];
   if (entry === undefined) return "the artifact is here";
   const [name, value] = entry;
-  const scalar = (one: Json = null) => (one === null ? "" : writeJson(one));
+  const scalar = (one: Json = null) => (one === null ? "" : plainJson(one));
   const compare = (one: Json | undefined) => asList(one).map((part) => (typeof part === "string" && /^[=!<>]+$/.test(part) ? part : scalar(part))).join(" ");
   if (name === "exit_code") return `exit code ${compare(value)}`;
   if (name === "sha256") return `SHA-256 is ${asText(value).slice(0, 16)}…`;

@@ -15,9 +15,9 @@ import { enrolmentContent, voteContent } from "../verify/approvals/content.ts";
 import { at, readBlock } from "../verify/block.ts";
 import { canonicalJson } from "../verify/canonical.ts";
 import { sha256Bytes, sha256Hex, toHex } from "../verify/digest.ts";
-import { BadInput, type Json, JsonNumber, type JsonObject, encoder, isInteger, isObject, readJson } from "../verify/json.ts";
+import { BadInput, type Json, type JsonObject, encoder, isInteger, isObject, readJson } from "../verify/json.ts";
 import { EDDSA, ES256, Passkey, decodeBase64url, encodeBase64url, normaliseEs256 } from "../verify/passkey.ts";
-import { type Statement, type StatementSignature, signatureFields, statementBytes } from "../verify/statement.ts";
+import { type Statement, type StatementSignature, statementBytes, statementFields } from "../verify/statement.ts";
 
 /** The algorithms that Aver verifies, by their numbers in COSE, and the bytes before the key in SubjectPublicKeyInfo. */
 const ALGORITHMS = new Map([
@@ -211,13 +211,4 @@ export function voteBody(statement: Statement, shown: string, comment = ""): str
 /** The body of `POST approvers`. */
 export function enrolmentBody(statement: Statement): string {
   return canonicalJson(new Map<string, Json>([["statement", statementFields(statement)]]));
-}
-
-function statementFields(statement: Statement): Json {
-  return new Map<string, Json>([
-    ["v", new JsonNumber("1")],
-    ["purpose", statement.purpose],
-    ["content", statement.content],
-    ["signatures", statement.signatures.map(signatureFields)],
-  ]);
 }

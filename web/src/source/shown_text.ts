@@ -6,6 +6,7 @@
  */
 
 import { at } from "../verify/block.ts";
+import { plainJson } from "../verify/canonical.ts";
 import { sha256Hex } from "../verify/digest.ts";
 import { BadInput, type Json, JsonNumber, type JsonObject, decodeUtf8, isObject, readJson } from "../verify/json.ts";
 import type { Choice, OpenRequest } from "./passkey.ts";
@@ -120,21 +121,14 @@ function needsQuotes(text: string): boolean {
   }
 }
 
-/** A value as JSON, with each number as it is written. */
-function plainJson(value: Json): string {
-  if (value instanceof JsonNumber) return value.text;
-  if (Array.isArray(value)) return `[${value.map(plainJson).join(", ")}]`;
-  if (isObject(value)) return `{${[...value].map(([name, item]) => `${JSON.stringify(name)}: ${plainJson(item)}`).join(", ")}}`;
-  return JSON.stringify(value);
-}
-
 /** Text from outside, each line behind a bar, with the characters written out that nobody would see. */
 function quote(text: string): string[] {
   return text.split("\n").flatMap((line) => {
     // Escaped before it is cut, so that the width counts what a person sees.
     const escaped = line.replace(HIDDEN, (one) => `<U+${(one.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, "0")}>`);
-    const parts = [`  | ${escaped.slice(0, LINE_WIDTH)}`];
-    for (let start = LINE_WIDTH; start < escaped.length; start += LINE_WIDTH) parts.push(`  : ${escaped.slice(start, start + LINE_WIDTH)}`);
+    const characters = [...escaped];
+    const parts = [`  | ${characters.slice(0, LINE_WIDTH).join("")}`];
+    for (let start = LINE_WIDTH; start < characters.length; start += LINE_WIDTH) parts.push(`  : ${characters.slice(start, start + LINE_WIDTH).join("")}`);
     return parts;
   });
 }

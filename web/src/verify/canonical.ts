@@ -42,6 +42,14 @@ export function asciiJson(value: Json): string {
   return write(value, asciiString, canonicalNumber, true, 0);
 }
 
+/** A value as JSON for a person to read: with spaces, and with each number as it is written. */
+export function plainJson(value: Json): string {
+  if (value instanceof JsonNumber) return value.text;
+  if (Array.isArray(value)) return `[${value.map(plainJson).join(", ")}]`;
+  if (isObject(value)) return `{${[...value].map(([name, item]) => `${JSON.stringify(name)}: ${plainJson(item)}`).join(", ")}}`;
+  return JSON.stringify(value);
+}
+
 /** The number as Python writes it. */
 export function canonicalNumber(number: JsonNumber): string {
   if (number.isInteger) return number.text === "-0" ? "0" : number.text;

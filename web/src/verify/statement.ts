@@ -8,7 +8,7 @@
 
 import { canonicalJson } from "./canonical.ts";
 import type { Ed25519 } from "./ed25519.ts";
-import { BadInput, type Json, type JsonObject, encoder, isInteger, isObject } from "./json.ts";
+import { BadInput, type Json, JsonNumber, type JsonObject, encoder, isInteger, isObject } from "./json.ts";
 import { verifyMlDsa } from "./ml_dsa.ts";
 import { type PasskeySignature, readPasskeySignature } from "./passkey.ts";
 import type { PublicKey, Ring } from "./ring.ts";
@@ -36,11 +36,21 @@ export interface StatementSignature {
 }
 
 /** A signature as JSON, as a record holds it. */
-export function signatureFields({ by, ed25519, ml_dsa_65, passkey }: StatementSignature): JsonObject {
+function signatureFields({ by, ed25519, ml_dsa_65, passkey }: StatementSignature): JsonObject {
   if (passkey === null) return new Map<string, Json>(Object.entries({ by, ed25519, ml_dsa_65 }));
   return new Map<string, Json>([
     ["by", by],
     ["passkey", new Map<string, Json>(Object.entries(passkey))],
+  ]);
+}
+
+/** A statement as JSON, as a record holds it. */
+export function statementFields({ purpose, content, signatures }: Statement): JsonObject {
+  return new Map<string, Json>([
+    ["v", new JsonNumber("1")],
+    ["purpose", purpose],
+    ["content", content],
+    ["signatures", signatures.map(signatureFields)],
   ]);
 }
 

@@ -1,4 +1,7 @@
-/** Texts as Python treats them: printable characters, code points, white space, line ends. */
+/** Texts as Python treats them: printable characters, code points, white space, line ends, and how it writes values. */
+
+import { canonicalNumber } from "./canonical.ts";
+import { type Json, JsonNumber, isObject } from "./json.ts";
 
 /** Whether every character may be shown: no control, format, private or unassigned one, and no space but U+0020. */
 export function isPrintable(text: string): boolean {
@@ -74,7 +77,35 @@ export function isFileName(name: unknown): name is string {
   );
 }
 
-/** A value for a message: shortened, in ASCII. */
-export function show(value: unknown, most = 80): string {
-  return JSON.stringify(String(value)).slice(0, most);
+const ESCAPES: Record<string, string> = { "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+/** A character that is not printed in ASCII, as Python escapes it. */
+function escapeCharacter(character: string): string {
+  const code = character.codePointAt(0) as number;
+  const digits = code.toString(16);
+  return ESCAPES[character] ?? (code < 0x100 ? `\\x${digits.padStart(2, "0")}` : code < 0x10000 ? `\\u${digits.padStart(4, "0")}` : `\\U${digits.padStart(8, "0")}`);
+}
+
+/** A value as Python's `repr` writes it, such as `{'id': [1, None]}`. `escaped` are the characters that it escapes. */
+function writePython(value: Json | undefined, escaped: RegExp): string {
+  const write = (item: Json | undefined) => writePython(item, escaped);
+  if (typeof value === "string") {
+    const quote = value.includes("'") && !value.includes('"') ? '"' : "'";
+    const text = value.replace(escaped, escapeCharacter);
+    return quote + (quote === "'" ? text.replaceAll("'", "\\'") : text) + quote;
+  }
+  if (value instanceof JsonNumber) return canonicalNumber(value);
+  if (Array.isArray(value)) return `[${value.map(write).join(", ")}]`;
+  if (isObject(value)) return `{${[...value].map(([name, item]) => `${write(name)}: ${write(item)}`).join(", ")}}`;
+  return value === true ? "True" : value === false ? "False" : "None";
+}
+
+/** A value as Python's `str` writes it. */
+export function pythonText(value: Json | undefined): string {
+  return typeof value === "string" ? value : writePython(value, /\\|(?! )[\p{C}\p{Z}]/gu);
+}
+
+/** A value for a message, as Python's `ascii` writes it: shortened. */
+export function show(value: Json | undefined, most = 80): string {
+  return writePython(value, /[^ -[\]-~]/gu).slice(0, most);
 }

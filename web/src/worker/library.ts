@@ -64,6 +64,8 @@ export class Library {
   crew: Crew | null = null;
   /** What the views of a ledger are held to. */
   held = new HeldRecords();
+  /** Awaited between two batches of records. It raises an error where nobody waits for the rest. */
+  private giveWay: () => Promise<void> = async () => {};
 
   constructor(ed25519: Ed25519) {
     this.ed25519 = ed25519;
@@ -81,6 +83,15 @@ export class Library {
     else this.contents = thing.isFolder ? await this.listBundle(thing) : await this.listFile(thing);
     this.keysAlong = new Map(this.contents.keys);
     return this.contents;
+  }
+
+  /**
+   * What is open now, for a reader of many records that works beside other requests. A ledger that is looked at again, and
+   * the rows that are kept, are none of its business. `giveWay` is told whether something else was opened meanwhile.
+   */
+  beside(giveWay: (isClosed: () => boolean) => Promise<void>): Library {
+    const { thing, contents, live, keysAlong, inner, held } = this;
+    return Object.assign(new Library(this.ed25519), { thing, contents, live, keysAlong, inner, held, giveWay: () => giveWay(() => this.thing !== thing) });
   }
 
   /** Look again at a ledger that has grown. */
@@ -374,6 +385,14 @@ export class Library {
 
   /** The records of a chain, in batches. Only a ledger reads from `start`; a file is read from its beginning. */
   async *readBatches(chain: string, start = 0, stop?: number): AsyncGenerator<Item[]> {
+    await this.giveWay();
+    for await (const items of this.readStored(chain, start, stop)) {
+      yield items;
+      await this.giveWay();
+    }
+  }
+
+  private async *readStored(chain: string, start: number, stop?: number): AsyncGenerator<Item[]> {
     const thing = this.opened;
     if (this.live !== null) {
       const count = this.live.chains.get(chain)?.count ?? 0;

@@ -1,4 +1,7 @@
-/** The worker: reads and verifies, so that the page's own thread never waits. It answers one request after the other. */
+/**
+ * The worker: reads and verifies, so that the page's own thread never waits. It answers one request after the other, but for
+ * scans: those read many records, and give way to everything else between two batches.
+ */
 
 import { BadInput } from "../verify/json.ts";
 import { NotJudged } from "../verify/options.ts";
@@ -23,11 +26,11 @@ function send(answer: Answer): void {
   self.postMessage(answer);
 }
 
-async function answer(opening: Promise<Library>, request: Request): Promise<void> {
+async function answer(opening: Promise<Library>, request: Request, giveWay?: (isClosed: () => boolean) => Promise<void>): Promise<void> {
   const { id } = request;
   try {
     const library = await opening;
-    send({ id, type: "done", result: await carryOut(library, request) });
+    send({ id, type: "done", result: await carryOut(giveWay ? library.beside(giveWay) : library, request) });
   } catch (error) {
     const isKnown = error instanceof BadInput || error instanceof NotJudged || error instanceof ApiError;
     send({ id, type: "failed", words: (error as Error).message, isNotJudged: isKnown });
@@ -93,14 +96,40 @@ async function carryOut(library: Library, request: Request): Promise<unknown> {
 /** Milliseconds between two signs of life. The page gives up a worker that is silent for long. */
 const ALIVE_EVERY = 5_000;
 
-/** Answer the requests of the page, one after the other. */
+/** Requests that may read every record. They change nothing that another request depends on. */
+const SCANS: ReadonlySet<Request["type"]> = new Set(["search", "locate", "sessions", "figures", "activity", "approvals", "passkeys", "meta"]);
+/** Scans of which the page wants only the newest: the reader has typed on, or follows another reference. */
+const NEWEST: ReadonlySet<Request["type"]> = new Set(["search", "locate"]);
+/** Milliseconds that a scan works before it looks for other requests. */
+const WORK_MS = 20;
+
+/** Answer the requests of the page. */
 export function startWorker(): void {
   const opening = openEd25519().then((ed25519) => new Library(ed25519));
   let queue: Promise<void> = Promise.resolve();
+  const newest = new Map<Request["type"], number>();
+  /** Lets a scan wait for the requests in the queue, and ends it where nobody waits for it any more. */
+  const makeWay = ({ id, type }: Request) => {
+    let since = performance.now();
+    return async (isClosed: () => boolean) => {
+      if (performance.now() - since > WORK_MS) {
+        // Only a task of its own lets messages in.
+        await new Promise((resolve) => setTimeout(resolve));
+        for (let seen: unknown = null; seen !== queue; await queue) seen = queue;
+        since = performance.now();
+      }
+      if (isClosed()) throw new NotJudged("another thing was opened");
+      if (NEWEST.has(type) && newest.get(type) !== id) throw new NotJudged(`a newer ${type} was begun`);
+    };
+  };
   setInterval(() => send({ id: 0, type: "alive" }), ALIVE_EVERY);
-  self.addEventListener("message", (event: MessageEvent<Request>) => {
-    if (event.data.type === "rest") void opening.then((library) => library.crew?.rest());
-    else if (event.data.type === "hold") void answer(opening, event.data);
-    else queue = queue.then(() => answer(opening, event.data));
+  self.addEventListener("message", ({ data: request }: MessageEvent<Request>) => {
+    if (request.type === "rest") void opening.then((library) => library.crew?.rest());
+    else if (request.type === "hold") void answer(opening, request);
+    else if (SCANS.has(request.type)) {
+      newest.set(request.type, request.id);
+      // Not before what was asked for earlier, such as opening the thing.
+      void queue.then(() => answer(opening, request, makeWay(request)));
+    } else queue = queue.then(() => answer(opening, request));
   });
 }

@@ -125,7 +125,8 @@ export function cutExcerpt(texts: RecordTexts, { words: [word], path: [path] }: 
     const found = term === undefined ? null : patternOf(term, "iu").exec(text);
     if (found === null) continue;
     const [before, after] = [text.slice(0, found.index), text.slice(found.index + found[0].length)];
-    const parts = [before.slice(-AROUND), found[0], after.slice(0, AROUND)].map((part) => part.replace(/\s+/g, " "));
+    // A cut may go through a character that takes two units.
+    const parts = [before.slice(-AROUND), found[0], after.slice(0, AROUND)].map((part) => part.replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, "").replace(/\s+/g, " "));
     return [`${before.length > AROUND ? "… " : ""}${parts[0]}`, parts[1] as string, `${parts[2]}${after.length > AROUND ? " …" : ""}`];
   }
   return null;

@@ -4,6 +4,7 @@ import { DECISION_KIND } from "../sessions/decisions.ts";
 import { at, readKind } from "../verify/block.ts";
 import { BadInput, type Json, JsonNumber, isInteger, readJson } from "../verify/json.ts";
 import type { Sealed } from "../verify/sealed.ts";
+import { cutText } from "../verify/text.ts";
 import { ActionItem } from "./actions.ts";
 import type { RecordRow } from "./protocol.ts";
 
@@ -55,7 +56,7 @@ export function describeRow(item: Item, place: number): RecordRow {
     at: text(at(content, "trigger", "timestamp")) || item.signed_at,
     type: text(at(content, "type")),
     kind: readKind(content),
-    summary: summary.slice(0, SUMMARY_MAX),
+    summary: cutText(summary, SUMMARY_MAX),
     status: statusOf(content),
     tool: Array.isArray(calls) ? text(at(calls[0], "tool")) : "",
     authority: text(at(content, "authority", "type")),

@@ -3037,7 +3037,7 @@ function readDer(bytes) {
 	};
 }
 // src/verify/text.ts
-/** Texts as Python treats them: printable characters, code points, white space, line ends. */
+/** Texts as Python treats them: printable characters, code points, white space, line ends, and how it writes values. */
 /** Whether every character may be shown: no control, format, private or unassigned one, and no space but U+0020. */
 function isPrintable(text) {
 	return !/[^ -~]/.test(text) || /^(?:[^\p{C}\p{Z}]| )*$/u.test(text);
@@ -3092,9 +3092,38 @@ var FILE_NAME_MAX = 240;
 function isFileName(name) {
 	return typeof name === "string" && isPrintable(name) && name !== "" && !name.startsWith(".") && !name.includes("/") && !name.includes("\\") && new TextEncoder().encode(name).length <= FILE_NAME_MAX;
 }
-/** A value for a message: shortened, in ASCII. */
+var ESCAPES = {
+	"\\": "\\\\",
+	"\n": "\\n",
+	"\r": "\\r",
+	"	": "\\t"
+};
+/** A character that is not printed in ASCII, as Python escapes it. */
+function escapeCharacter(character) {
+	const code = character.codePointAt(0);
+	const digits = code.toString(16);
+	return ESCAPES[character] ?? (code < 256 ? `\\x${digits.padStart(2, "0")}` : code < 65536 ? `\\u${digits.padStart(4, "0")}` : `\\U${digits.padStart(8, "0")}`);
+}
+/** A value as Python's `repr` writes it, such as `{'id': [1, None]}`. `escaped` are the characters that it escapes. */
+function writePython(value, escaped) {
+	const write = (item) => writePython(item, escaped);
+	if (typeof value === "string") {
+		const quote = value.includes("'") && !value.includes("\"") ? "\"" : "'";
+		const text = value.replace(escaped, escapeCharacter);
+		return quote + (quote === "'" ? text.replaceAll("'", "\\'") : text) + quote;
+	}
+	if (value instanceof JsonNumber) return canonicalNumber(value);
+	if (Array.isArray(value)) return `[${value.map(write).join(", ")}]`;
+	if (isObject(value)) return `{${[...value].map(([name, item]) => `${write(name)}: ${write(item)}`).join(", ")}}`;
+	return value === true ? "True" : value === false ? "False" : "None";
+}
+/** A value as Python's `str` writes it. */
+function pythonText(value) {
+	return typeof value === "string" ? value : writePython(value, /\\|(?! )[\p{C}\p{Z}]/gu);
+}
+/** A value for a message, as Python's `ascii` writes it: shortened. */
 function show(value, most = 80) {
-	return JSON.stringify(String(value)).slice(0, most);
+	return writePython(value, /[^ -[\]-~]/gu).slice(0, most);
 }
 // src/verify/statement.ts
 /**
@@ -3126,6 +3155,15 @@ function signatureFields({ by, ed25519, ml_dsa_65, passkey }) {
 		ml_dsa_65
 	}));
 	return /* @__PURE__ */ new Map([["by", by], ["passkey", new Map(Object.entries(passkey))]]);
+}
+/** A statement as JSON, as a record holds it. */
+function statementFields$1({ purpose, content, signatures }) {
+	return /* @__PURE__ */ new Map([
+		["v", new JsonNumber("1")],
+		["purpose", purpose],
+		["content", content],
+		["signatures", signatures.map(signatureFields)]
+	]);
 }
 /** Return `value` if it is an object with every required key and no others but the optional ones. */
 function checkObject(value, where, required, optional = []) {
@@ -6619,7 +6657,7 @@ var FIXED = [
 	["row_width", new JsonNumber(String(55))],
 	["receipt_keys", new JsonNumber(String(RECEIPT_KEY_COUNT))]
 ];
-function statementFields$1(statement) {
+function statementFields(statement) {
 	return new Map([
 		...FIXED,
 		["run_id", statement.runId],
@@ -7169,11 +7207,6 @@ var VOTE_WORDS = [
 	"used"
 ];
 var GATE_ID = /^[!-~]{1,128}$/;
-function pythonText$1(value) {
-	if (typeof value === "string") return value;
-	if (value instanceof JsonNumber) return value.text;
-	return value === null ? "None" : typeof value === "boolean" ? value ? "True" : "False" : JSON.stringify(value);
-}
 function integerField(value, where, low, high) {
 	if (!isInteger(value) || !(value.value >= low && value.value <= high)) throw new BadInput(`${where} must be a whole number from ${low} to ${high}`);
 	return value.value;
@@ -7240,7 +7273,7 @@ function readRequest(record, ledger, tenant) {
 		digest: textField(result.get("digest"), "the request: digest", HEX64),
 		levels,
 		approvers,
-		anchor: pythonText$1(result.get("anchor")),
+		anchor: pythonText(result.get("anchor")),
 		content: result,
 		...binding,
 		digestVersion: readDigestVersion(result)
@@ -7281,7 +7314,7 @@ function blobDigest(request, part) {
 }
 /** Whether the request is for the session of this action. One that wants version 1 does not say. */
 function hasScopeOf(request, action) {
-	const session = action.has("session") ? pythonText$1(action.get("session")) : "";
+	const session = action.has("session") ? pythonText(action.get("session")) : "";
 	return request.statement === 1 || request.scope === `session:${session}`;
 }
 /** Whether a request has the digest and session of its action, and the action's diff, as far as they are here. */
@@ -7296,7 +7329,7 @@ function matchesAction(request) {
 		const diff = blobDigest(request, "diff");
 		if (diff !== null) return diff === action.get("diff_sha256");
 		const text = request.content.get("diff");
-		return (action.get("diff_sha256") ?? null) === (text === null ? null : sha256Hex(pythonText$1(text)));
+		return (action.get("diff_sha256") ?? null) === (text === null ? null : sha256Hex(pythonText(text)));
 	} catch (error) {
 		if (error instanceof BadInput) return false;
 		throw error;
@@ -7360,7 +7393,7 @@ function readVote(record) {
 		if (!Array.isArray(approvers) || ![...texts, ...approvers].every((text) => typeof text === "string")) throw new BadInput("the use is none");
 		const [digest, scope, session] = texts;
 		return {
-			about: pythonText$1(use.get("request")),
+			about: pythonText(use.get("request")),
 			vote: {
 				at: when(),
 				word: "used",
@@ -7406,7 +7439,7 @@ function readVote(record) {
 	if (PERSON_WORDS.includes(word) && !chain.length) throw new BadInput("the decision cannot be read");
 	const shown = isTrue(vote.get("shown")) ? blobReferences(vote.get("shown")).next().value?.digest ?? null : null;
 	return {
-		about: pythonText$1(vote.get("request")),
+		about: pythonText(vote.get("request")),
 		vote: {
 			at: when(),
 			word,
@@ -7740,7 +7773,7 @@ var ApprovalChecker = class {
 		if (!Array.isArray(whole) || !authority.has("approver")) throw new Error("it lacks keys of its kind");
 		const chain = own ? whole.slice(0, -1) : whole;
 		const signed = /* @__PURE__ */ new Map();
-		for (const vote of approvals) if (vote.statement !== null) signed.set(canonicalContent(statementFields(vote.statement)), vote);
+		for (const vote of approvals) if (vote.statement !== null) signed.set(canonicalContent(statementFields$1(vote.statement)), vote);
 		const basedOn = chain.map((statement) => signed.get(canonicalContent(statement)) ?? null);
 		const people = own || basedOn.flatMap((vote) => vote === null ? [] : [String(vote.approver)]).join(", ");
 		let words;
@@ -7821,15 +7854,6 @@ var ApprovalChecker = class {
 		});
 	}
 };
-/** A statement as JSON, as a record holds it. */
-function statementFields(statement) {
-	return /* @__PURE__ */ new Map([
-		["v", new JsonNumber("1")],
-		["purpose", statement.purpose],
-		["content", statement.content],
-		["signatures", statement.signatures.map(signatureFields)]
-	]);
-}
 // src/verify/key_history.ts
 /**
 * The history of keys: what an intact `keys` chain says about the keys that sealed a ledger. The twin of
@@ -8857,170 +8881,6 @@ async function checkUnlistedFiles(directory, index, blobs, known, tally) {
 		} else if (!listed.has(name)) warn(name, "the index does not list it, and it was not verified");
 	}
 }
-/** Stands for the source of a chain that an older version imported under a name without digits. */
-var OLD_IMPORT = "imported";
-/** The digits in the stored name of an imported chain; null for other names. */
-function readDigits(chain) {
-	return /^import\.([0-9a-f]{16})\./.exec(chain)?.[1] ?? null;
-}
-/** Imports and drops in the order of their entries. */
-var ImportHistory = class {
-	/** The chains that are imported after the newest entry, by their names here. */
-	imported = /* @__PURE__ */ new Map();
-	/** `replaced` has the key that each key of the ledger replaced, by fingerprints. */
-	constructor(ring, replaced) {
-		this.ring = ring;
-		this.replaced = replaced;
-	}
-	/** Take up an entry. Returns the heads of the chains that it drops; an entry of another form drops none. */
-	add(record) {
-		const dropped = /* @__PURE__ */ new Map();
-		const { content } = record;
-		const result = at(content, "outcome", "result");
-		if (!isObject(result)) return dropped;
-		const kind = readKind(content);
-		if (kind === "chain.import" && result.get("kind") === "chain_import") {
-			const [chain, origin, count, hash] = [
-				"chain",
-				"origin",
-				"capsule_count",
-				"head_hash"
-			].map((name) => result.get(name));
-			const number = readInteger(count);
-			if (chain === void 0 || origin === void 0 || hash === void 0 || number === null) return dropped;
-			this.imported.set(text(chain), {
-				origin: text(origin),
-				count: number,
-				hash: text(hash),
-				signedBy: record.signed_by
-			});
-		} else if (kind === "chain.drop" && result.get("kind") === "chain_drop") {
-			const chains = result.get("chains");
-			if (!isObject(chains)) return dropped;
-			for (const [name, head] of chains) {
-				const known = this.imported.get(name);
-				if (known === void 0) continue;
-				if (!isObject(head) || !head.has("count") || !head.has("hash")) return /* @__PURE__ */ new Map();
-				if (equalJson(head.get("count"), new JsonNumber(String(known.count))) && head.get("hash") === known.hash && this.mayDrop(record.signed_by, known.signedBy)) dropped.set(name, {
-					count: known.count,
-					hash: known.hash
-				});
-			}
-		}
-		for (const name of dropped.keys()) this.imported.delete(name);
-		return dropped;
-	}
-	/** Whether a key is the importer's, or came after the importer's by rotations. Where both are unknown, nothing tells. */
-	mayDrop(key, importer) {
-		if (!this.ring.lookup(key).length && !this.ring.lookup(importer).length) return true;
-		const seen = /* @__PURE__ */ new Set();
-		while (key !== importer) {
-			seen.add(key);
-			const before = this.replaced.get(key);
-			if (before === void 0 || seen.has(before)) return false;
-			key = before;
-		}
-		return true;
-	}
-};
-function text(value) {
-	return typeof value === "string" ? value : value instanceof JsonNumber ? value.text : String(value);
-}
-/** Remove dropped chains from the heads that `meta` records, if their latest head is the one that was dropped. */
-function forgetDropped(latest, dropped) {
-	for (const [chain, { count, hash }] of dropped) {
-		const head = latest.get(chain);
-		if (head !== void 0 && head.count === count && head.hash === hash) latest.delete(chain);
-	}
-}
-/** Add the heads of one `meta` entry, Aver's or the public tool's, to `latest`. A malformed entry adds none after its flaw. */
-function collectHeads(content, latest, ledger, tenant) {
-	try {
-		for (const [chain, count, hash] of listHeads(at(content, "outcome", "result"))) {
-			const data = /* @__PURE__ */ new Map([["ledger", ledger], ["tenant", tenant]]);
-			for (const [key, value] of [
-				["chain", chain],
-				["count", count],
-				["hash", hash]
-			]) {
-				if (value === void 0) return;
-				data.set(key, value);
-			}
-			latest.set(chain, readHead(data));
-		}
-	} catch (error) {
-		if (!(error instanceof BadInput)) throw error;
-	}
-}
-function* listHeads(result) {
-	if (!isObject(result)) return;
-	const kind = result.get("kind");
-	if (kind === "conversation_seal") {
-		const [tool, session] = [result.get("tool"), result.get("session_id")];
-		if (typeof tool !== "string" || typeof session !== "string") return;
-		yield [
-			tool === session && RESERVED_CHAINS.has(tool) ? tool : `${tool}.${session}`,
-			result.get("capsule_count"),
-			result.get("head_hash")
-		];
-	} else if (kind === "chain_import") yield [
-		result.get("chain"),
-		result.get("capsule_count"),
-		result.get("head_hash")
-	];
-	else if (kind === "checkpoint") {
-		const heads = result.get("heads");
-		if (!isObject(heads)) return;
-		for (const [chain, head] of heads) {
-			if (!isObject(head)) return;
-			yield [
-				chain,
-				head.get("count"),
-				head.get("hash")
-			];
-		}
-	}
-}
-/** The chain of a public tool's entry, if that tool keeps it in a database outside its usual directory. */
-function findExternalChain(content) {
-	const result = at(content, "outcome", "result");
-	if (!isObject(result)) return null;
-	const [path, tool, session] = [
-		"db",
-		"tool",
-		"session_id"
-	].map((name) => result.get(name));
-	if (typeof path !== "string" || typeof tool !== "string" || typeof session !== "string") return null;
-	const parts = path.split("/").filter((part) => part !== "" && part !== ".");
-	const last = parts.at(-1) ?? "";
-	const dot = last.lastIndexOf(".");
-	const stem = dot > 0 && dot < last.length - 1 ? last.slice(0, dot) : last;
-	return (parts.at(-2) ?? "") === tool && stem === session ? null : `${tool}.${session}`;
-}
-// src/verify/bundle/sources.ts
-/** Sources of chains: the ledger and tenant that made a chain, apart for each import. */
-function sourceKey({ digits, ledger, tenant }) {
-	return JSON.stringify([
-		digits,
-		ledger,
-		tenant
-	]);
-}
-/** The source of an imported chain: the digits in its name here, and the ledger and tenant in its first record. */
-function identifySource(stored, named) {
-	const name = (key) => named?.has(key) ? pythonText(named.get(key)) : "";
-	return {
-		digits: readDigits(stored) ?? "imported",
-		ledger: name("ledger"),
-		tenant: name("tenant")
-	};
-}
-/** A value of a chain's identity as Python's `str` writes it. */
-function pythonText(value) {
-	if (typeof value === "string") return value;
-	if (value instanceof JsonNumber) return value.text;
-	return value === null ? "None" : JSON.stringify(value);
-}
 // src/verify/bundle/chain_file.ts
 /** The file of one chain: its records and claims as they are read, and the verdict on it alone. */
 var UNREADABLE_CODES = /* @__PURE__ */ new Set(["SCHEMA_INVALID", "DUPLICATE_KEY"]);
@@ -9448,6 +9308,146 @@ function checkSignatures({ statement, at: madeAt }, given, tally, history, { che
 		if (retiredAt !== null && madeAt > retiredAt) return fail("KEY_RETIRED", `${name} says it was made at ${madeAt}; ${by}, who signed it, was retired at ${retiredAt}`);
 	}
 	return true;
+}
+/** Stands for the source of a chain that an older version imported under a name without digits. */
+var OLD_IMPORT = "imported";
+/** The digits in the stored name of an imported chain; null for other names. */
+function readDigits(chain) {
+	return /^import\.([0-9a-f]{16})\./.exec(chain)?.[1] ?? null;
+}
+/** Imports and drops in the order of their entries. */
+var ImportHistory = class {
+	/** The chains that are imported after the newest entry, by their names here. */
+	imported = /* @__PURE__ */ new Map();
+	/** `replaced` has the key that each key of the ledger replaced, by fingerprints. */
+	constructor(ring, replaced) {
+		this.ring = ring;
+		this.replaced = replaced;
+	}
+	/** Take up an entry. Returns the heads of the chains that it drops; an entry of another form drops none. */
+	add(record) {
+		const dropped = /* @__PURE__ */ new Map();
+		const { content } = record;
+		const result = at(content, "outcome", "result");
+		if (!isObject(result)) return dropped;
+		const kind = readKind(content);
+		if (kind === "chain.import" && result.get("kind") === "chain_import") {
+			const [chain, origin, count, hash] = [
+				"chain",
+				"origin",
+				"capsule_count",
+				"head_hash"
+			].map((name) => result.get(name));
+			const number = readInteger(count);
+			if (chain === void 0 || origin === void 0 || hash === void 0 || number === null) return dropped;
+			this.imported.set(text(chain), {
+				origin: text(origin),
+				count: number,
+				hash: text(hash),
+				signedBy: record.signed_by
+			});
+		} else if (kind === "chain.drop" && result.get("kind") === "chain_drop") {
+			const chains = result.get("chains");
+			if (!isObject(chains)) return dropped;
+			for (const [name, head] of chains) {
+				const known = this.imported.get(name);
+				if (known === void 0) continue;
+				if (!isObject(head) || !head.has("count") || !head.has("hash")) return /* @__PURE__ */ new Map();
+				if (equalJson(head.get("count"), new JsonNumber(String(known.count))) && head.get("hash") === known.hash && this.mayDrop(record.signed_by, known.signedBy)) dropped.set(name, {
+					count: known.count,
+					hash: known.hash
+				});
+			}
+		}
+		for (const name of dropped.keys()) this.imported.delete(name);
+		return dropped;
+	}
+	/** Whether a key is the importer's, or came after the importer's by rotations. Where both are unknown, nothing tells. */
+	mayDrop(key, importer) {
+		if (!this.ring.lookup(key).length && !this.ring.lookup(importer).length) return true;
+		const seen = /* @__PURE__ */ new Set();
+		while (key !== importer) {
+			seen.add(key);
+			const before = this.replaced.get(key);
+			if (before === void 0 || seen.has(before)) return false;
+			key = before;
+		}
+		return true;
+	}
+};
+function text(value) {
+	return typeof value === "string" ? value : value instanceof JsonNumber ? value.text : String(value);
+}
+/** Remove dropped chains from the heads that `meta` records, if their latest head is the one that was dropped. */
+function forgetDropped(latest, dropped) {
+	for (const [chain, { count, hash }] of dropped) {
+		const head = latest.get(chain);
+		if (head !== void 0 && head.count === count && head.hash === hash) latest.delete(chain);
+	}
+}
+/** Add the heads of one `meta` entry, Aver's or the public tool's, to `latest`. A malformed entry adds none after its flaw. */
+function collectHeads(content, latest, ledger, tenant) {
+	try {
+		for (const [chain, count, hash] of listHeads(at(content, "outcome", "result"))) {
+			const data = /* @__PURE__ */ new Map([["ledger", ledger], ["tenant", tenant]]);
+			for (const [key, value] of [
+				["chain", chain],
+				["count", count],
+				["hash", hash]
+			]) {
+				if (value === void 0) return;
+				data.set(key, value);
+			}
+			latest.set(chain, readHead(data));
+		}
+	} catch (error) {
+		if (!(error instanceof BadInput)) throw error;
+	}
+}
+function* listHeads(result) {
+	if (!isObject(result)) return;
+	const kind = result.get("kind");
+	if (kind === "conversation_seal") {
+		const [tool, session] = [result.get("tool"), result.get("session_id")];
+		if (typeof tool !== "string" || typeof session !== "string") return;
+		yield [
+			tool === session && RESERVED_CHAINS.has(tool) ? tool : `${tool}.${session}`,
+			result.get("capsule_count"),
+			result.get("head_hash")
+		];
+	} else if (kind === "chain_import") yield [
+		result.get("chain"),
+		result.get("capsule_count"),
+		result.get("head_hash")
+	];
+	else if (kind === "checkpoint") {
+		const heads = result.get("heads");
+		if (!isObject(heads)) return;
+		for (const [chain, head] of heads) {
+			if (!isObject(head)) return;
+			yield [
+				chain,
+				head.get("count"),
+				head.get("hash")
+			];
+		}
+	}
+}
+/** The chain of a public tool's entry, if that tool keeps it in a database outside its usual directory. */
+function findExternalChain(content) {
+	const result = at(content, "outcome", "result");
+	if (!isObject(result)) return null;
+	const [path, tool, session] = [
+		"db",
+		"tool",
+		"session_id"
+	].map((name) => result.get(name));
+	if (typeof path !== "string" || typeof tool !== "string" || typeof session !== "string") return null;
+	const parts = path.split("/").filter((part) => part !== "" && part !== ".");
+	const last = parts.at(-1) ?? "";
+	const dot = last.lastIndexOf(".");
+	const stem = dot > 0 && dot < last.length - 1 ? last.slice(0, dot) : last;
+	return (parts.at(-2) ?? "") === tool && stem === session ? null : `${tool}.${session}`;
 }
 // src/verify/bundle/meta.ts
 /** What the meta chain of a bundle remembers of its chains, compared with the chains that are here. */
@@ -10010,6 +10010,23 @@ async function isTwin(directory, number, name) {
 	const unpacked = gunzip(packed);
 	if (unpacked.length !== file.size) return false;
 	return areSameBytes(await file.read(0, file.size), unpacked);
+}
+// src/verify/bundle/sources.ts
+function sourceKey({ digits, ledger, tenant }) {
+	return JSON.stringify([
+		digits,
+		ledger,
+		tenant
+	]);
+}
+/** The source of an imported chain: the digits in its name here, and the ledger and tenant in its first record. */
+function identifySource(stored, named) {
+	const name = (key) => named?.has(key) ? pythonText(named.get(key)) : "";
+	return {
+		digits: readDigits(stored) ?? "imported",
+		ledger: name("ledger"),
+		tenant: name("tenant")
+	};
 }
 // src/verify/bundle/judge.ts
 /**
@@ -11620,7 +11637,7 @@ function sealDocuments(seal, head) {
 	]);
 	if (statement !== null) {
 		proof.set("proof_type", PROOF_TYPE);
-		proof.set("statement", statementFields$1(statement));
+		proof.set("statement", statementFields(statement));
 		proof.set("constraints", new Map(Object.entries(CONSTRAINTS)));
 		commitments.set("rows", /* @__PURE__ */ new Map([
 			["air_id", AIR_ID],

@@ -4,10 +4,10 @@ import { at, chainName, readKind } from "../block.ts";
 import { canonicalContent } from "../canonical.ts";
 import { makePrintable } from "../chain.ts";
 import { type Examination, type Examiner, guard } from "../examiner.ts";
-import { BadInput, type Json, type JsonNumber, JsonNumber as Numeral, type JsonObject, isObject } from "../json.ts";
+import { BadInput, type JsonNumber, JsonNumber as Numeral, type JsonObject, isObject } from "../json.ts";
 import { type KeyRole, PublicKey } from "../ring.ts";
 import type { Sealed } from "../sealed.ts";
-import { type Statement, signatureFields } from "../statement.ts";
+import { statementFields } from "../statement.ts";
 import { type CheckStatus, type Place, Tally, place } from "../verdict.ts";
 import descriptive from "./descriptive.json" with { type: "json" };
 import {
@@ -308,14 +308,4 @@ class ApprovalChecker {
   private add(record: Sealed, status: CheckStatus, code: string, words: string): void {
     this.tally.add({ check: CHECK, status, code, words: makePrintable(words), place: placeOf(record) });
   }
-}
-
-/** A statement as JSON, as a record holds it. */
-function statementFields(statement: Statement): Json {
-  return new Map<string, Json>([
-    ["v", new Numeral("1")],
-    ["purpose", statement.purpose],
-    ["content", statement.content],
-    ["signatures", statement.signatures.map(signatureFields)],
-  ]);
 }

@@ -8,6 +8,7 @@ import type { Ed25519 } from "../ed25519.ts";
 import { BadInput, type Json, JsonNumber, type JsonObject, equalJson, isInteger, isObject } from "../json.ts";
 import type { Sealed } from "../sealed.ts";
 import { type Statement, checkObject, checkVersion, readStatement, textField, timeField } from "../statement.ts";
+import { pythonText } from "../text.ts";
 import { isTrue } from "../run/capsules.ts";
 import { voteContent } from "./content.ts";
 import { type Approver, CUSTODIES, PASSKEY, isPerson, need, readApprover, signatureProblem } from "./roster.ts";
@@ -45,12 +46,6 @@ export interface ApprovalRequest {
   statement: 1 | 2;
   scope: string;
   digestVersion: 1 | 2;
-}
-
-function pythonText(value: Json | undefined): string {
-  if (typeof value === "string") return value;
-  if (value instanceof JsonNumber) return value.text;
-  return value === null ? "None" : typeof value === "boolean" ? (value ? "True" : "False") : JSON.stringify(value);
 }
 
 function integerField(value: Json | undefined, where: string, low: number, high: number): number {

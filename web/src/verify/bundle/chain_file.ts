@@ -9,10 +9,10 @@ import { BadInput, type Json, type JsonObject } from "../json.ts";
 import { retirementsByTime } from "../key_history.ts";
 import { ProgressMeter, type VerifyOptions } from "../options.ts";
 import { Sealed } from "../sealed.ts";
+import { pythonText } from "../text.ts";
 import { CHECKS, Tally, type Verdict, conclude, place } from "../verdict.ts";
 import { type ClaimSource, checkChainClaim, checkShownClaims, warnOfMembers } from "./index_check.ts";
 import { type ChainClaim, type ChainItem, readChainFile } from "./layout.ts";
-import { pythonText } from "./sources.ts";
 import { ChainFacts } from "./summary.ts";
 
 const UNREADABLE_CODES = new Set(["SCHEMA_INVALID", "DUPLICATE_KEY"]);

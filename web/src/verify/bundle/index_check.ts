@@ -3,6 +3,7 @@
 import { splitChainName } from "../block.ts";
 import type { Directory } from "../bytes.ts";
 import { sortTexts } from "../canonical.ts";
+import type { Json } from "../json.ts";
 import type { Ring } from "../ring.ts";
 import { codePoints, cutText, isPrintable, show } from "../text.ts";
 import { type Place, type Tally, place } from "../verdict.ts";
@@ -47,7 +48,7 @@ export function checkShownClaims(
 ): void {
   if (source.isAvers) warnOfKeys(claim.unknown, source.name, tally, where);
   if (facts.count === 0) return;
-  const fail = (what: string, claimed: unknown) => {
+  const fail = (what: string, claimed: Json) => {
     tally.fail(CHECK, "INDEX_MISMATCH", `${source.name} claims ${what} that the records do not have: ${show(claimed)}`, where);
   };
   if (claim.allHashesOk !== null && allHashesOk !== null && claim.allHashesOk !== allHashesOk) {

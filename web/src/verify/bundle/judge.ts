@@ -32,6 +32,7 @@ import {
 } from "../key_history.ts";
 import { ProgressMeter, type VerifyOptions } from "../options.ts";
 import { Sealed } from "../sealed.ts";
+import { pythonText } from "../text.ts";
 import { CHECKS, Tally, type Verdict, conclude, place } from "../verdict.ts";
 import { BundleBlobs, readBundleBlob } from "./blobs.ts";
 import { JudgedChain, peekChainIdentity } from "./chain_file.ts";
@@ -42,7 +43,7 @@ import { type BundleIndex, type ChainClaim, type ChainItem, HEAD, INDEX, META, S
 import { MetaMemory, type Owner } from "./meta.ts";
 import { BundleReader } from "./reader.ts";
 import { SITE_NAMES, checkSite, isSite } from "./site.ts";
-import { type Source, identifySource, pythonText, sourceKey } from "./sources.ts";
+import { type Source, identifySource, sourceKey } from "./sources.ts";
 
 const SIGNERS_KEPT = 1000;
 const SHORT_CHAINS_MAX = 1000;

@@ -1,6 +1,7 @@
 /** Sources of chains: the ledger and tenant that made a chain, apart for each import. */
 
-import { type Json, JsonNumber, type JsonObject } from "../json.ts";
+import type { JsonObject } from "../json.ts";
+import { pythonText } from "../text.ts";
 import { OLD_IMPORT, readDigits } from "./imports.ts";
 
 export interface Source {
@@ -15,13 +16,6 @@ export function sourceKey({ digits, ledger, tenant }: Source): string {
 
 /** The source of an imported chain: the digits in its name here, and the ledger and tenant in its first record. */
 export function identifySource(stored: string, named: JsonObject | null): Source {
-  const name = (key: string) => (named?.has(key) ? pythonText(named.get(key) as Json) : "");
+  const name = (key: string) => (named?.has(key) ? pythonText(named.get(key)) : "");
   return { digits: readDigits(stored) ?? OLD_IMPORT, ledger: name("ledger"), tenant: name("tenant") };
-}
-
-/** A value of a chain's identity as Python's `str` writes it. */
-export function pythonText(value: Json): string {
-  if (typeof value === "string") return value;
-  if (value instanceof JsonNumber) return value.text;
-  return value === null ? "None" : JSON.stringify(value);
 }

@@ -1,83 +1,47 @@
 /** The acts of a gateway: preview, the two servers' shares, commit, and the effect that came of it. */
 
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
 import gateway from "../../../../src/aver/gateway/codes.json" with { type: "json" };
 import { Value } from "../../parts/json.tsx";
-import { Empty, NotHere, Problem } from "../../parts/states.tsx";
-import { Command, Hex, Text, Time, plural, visible } from "../../parts/text.tsx";
+import { OfDomain, ReadChain } from "../../parts/of_domain.tsx";
+import { NotHere } from "../../parts/states.tsx";
+import { Hex, Text, Time, plural } from "../../parts/text.tsx";
 import { Mark } from "../../parts/verdict.tsx";
-import { countRecords, readRecords, unreadWords } from "../../records.ts";
+import { unreadWords } from "../../records.ts";
 import { type Act, type ActRecord, PATCH_NAMES, joinShares, readActs } from "../../sessions/acts.ts";
 import { asObject, asText, lookUp } from "../../sessions/values.ts";
 import { contents, link } from "../../state.ts";
 import { at } from "../../verify/block.ts";
-import { type BadInput, JsonNumber } from "../../verify/json.ts";
-import type { Sealed } from "../../verify/sealed.ts";
+import { JsonNumber } from "../../verify/json.ts";
 import { Statements } from "../capsule/statements.tsx";
 
 /** Records of a chain that are read for this view. */
 const READ_MAX = 20_000;
 const CODES: Record<string, { meaning: string; advice: string }> = gateway.codes;
 
-type State = { state: "loading" } | { state: "too large"; total: number } | { state: "failed"; words: string } | { state: "done"; acts: Act[]; words: string };
-
-/** The chains of a domain, also of imports. */
-export function chainsOf(domain: string): string[] {
-  return (contents.value?.chains ?? []).filter(({ id, origin }) => (origin ?? id).replace(/^import\.[0-9a-f]{16}\./, "").startsWith(`${domain}.`)).map(({ id }) => id);
-}
-
-export async function readAll(chain: string): Promise<(Sealed | BadInput)[]> {
-  const records: (Sealed | BadInput)[] = [];
-  for await (const batch of readRecords(chain)) records.push(...batch);
-  return records;
-}
-
 export function ActsView({ parts: [wanted = "", actionId = ""] }: { parts: string[] }): JSX.Element {
-  const chains = chainsOf("gateway");
-  const chain = wanted ? (chains.includes(wanted) ? wanted : "") : (chains[0] ?? "");
   return (
-    <section class="acts-view">
-      <h1>Acts</h1>
-      {chains.length ? null : <Empty command="aver gateway act INTENT --inputs '{}'">No act went through a gateway in these records. This sends one:</Empty>}
-      {chains.length && !chain ? <NotHere what="chain of acts" name={wanted} /> : null}
-      {chains.length > 1 || (chains.length && !chain) ? <ChainChoice chains={chains} chosen={chain} route="acts" /> : null}
-      {chain ? <ActsOfChain key={chain} chain={chain} actionId={actionId} /> : null}
-    </section>
+    <OfDomain domain="gateway" title="Acts" route="acts" wanted={wanted} what="chain of acts" empty={["No act went through a gateway in these records. This sends one:", "aver gateway act INTENT --inputs '{}'"]}>
+      {(chain) => (
+        <ReadChain key={chain} chain={chain} most={READ_MAX} command="aver show ACTION_ID" read={(records) => ({ acts: readActs(records), isWhole: !unreadWords(records) })}>
+          {({ acts, isWhole }) => <ActsOfChain chain={chain} acts={acts} isWhole={isWhole} actionId={actionId} />}
+        </ReadChain>
+      )}
+    </OfDomain>
   );
 }
 
-export function ChainChoice({ chains, chosen, route }: { chains: string[]; chosen: string; route: string }): JSX.Element {
-  return (
-    <p><label>Chain <select value={chosen} onChange={(event) => { location.hash = link(route, event.currentTarget.value); }}>{chosen ? null : <option value="">choose one</option>}{chains.map((name) => <option key={name} value={name}>{visible(name)}</option>)}</select></label></p>
-  );
-}
-
-function ActsOfChain({ chain, actionId }: { chain: string; actionId: string }): JSX.Element {
-  const [now, setNow] = useState<State>({ state: "loading" });
-  const [turn, setTurn] = useState(0);
-  useEffect(() => {
-    let isCurrent = true;
-    const set = (next: State) => { if (isCurrent) setNow(next); };
-    const total = countRecords([chain]);
-    if (total > READ_MAX) set({ state: "too large", total });
-    else readAll(chain).then((records) => set({ state: "done", acts: readActs(records), words: unreadWords(records) }), (error: Error) => set({ state: "failed", words: error.message }));
-    return () => { isCurrent = false; };
-  }, [chain, contents.value, turn]);
-  if (now.state === "loading") return <div aria-busy="true"><div class="band placeholder tall" /></div>;
-  if (now.state === "too large") return <p class="strip">This chain has {plural(now.total, "record")}, more than this view reads. <a href={link("chain", chain)}>Read the chain</a>, or ask for one act: <Command>{`aver show ACTION_ID`}</Command></p>;
-  if (now.state === "failed") return <Problem words={now.words} retry={() => setTurn(turn + 1)} />;
-  const chosen = actionId ? now.acts.find((act) => act.actionId === actionId) : now.acts[0];
+function ActsOfChain({ chain, acts, isWhole, actionId }: { chain: string; acts: Act[]; isWhole: boolean; actionId: string }): JSX.Element {
+  const chosen = actionId ? acts.find((act) => act.actionId === actionId) : acts[0];
   return (
     <>
-      <p class="beside"><a href={link("chain", chain)}><Text>{chain}</Text></a> · {plural(now.acts.length, "act")}</p>
-      {now.words ? <Problem words={now.words} retry={() => setTurn(turn + 1)} /> : null}
-      {now.acts.length || now.words ? null : <p class="strip">There is no act in this chain.</p>}
+      <p class="beside"><a href={link("chain", chain)}><Text>{chain}</Text></a> · {plural(acts.length, "act")}</p>
+      {acts.length || !isWhole ? null : <p class="strip">There is no act in this chain.</p>}
       {actionId && chosen === undefined ? <NotHere what="act" name={actionId} /> : null}
       <div class="acts-split">
         <nav aria-label="Acts">
           <ol>
-            {now.acts.map((act) => (
+            {acts.map((act) => (
               <li key={act.actionId}>
                 <a href={link("acts", chain, act.actionId)} aria-current={act === chosen ? "true" : undefined}>
                   <span class={`state ${act.state}`}>{SIGNS[act.state]} <Text>{act.state === "broken" ? "no preview" : act.code || act.state}</Text></span>

@@ -15,6 +15,7 @@ import { asObject, asTexts, isTruthy } from "../../sessions/values.ts";
 import { liveState, spoken, thing } from "../../state.ts";
 import { at } from "../../verify/block.ts";
 import { type Json, JsonNumber, type JsonObject, isObject, readJson } from "../../verify/json.ts";
+import { cutText } from "../../verify/text.ts";
 import type { ApprovalCase } from "../../worker/protocol.ts";
 import { ScoreBar } from "../capsule/decision.tsx";
 import { CASE_WORDS, CaseState, describeCase, timeLeft } from "./case_line.tsx";
@@ -154,7 +155,7 @@ export function Case({ one }: { one: ApprovalCase }): JSX.Element {
   return (
     <article class="record case">
       <p class="beside"><a href={link("approvals")}>All requests</a></p>
-      <h1><code><Text>{line.slice(0, 400)}</Text></code></h1>
+      <h1><code><Text>{cutText(line, 400)}</Text></code></h1>
       <p class="sentence"><CaseState one={one} /> {state === "pending" ? <strong class="countdown">{timeLeft(one.expires)} left; then it is denied</strong> : <Text>{one.reason}</Text>}</p>
       {one.problem ? <Problem words={`The record of this request does not hold: ${one.problem}. Do not answer it.`} /> : null}
       {!one.isSameAction ? <Problem words="The action or the diff in this request is not the one that its digest names. Do not answer it." /> : null}

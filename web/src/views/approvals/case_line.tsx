@@ -7,6 +7,7 @@ import { actionLine } from "../../sessions/decisions.ts";
 import { asObject, asText } from "../../sessions/values.ts";
 import { at } from "../../verify/block.ts";
 import { BadInput, type Json, readJson } from "../../verify/json.ts";
+import { cutText } from "../../verify/text.ts";
 import type { ApprovalCase } from "../../worker/protocol.ts";
 import { now, stateOf } from "./cases.ts";
 
@@ -57,7 +58,7 @@ export function describeCase(one: ApprovalCase): { content: Json; line: string }
 export function CaseLine({ one, isFirst }: { one: ApprovalCase; isFirst: boolean }): JSX.Element {
   return (
     <a class="case-line" href={link("approvals", one.id)} data-row tabIndex={isFirst ? 0 : -1}>
-      <code><Text>{describeCase(one).line.slice(0, 160)}</Text></code>
+      <code><Text>{cutText(describeCase(one).line, 160)}</Text></code>
       <CaseState one={one} />
       <span class="beside">{stateOf(one) === "pending" ? <>{timeLeft(one.expires)} left</> : <Time>{one.opened}</Time>}</span>
     </a>

@@ -16,6 +16,7 @@ import { asText, contentOf } from "../../sessions/values.ts";
 import { at } from "../../verify/block.ts";
 import type { JsonObject } from "../../verify/json.ts";
 import { Sealed } from "../../verify/sealed.ts";
+import { cutText } from "../../verify/text.ts";
 import { resolveFragment } from "../../verify/uri.ts";
 import type { RecordDetail } from "../../worker/protocol.ts";
 import { ActionSections, ReceiptBand, ReceiptSection } from "./action.tsx";
@@ -124,7 +125,7 @@ function Capsule({ chain, detail, hasNext, near, fragment }: { chain: string; de
         <h2>Exact bytes</h2>
         <p class="beside">{isAction ? "The line as it is stored. " : "This text was hashed, as it is. "}{detail.canonical.length > EXACT_MAX ? `The first ${EXACT_MAX} of ${detail.canonical.length} characters are shown; the copy has all.` : ""}</p>
         <p><Copy text={detail.canonical} label={isAction ? "copy the line" : "copy the text that was hashed"} /></p>
-        <pre class="exact" tabIndex={0}>{visible(detail.canonical.slice(0, EXACT_MAX))}</pre>
+        <pre class="exact" tabIndex={0}>{visible(cutText(detail.canonical, EXACT_MAX))}</pre>
       </section>
     </article>
   );

@@ -7,6 +7,7 @@ import { contents } from "../../state.ts";
 import { at, readKind } from "../../verify/block.ts";
 import type { JsonObject } from "../../verify/json.ts";
 import { Sealed } from "../../verify/sealed.ts";
+import { cutText } from "../../verify/text.ts";
 
 interface RelatedRecord {
   chain: string;
@@ -79,5 +80,5 @@ function relate(record: Sealed, wanted: { id: string; parent: string; request: s
   else if (named) relation = `names this one as its ${named[0].replaceAll("_", " ")}`;
   else if (wanted.request && at(content, "trigger", "correlation_id") === wanted.request) relation = "of the same request";
   if (!relation) return null;
-  return { relation, kind: readKind(content), summary: asText(at(content, "outcome", "summary")).slice(0, 240), at: asText(at(content, "trigger", "timestamp")) || record.signed_at };
+  return { relation, kind: readKind(content), summary: cutText(asText(at(content, "outcome", "summary")), 240), at: asText(at(content, "trigger", "timestamp")) || record.signed_at };
 }

@@ -1,18 +1,17 @@
 /** A trace of the agent protocol: the roles as lanes, the claims with their evidence, challenges, and the audit. */
 
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { Empty, NotHere, Problem } from "../../parts/states.tsx";
+import { useState } from "preact/hooks";
+import { OfDomain, ReadChain } from "../../parts/of_domain.tsx";
 import { Command, Hex, Text, Time, plural } from "../../parts/text.tsx";
 import { Mark, adviceOn, verifyCommand } from "../../parts/verdict.tsx";
-import { countRecords, readBlob, unreadWords } from "../../records.ts";
+import { readBlob } from "../../records.ts";
 import { shortenArguments, valueText } from "../../sessions/labels.ts";
 import { ROLES, type Trace, type TraceClaim, type TraceEvent, describeCheck, readTrace } from "../../sessions/trace.ts";
 import { asList, asObject, asText, lookUp } from "../../sessions/values.ts";
-import { contents, link } from "../../state.ts";
+import { link } from "../../state.ts";
 import { at } from "../../verify/block.ts";
 import { BadInput, type Json, type JsonObject, isObject, readJson } from "../../verify/json.ts";
-import { ChainChoice, chainsOf, readAll } from "../acts/acts.tsx";
 import { Statements } from "../capsule/statements.tsx";
 
 /** Records of a trace that this view lays out. */
@@ -20,46 +19,24 @@ const READ_MAX = 10_000;
 /** Events that are shown at first. */
 const EVENTS_SHOWN = 200;
 
-type State = { state: "loading" } | { state: "too large"; total: number } | { state: "failed"; words: string } | { state: "done"; trace: Trace; report: JsonObject | null; words: string };
-
 export function ProtocolView({ parts: [wanted = ""] }: { parts: string[] }): JSX.Element {
-  const chains = chainsOf("protocol");
-  const chain = wanted ? (chains.includes(wanted) ? wanted : "") : (chains[0] ?? "");
   return (
-    <section class="protocol-view">
-      <h1>Protocol</h1>
-      {chains.length ? null : <Empty command="aver protocol run TASK.toml">There is no trace of the agent protocol in these records. This makes one:</Empty>}
-      {chains.length && !chain ? <NotHere what="trace" name={wanted} /> : null}
-      {chains.length > 1 || (chains.length && !chain) ? <ChainChoice chains={chains} chosen={chain} route="protocol" /> : null}
-      {chain ? <TraceOfChain key={chain} chain={chain} /> : null}
-    </section>
+    <OfDomain domain="protocol" title="Protocol" route="protocol" wanted={wanted} what="trace" empty={["There is no trace of the agent protocol in these records. This makes one:", "aver protocol run TASK.toml"]}>
+      {(chain) => (
+        <ReadChain key={chain} chain={chain} most={READ_MAX} command={`aver show ${chain} --html trace.html`} read={async (records) => {
+          const trace = readTrace(records);
+          return { trace, report: await readReport(trace) };
+        }}>
+          {({ trace, report }) => <TraceOfChain chain={chain} trace={trace} report={report} />}
+        </ReadChain>
+      )}
+    </OfDomain>
   );
 }
 
-function TraceOfChain({ chain }: { chain: string }): JSX.Element {
-  const [now, setNow] = useState<State>({ state: "loading" });
-  const [turn, setTurn] = useState(0);
-  useEffect(() => {
-    let isCurrent = true;
-    const set = (next: State) => { if (isCurrent) setNow(next); };
-    const total = countRecords([chain]);
-    if (total > READ_MAX) set({ state: "too large", total });
-    else {
-      (async () => {
-        const records = await readAll(chain);
-        const trace = readTrace(records);
-        set({ state: "done", trace, report: await readReport(trace), words: unreadWords(records) });
-      })().catch((error: Error) => set({ state: "failed", words: error.message }));
-    }
-    return () => { isCurrent = false; };
-  }, [chain, contents.value, turn]);
-  if (now.state === "loading") return <div aria-busy="true"><div class="band placeholder tall" /><div class="band placeholder tall" /></div>;
-  if (now.state === "too large") return <p class="strip">This trace has {plural(now.total, "event")}, more than this view lays out. <a href={link("chain", chain)}>Read the chain</a>, or: <Command>{`aver show ${chain} --html trace.html`}</Command></p>;
-  if (now.state === "failed") return <Problem words={now.words} retry={() => setTurn(turn + 1)} />;
-  const { trace, report, words } = now;
+function TraceOfChain({ chain, trace, report }: { chain: string; trace: Trace; report: JsonObject | null }): JSX.Element {
   return (
     <>
-      {words ? <Problem words={words} retry={() => setTurn(turn + 1)} /> : null}
       <p class="sentence"><Text>{asText(trace.task.get("objective")) || chain}</Text></p>
       <p class="beside"><a href={link("chain", chain)}><Text>{chain}</Text></a> · {plural(trace.events.length, "event")} · state <strong><Text>{trace.state}</Text></strong> · profile <Text>{trace.profile}</Text></p>
       <Audit trace={trace} report={report} chain={chain} />

@@ -14,6 +14,7 @@ import { contents, link } from "../../state.ts";
 import { at } from "../../verify/block.ts";
 import { BadInput, type Json, JsonNumber, readJson } from "../../verify/json.ts";
 import { Sealed } from "../../verify/sealed.ts";
+import { cutText } from "../../verify/text.ts";
 import { Score, onScale } from "../capsule/decision.tsx";
 
 /** Records that are read for this view. Above, only the decisions are, and outcomes in other chains stay unread. */
@@ -163,7 +164,7 @@ function OverTime({ decisions }: { decisions: RiskDecision[] }): JSX.Element {
               <tr key={decision.hash}>
                 <td><a href={addressOf(decision)}><Time>{decision.at}</Time></a></td>
                 <td><span class={sortOf(decision)}>{isObserved(decision) ? "observed: " : ""}<Text>{decisionLabel(decision.decision)}</Text></span></td>
-                <td class="action"><code><Text>{decision.line.slice(0, ACTION_SHOWN)}</Text></code></td>
+                <td class="action"><code><Text>{cutText(decision.line, ACTION_SHOWN)}</Text></code></td>
                 <td class="at-why">{decision.rules.length ? <>by {decision.rules.map((rule) => <span key={rule}><code><Text>{rule}</Text></code> </span>)}</> : null}<Text>{shownReasons(decision).join("; ")}</Text></td>
                 <td class="number"><Score value={decision.score} /></td>
                 <td class="number at-interval">{Array.isArray(decision.interval) ? <><Score value={decision.interval[0]} /> to <Score value={decision.interval[1]} /></> : ""}</td>

@@ -15,7 +15,7 @@ import { Mark } from "../../parts/verdict.tsx";
 import { Left, countRecords, findSession, readBlob, readRecords } from "../../records.ts";
 import { type SessionChains, chainNames } from "../../sessions/chains.ts";
 import { totalFigures } from "../../sessions/labels.ts";
-import { type SessionReading, readSession } from "../../sessions/story.ts";
+import { type SessionReading, fetchPrompts, readSession } from "../../sessions/story.ts";
 import { contents, findingsOf, judgement, judgementOf, link, unjudgedOf, verifyChain } from "../../state.ts";
 import { Sealed } from "../../verify/sealed.ts";
 import type { Contents } from "../../worker/protocol.ts";
@@ -62,10 +62,12 @@ export function useSession(chain: string): State & { again: () => void } {
         if (chains === null) return set({ state: "none" });
         const total = countRecords(chainNames(chains));
         if (total > STORY_MAX) return set({ state: "too large", chains, total });
-        const reading = await readSession(chains, readRecords, readBlob, (records) => {
+        const report = (records: number) => {
           if (!isCurrent) throw new Left();
           set({ state: "loading", records, total });
-        });
+        };
+        const { totals, entries } = await readSession(chains, readRecords, readBlob, report);
+        const reading = { totals, entries: await fetchPrompts(entries, readBlob, () => report(total)) };
         last = { open, chains, reading };
         set({ state: "done", chains, reading });
       } catch (error) {
@@ -304,6 +306,16 @@ function useIsWide(): boolean {
   return isWide;
 }
 
+/** Take everything of the view that an element covers out of the reach of keys and pointers. Returns what undoes it. */
+function hideBehind(cover: HTMLElement): () => void {
+  const hidden: HTMLElement[] = [];
+  for (let inside = cover; inside.id !== "main" && inside.parentElement; inside = inside.parentElement) {
+    hidden.push(...([...inside.parentElement.children] as HTMLElement[]).filter((one) => one !== inside && !one.inert));
+  }
+  for (const one of hidden) one.inert = true;
+  return () => { for (const one of hidden) one.inert = false; };
+}
+
 const DETAIL_MIN = 320;
 const DETAIL_MAX = 640;
 /** The width that the reader gave the detail; 0 for the usual one. */
@@ -317,18 +329,25 @@ function Split({ isWide, isOpen, close, timeline, detail }: { isWide: boolean; i
   const set = (value: number) => { chosenWidth = limit(value); setWidth(chosenWidth); };
   const now = () => width || limit(0.4 * (box.current?.clientWidth ?? 1200));
   const isCovered = isOpen && !isWide;
+  const cover = useRef<HTMLDivElement>(null);
   const back = useRef<HTMLButtonElement>(null);
   useLayoutEffect(() => {
     if (!isCovered) return;
+    const before = document.activeElement as HTMLElement | null;
+    const uncover = hideBehind(cover.current as HTMLElement);
     back.current?.focus();
-    return focusGrid;
+    return () => {
+      uncover();
+      focusGrid();
+      before?.focus({ preventScroll: true }); // It may be gone, or be the page itself: the list then keeps the focus.
+    };
   }, [isCovered]);
   useLayoutEffect(() => { box.current?.style.setProperty("--detail", width ? `${width}px` : "40%"); }, [width, isWide]);
   if (!isWide) {
     return (
       <div class="session-split narrow">
-        <div inert={isCovered}>{timeline}</div>
-        {isCovered ? <div class="detail cover" role="dialog" aria-modal="true" aria-label="The step"><p class="close"><button type="button" ref={back} onClick={close}>Back to the timeline</button></p>{detail}</div> : null}
+        {timeline}
+        {isCovered ? <div class="detail cover" ref={cover} role="dialog" aria-modal="true" aria-label="The step"><p class="close"><button type="button" ref={back} onClick={close}>Back to the timeline</button></p>{detail}</div> : null}
       </div>
     );
   }

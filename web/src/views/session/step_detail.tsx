@@ -6,7 +6,7 @@ import { DiffView } from "../../parts/diff.tsx";
 import { Value } from "../../parts/json.tsx";
 import { Problem, useAnswer } from "../../parts/states.tsx";
 import { Terminal } from "../../parts/terminal.tsx";
-import { Copy, Linked, Text, Time } from "../../parts/text.tsx";
+import { Copy, Linked, Text, Time, count } from "../../parts/text.tsx";
 import { SortIcon } from "../../parts/timeline_icon.tsx";
 import type { TimelineRow } from "../../parts/timeline_rows.ts";
 import { readBlob, readRecordAt } from "../../records.ts";
@@ -18,6 +18,7 @@ import { type Step, promptOf, readStep } from "../../sessions/step.ts";
 import { applyAdditions, type StoryEntry } from "../../sessions/story.ts";
 import { isObject } from "../../verify/json.ts";
 import { Sealed } from "../../verify/sealed.ts";
+import { cutText } from "../../verify/text.ts";
 import type { Finding } from "../../verify/verdict.ts";
 import { link } from "../../state.ts";
 import { DecisionCard } from "../capsule/decision.tsx";
@@ -87,6 +88,7 @@ export function StepDetail({ row }: { row: TimelineRow }): JSX.Element {
         </p>
       </header>
       {words ? <Problem words={words} retry={retry} /> : null}
+      {isCurrent && step.cut.size ? <Problem words="The rest of a long text of this step is missing, damaged or too large to be shown." retry={retry} /> : null}
       {isCurrent ? <StepBody step={step} /> : <div class="placeholder tall" />}
       {entry.decision === null ? null : <section><h3>The gate</h3><DecisionCard decision={entry.decision} /></section>}
       {isCurrent && whole.additions.length ? <Additions steps={whole.additions} chain={entry.chain} places={entry.additions} /> : null}
@@ -99,8 +101,16 @@ export function recordAddress({ chain, place, step }: StoryEntry): string {
   return link("c", chain, step !== null && step.sequence === place ? place : `p${place}`);
 }
 
+/** Characters of a text that are laid out. All of them can be copied. */
+const PROSE_MAX = 200_000;
+
 function Prose({ text }: { text: string }): JSX.Element {
-  return <div class="prose"><Linked>{text}</Linked></div>;
+  return (
+    <>
+      <div class="prose"><Linked>{cutText(text, PROSE_MAX)}</Linked></div>
+      {text.length > PROSE_MAX ? <p class="beside">Only the first {count(PROSE_MAX)} characters are laid out. <Copy text={text} label="copy the whole text" /></p> : null}
+    </>
+  );
 }
 
 /** The content of a step. */

@@ -6,7 +6,7 @@ import { formatMoney } from "../../sessions/labels.ts";
 import { useRowKeys } from "../../parts/rows.ts";
 import { Empty, Loading, Problem } from "../../parts/states.tsx";
 import { Text, Time, count, plural, readTime, visible } from "../../parts/text.tsx";
-import { link } from "../../route.ts";
+import { link, searchLink } from "../../route.ts";
 import { SessionMark } from "../chains/mark.tsx";
 import { SESSIONS_MAX } from "../../source/index_answers.ts";
 import { type SessionRow, areCut, indexed, isUncounted, readSessionsAgain, sessionRows, sessionsProblem, useSessions } from "./session_rows.ts";
@@ -91,6 +91,7 @@ export function SessionsView(_: { parts: string[] }): JSX.Element {
   const [sorted, setSorted] = useState("-start");
   const [isByWorkspace, setByWorkspace] = useState(false);
   const [shown, setShown] = useState(SHOWN_MAX);
+  const words = wanted.trim();
   const all = sessionRows.value ?? [];
   const tools = [...new Set(all.map(({ tool: name }) => name))].sort();
   const ofTool = all.filter(({ tool: name }) => !tool || name === tool);
@@ -100,7 +101,7 @@ export function SessionsView(_: { parts: string[] }): JSX.Element {
     return (
       (!since || started >= since) &&
       (!until || (started && started <= until)) &&
-      `${session} ${figures?.title ?? ""} ${figures?.workspace ?? ""}`.toLowerCase().includes(wanted.toLowerCase())
+      `${session} ${figures?.title ?? ""} ${figures?.workspace ?? ""}`.toLowerCase().includes(words.toLowerCase())
     );
   });
   const listed = order(found, sorted).slice(0, shown);
@@ -115,7 +116,7 @@ export function SessionsView(_: { parts: string[] }): JSX.Element {
   return (
     <>
       <h1>Sessions</h1>
-      <form class="filters" onSubmit={(event) => { event.preventDefault(); if (wanted.trim()) location.hash = link("search", wanted.trim()); }}>
+      <form class="filters" onSubmit={(event) => { event.preventDefault(); if (words) location.hash = searchLink(words); }}>
         <label>Filter <input type="search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} placeholder="title, id or workspace" /></label>
         <label>Tool <select value={tool} onChange={(event) => setTool(event.currentTarget.value)}>
           <option value="">all</option>
@@ -125,12 +126,12 @@ export function SessionsView(_: { parts: string[] }): JSX.Element {
         <label>to <input type="date" value={until} onInput={(event) => setUntil(event.currentTarget.value)} /></label>
         <label class="choice"><input type="checkbox" checked={isByWorkspace} onChange={(event) => setByWorkspace(event.currentTarget.checked)} /> by workspace</label>
         <span class="beside" role="status" aria-busy={left > 0}>{sessionRows.value === null ? "" : `${count(found.length)} of ${count(all.length)}${left ? ` so far: counting, ${plural(left, "session")} to go` : ""}`}</span>
-        {wanted.trim() ? <button type="submit" class="small">Search the records for it</button> : null}
+        {words ? <button type="submit" class="small">Search all text for it (Enter)</button> : null}
       </form>
       {sessionsProblem.value ? <Problem words={sessionsProblem.value} retry={readSessionsAgain} /> : null}
       {sessionRows.value === null && !sessionsProblem.value ? <Loading rows={10} words="Reading the sessions" /> : null}
       {sessionRows.value !== null && !all.length ? <Empty command="aver ingest --all">There is no session of a coding agent in it. This records those that are on your machine; <code>aver install</code> records the next ones as they happen.</Empty> : null}
-      {all.length && !found.length ? left ? <Loading rows={10} words="Counting the sessions" /> : <Empty>No session fits this filter.</Empty> : null}
+      {all.length && !found.length ? left ? <Loading rows={10} words="Counting the sessions" /> : <Empty>No session fits this filter.{words ? <> It looks at titles, ids and workspaces. <a href={searchLink(words)}>Search the text of all records for “<Text>{words}</Text>”</a> (Enter).</> : null}</Empty> : null}
       {areCut.value ? <p class="strip">Only the {count(SESSIONS_MAX)} latest sessions are listed. <code>aver sessions</code> lists all.</p> : null}
       {listed.length && !isByWorkspace ? <SessionTable rows={listed} sorted={sorted} onSort={onSort} /> : null}
       {[...groups].map(([workspace, rows]) => (

@@ -8,6 +8,7 @@ import { Text, visible } from "../../parts/text.tsx";
 import { link } from "../../route.ts";
 import { isOfSession } from "../../sessions/chains.ts";
 import { changed, connection, contents, thing } from "../../state.ts";
+import { cutText } from "../../verify/text.ts";
 import type { ListedChain } from "../../worker/protocol.ts";
 
 /** Records of a chain that one can choose from: those around the wanted one. */
@@ -47,7 +48,7 @@ export function TamperView({ parts: [given = "", at = ""] }: { parts: string[] }
             </select></label>
             <label>Place <input type="number" min={0} value={place ?? row?.place ?? 0} onChange={(event) => setPlace(Number(event.currentTarget.value))} /></label>
             <label>Record <select value={String(row?.place ?? "")} onChange={(event) => setPlace(Number(event.currentTarget.value))}>
-              {listed.map((one) => <option key={one.place} value={String(one.place)}>{visible(`${one.sequence || one.place}: ${one.summary.slice(0, 60)}`)}</option>)}
+              {listed.map((one) => <option key={one.place} value={String(one.place)}>{visible(`${one.sequence || one.place}: ${cutText(one.summary, 60)}`)}</option>)}
             </select></label>
           </div>
           {rows.state === "failed" ? <Problem words={rows.words} retry={rows.retry} /> : null}

@@ -1210,6 +1210,12 @@ return canonicalJson(coerced)
 function asciiJson(value) {
 return write(value,asciiString,canonicalNumber,true,0)
 }
+function plainJson(value) {
+if (value instanceof JsonNumber) return value.text
+if (Array.isArray(value)) return `[${value.map(plainJson).join(", ")}]`
+if (isObject(value)) return `{${[...value].map(([name,item]) => `${JSON.stringify(name)}: ${plainJson(item)}`).join(", ")}}`
+return JSON.stringify(value)
+}
 function canonicalNumber(number) {
 if (number.isInteger) return number.text === "-0" ? "0" : number.text
 return pythonRepr(number.value)
@@ -3410,8 +3416,29 @@ var FILE_NAME_MAX = 240
 function isFileName(name) {
 return typeof name === "string" && isPrintable(name) && name !== "" && !name.startsWith(".") && !name.includes("/") && !name.includes("\\") && new TextEncoder().encode(name).length <= FILE_NAME_MAX
 }
+var ESCAPES = {"\\":"\\\\","\n":"\\n","\r":"\\r","	":"\\t"}
+function escapeCharacter(character) {
+const code = character.codePointAt(0)
+const digits = code.toString(16)
+return ESCAPES[character] ?? (code < 256 ? `\\x${digits.padStart(2,"0")}` : code < 65536 ? `\\u${digits.padStart(4,"0")}` : `\\U${digits.padStart(8,"0")}`)
+}
+function writePython(value,escaped) {
+const write = item => writePython(item,escaped)
+if (typeof value === "string") {
+const quote = value.includes("'") && !value.includes("\"") ? "\"" : "'"
+const text = value.replace(escaped,escapeCharacter)
+return quote + (quote === "'" ? text.replaceAll("'","\\'") : text) + quote
+}
+if (value instanceof JsonNumber) return canonicalNumber(value)
+if (Array.isArray(value)) return `[${value.map(write).join(", ")}]`
+if (isObject(value)) return `{${[...value].map(([name,item]) => `${write(name)}: ${write(item)}`).join(", ")}}`
+return value === true ? "True" : value === false ? "False" : "None"
+}
+function pythonText(value) {
+return typeof value === "string" ? value : writePython(value,/\\|(?! )[\p{C}\p{Z}]/gu)
+}
 function show$1(value,most = 80) {
-return JSON.stringify(String(value)).slice(0,most)
+return writePython(value,/[^ -[\]-~]/gu).slice(0,most)
 }
 // src/verify/statement.ts
 var SIGNATURES_MAX = 64
@@ -3425,6 +3452,9 @@ var ML_DSA_65$1 = /^[0-9a-f]{6618}$/
 function signatureFields({by,ed25519,ml_dsa_65,passkey}) {
 if (passkey === null) return new Map(Object.entries({by,ed25519,ml_dsa_65}))
 return new Map([["by",by],["passkey",new Map(Object.entries(passkey))]])
+}
+function statementFields$1({purpose,content,signatures}) {
+return new Map([["v",new JsonNumber("1")],["purpose",purpose],["content",content],["signatures",signatures.map(signatureFields)]])
 }
 function checkObject(value,where,required,optional = []) {
 if (!isObject(value)) throw new BadInput(`${where} must be an object`)
@@ -4727,7 +4757,7 @@ if (row.parent !== before.receipt) return "next_parent_is_receipt"
 return row.hasParent ? null : "next_has_parent"
 }
 var FIXED = [["air_id",AIR_ID],["field","goldilocks"],["row_width",new JsonNumber(String(55))],["receipt_keys",new JsonNumber(String(RECEIPT_KEY_COUNT))]]
-function statementFields$2(statement) {
+function statementFields(statement) {
 return new Map([...FIXED,["run_id",statement.runId],["num_actions",new JsonNumber(String(statement.numActions))],["final_receipt_hash",statement.finalReceiptHash],["row_root",statement.rowRoot]])
 }
 function readRunStatement(data) {
@@ -5080,11 +5110,6 @@ var WORKSPACE = "workspace"
 var PERSON_WORDS = ["approve","deny","escalate"]
 var VOTE_WORDS = [...PERSON_WORDS,"expired","closed","used"]
 var GATE_ID = /^[!-~]{1,128}$/
-function pythonText$1(value) {
-if (typeof value === "string") return value
-if (value instanceof JsonNumber) return value.text
-return value === null ? "None" : typeof value === "boolean" ? value ? "True" : "False" : JSON.stringify(value)
-}
 function integerField(value,where,low,high) {
 if (!isInteger(value) || !(value.value >= low && value.value <= high)) throw new BadInput(`${where} must be a whole number from ${low} to ${high}`)
 return value.value
@@ -5112,7 +5137,7 @@ const deciding = new Set(levels.flatMap(level => level.approvers))
 if (deciding.size !== approvers.size || ![...deciding].every(name => approvers.has(name))) throw new BadInput("the request does not give a key for exactly those who decide")
 if (new Set([...approvers.values()].map(one => one.key.fingerprint)).size < approvers.size) throw new BadInput("the request gives one key to two people")
 textField(result.get("gate_id"),"the request: gate_id",GATE_ID)
-return {ledger,tenant,id:record.id,opened:timeField(readBlock(content)?.get("at"),"the request: at"),expires:timeField(result.get("expires"),"the request: expires"),digest:textField(result.get("digest"),"the request: digest",HEX64),levels,approvers,anchor:pythonText$1(result.get("anchor")),content:result,...binding,digestVersion:readDigestVersion(result)}
+return {ledger,tenant,id:record.id,opened:timeField(readBlock(content)?.get("at"),"the request: at"),expires:timeField(result.get("expires"),"the request: expires"),digest:textField(result.get("digest"),"the request: digest",HEX64),levels,approvers,anchor:pythonText(result.get("anchor")),content:result,...binding,digestVersion:readDigestVersion(result)}
 }
 function readBinding(result) {
 const found = ["statement","scope","uses"].filter(name => result.has(name))
@@ -5137,7 +5162,7 @@ if (!isObject(value) || value.size !== 1 || !value.has("blob")) return null
 return blobReferences(value).next().value?.digest ?? null
 }
 function hasScopeOf(request,action) {
-const session = action.has("session") ? pythonText$1(action.get("session")) : ""
+const session = action.has("session") ? pythonText(action.get("session")) : ""
 return request.statement === 1 || request.scope === `session:${session}`
 }
 function matchesAction(request) {
@@ -5151,7 +5176,7 @@ if (request.digestVersion === 2 && blobDigest(request,"beside") === null && !fit
 const diff = blobDigest(request,"diff")
 if (diff !== null) return diff === action.get("diff_sha256")
 const text = request.content.get("diff")
-return (action.get("diff_sha256") ?? null) === (text === null ? null : sha256Hex(pythonText$1(text)))
+return (action.get("diff_sha256") ?? null) === (text === null ? null : sha256Hex(pythonText(text)))
 } catch (error) {
 if (error instanceof BadInput) return false
 throw error
@@ -5184,7 +5209,7 @@ const texts = ["digest","scope","session","call_id"].map(name => use.get(name))
 const approvers = use.get("approvers")
 if (!Array.isArray(approvers) || ![...texts,...approvers].every(text => typeof text === "string")) throw new BadInput("the use is none")
 const [digest,scope,session] = texts
-return {about:pythonText$1(use.get("request")),vote:{at:when(),word:"used",level:integerField(use.get("level"),"the use: level",0,LEVELS_MAX),approver:null,custody:null,shown:null,statement:null,use:{digest,scope,session,number:integerField(use.get("number"),"the use: number",1,USES_MAX),uses:integerField(use.get("uses"),"the use: uses",1,USES_MAX),approvers}}}
+return {about:pythonText(use.get("request")),vote:{at:when(),word:"used",level:integerField(use.get("level"),"the use: level",0,LEVELS_MAX),approver:null,custody:null,shown:null,statement:null,use:{digest,scope,session,number:integerField(use.get("number"),"the use: number",1,USES_MAX),uses:integerField(use.get("uses"),"the use: uses",1,USES_MAX),approvers}}}
 }
 const vote = checkObject(result,"the decision",["v","request","digest","decision","approver","custody","level","comment","shown"])
 checkVersion(vote.get("v"),"the decision")
@@ -5196,7 +5221,7 @@ const chain = at(content,"authority","chain")
 if (!Array.isArray(chain)) throw new BadInput("the decision cannot be read")
 if (PERSON_WORDS.includes(word) && !chain.length) throw new BadInput("the decision cannot be read")
 const shown = isTrue(vote.get("shown")) ? blobReferences(vote.get("shown")).next().value?.digest ?? null : null
-return {about:pythonText$1(vote.get("request")),vote:{at:when(),word,level:integerField(vote.get("level"),"the decision: level",0,LEVELS_MAX),approver,custody,shown,statement:PERSON_WORDS.includes(word) ? readStatement(chain.at(-1)) : null,use:null}}
+return {about:pythonText(vote.get("request")),vote:{at:when(),word,level:integerField(vote.get("level"),"the decision: level",0,LEVELS_MAX),approver,custody,shown,statement:PERSON_WORDS.includes(word) ? readStatement(chain.at(-1)) : null,use:null}}
 }
 function levelsFor(request,identity) {
 return request.levels.flatMap((level,index) => level.approvers.includes(identity) ? [index + 1] : [])
@@ -5498,10 +5523,7 @@ this.add(record,"warning","NOT_INDEPENDENT",`${identity}: the approver was not i
 add(record,status,code,words) {
 this.tally.add({check:CHECK$4,status,code,words:makePrintable(words),place:placeOf(record)})
 }
-}
-function statementFields$1(statement) {
-return new Map([["v",new JsonNumber("1")],["purpose",statement.purpose],["content",statement.content],["signatures",statement.signatures.map(signatureFields)]])
-}
+};
 // src/verify/key_history.ts
 var NO_HISTORY = {retired:new Map(),roles:new Map(),began:new Map()}
 function rulesOf(history,rules) {
@@ -6303,117 +6325,6 @@ for (const blob of inside) if (!blobs.has(blob)) warn(`${BLOBS}/${blob}`,"no rec
 } else if (!listed.has(name)) warn(name,"the index does not list it, and it was not verified")
 }
 }
-var DROP_KIND = "chain.drop"
-var OLD_IMPORT = "imported"
-function readDigits(chain) {
-return /^import\.([0-9a-f]{16})\./.exec(chain)?.[1] ?? null
-}
-var ImportHistory = class {
-imported = new Map()
-constructor(ring,replaced) {
-this.ring = ring
-this.replaced = replaced
-}
-add(record) {
-const dropped = new Map()
-const {content} = record
-const result = at(content,"outcome","result")
-if (!isObject(result)) return dropped
-const kind = readKind(content)
-if (kind === "chain.import" && result.get("kind") === "chain_import") {
-const [chain,origin,count,hash] = ["chain","origin","capsule_count","head_hash"].map(name => result.get(name))
-const number = readInteger(count)
-if (chain === void 0 || origin === void 0 || hash === void 0 || number === null) return dropped
-this.imported.set(text$1(chain),{origin:text$1(origin),count:number,hash:text$1(hash),signedBy:record.signed_by})
-} else if (kind === "chain.drop" && result.get("kind") === "chain_drop") {
-const chains = result.get("chains")
-if (!isObject(chains)) return dropped
-for (const [name,head] of chains) {
-const known = this.imported.get(name)
-if (known === void 0) continue
-if (!isObject(head) || !head.has("count") || !head.has("hash")) return new Map()
-if (equalJson(head.get("count"),new JsonNumber(String(known.count))) && head.get("hash") === known.hash && this.mayDrop(record.signed_by,known.signedBy)) dropped.set(name,{count:known.count,hash:known.hash})
-}
-}
-for (const name of dropped.keys()) this.imported.delete(name)
-return dropped
-}
-mayDrop(key,importer) {
-if (!this.ring.lookup(key).length && !this.ring.lookup(importer).length) return true
-const seen = new Set()
-while (key !== importer) {
-seen.add(key)
-const before = this.replaced.get(key)
-if (before === void 0 || seen.has(before)) return false
-key = before
-}
-return true
-}
-}
-function text$1(value) {
-return typeof value === "string" ? value : value instanceof JsonNumber ? value.text : String(value)
-}
-function forgetDropped(latest,dropped) {
-for (const [chain,{count,hash}] of dropped) {
-const head = latest.get(chain)
-if (head !== void 0 && head.count === count && head.hash === hash) latest.delete(chain)
-}
-}
-function collectHeads(content,latest,ledger,tenant) {
-try {
-for (const [chain,count,hash] of listHeads(at(content,"outcome","result"))) {
-const data = new Map([["ledger",ledger],["tenant",tenant]])
-for (const [key,value] of [["chain",chain],["count",count],["hash",hash]]) {
-if (value === void 0) return
-data.set(key,value)
-}
-latest.set(chain,readHead(data))
-}
-} catch (error) {
-if (!(error instanceof BadInput)) throw error
-}
-}
-function* listHeads(result) {
-if (!isObject(result)) return
-const kind = result.get("kind")
-if (kind === "conversation_seal") {
-const [tool,session] = [result.get("tool"),result.get("session_id")]
-if (typeof tool !== "string" || typeof session !== "string") return
-yield [tool === session && RESERVED_CHAINS.has(tool) ? tool : `${tool}.${session}`,result.get("capsule_count"),result.get("head_hash")]
-} else if (kind === "chain_import") yield [result.get("chain"),result.get("capsule_count"),result.get("head_hash")]
-else if (kind === "checkpoint") {
-const heads = result.get("heads")
-if (!isObject(heads)) return
-for (const [chain,head] of heads) {
-if (!isObject(head)) return
-yield [chain,head.get("count"),head.get("hash")]
-}
-}
-}
-function findExternalChain(content) {
-const result = at(content,"outcome","result")
-if (!isObject(result)) return null
-const [path,tool,session] = ["db","tool","session_id"].map(name => result.get(name))
-if (typeof path !== "string" || typeof tool !== "string" || typeof session !== "string") return null
-const parts = path.split("/").filter(part => part !== "" && part !== ".")
-const last = parts.at(-1) ?? ""
-const dot = last.lastIndexOf(".")
-const stem = dot > 0 && dot < last.length - 1 ? last.slice(0,dot) : last
-return (parts.at(-2) ?? "") === tool && stem === session ? null : `${tool}.${session}`
-}
-// src/verify/bundle/sources.ts
-function sourceKey({digits,ledger,tenant}) {
-return JSON.stringify([digits,ledger,tenant])
-}
-function identifySource(stored,named) {
-const name = key => named?.has(key) ? pythonText(named.get(key)) : ""
-return {digits:readDigits(stored) ?? "imported",ledger:name("ledger"),tenant:name("tenant")}
-}
-function pythonText(value) {
-if (typeof value === "string") return value
-if (value instanceof JsonNumber) return value.text
-return value === null ? "None" : JSON.stringify(value)
-}
 // src/verify/bundle/chain_file.ts
 var UNREADABLE_CODES = new Set(["SCHEMA_INVALID","DUPLICATE_KEY"])
 var JudgedChain = class {
@@ -6728,6 +6639,104 @@ const retiredAt = rules.retired.get(key.ed25519)?.retiredAt ?? null
 if (retiredAt !== null && madeAt > retiredAt) return fail("KEY_RETIRED",`${name} says it was made at ${madeAt}; ${by}, who signed it, was retired at ${retiredAt}`)
 }
 return true
+}
+var DROP_KIND = "chain.drop"
+var OLD_IMPORT = "imported"
+function readDigits(chain) {
+return /^import\.([0-9a-f]{16})\./.exec(chain)?.[1] ?? null
+}
+var ImportHistory = class {
+imported = new Map()
+constructor(ring,replaced) {
+this.ring = ring
+this.replaced = replaced
+}
+add(record) {
+const dropped = new Map()
+const {content} = record
+const result = at(content,"outcome","result")
+if (!isObject(result)) return dropped
+const kind = readKind(content)
+if (kind === "chain.import" && result.get("kind") === "chain_import") {
+const [chain,origin,count,hash] = ["chain","origin","capsule_count","head_hash"].map(name => result.get(name))
+const number = readInteger(count)
+if (chain === void 0 || origin === void 0 || hash === void 0 || number === null) return dropped
+this.imported.set(text$1(chain),{origin:text$1(origin),count:number,hash:text$1(hash),signedBy:record.signed_by})
+} else if (kind === "chain.drop" && result.get("kind") === "chain_drop") {
+const chains = result.get("chains")
+if (!isObject(chains)) return dropped
+for (const [name,head] of chains) {
+const known = this.imported.get(name)
+if (known === void 0) continue
+if (!isObject(head) || !head.has("count") || !head.has("hash")) return new Map()
+if (equalJson(head.get("count"),new JsonNumber(String(known.count))) && head.get("hash") === known.hash && this.mayDrop(record.signed_by,known.signedBy)) dropped.set(name,{count:known.count,hash:known.hash})
+}
+}
+for (const name of dropped.keys()) this.imported.delete(name)
+return dropped
+}
+mayDrop(key,importer) {
+if (!this.ring.lookup(key).length && !this.ring.lookup(importer).length) return true
+const seen = new Set()
+while (key !== importer) {
+seen.add(key)
+const before = this.replaced.get(key)
+if (before === void 0 || seen.has(before)) return false
+key = before
+}
+return true
+}
+}
+function text$1(value) {
+return typeof value === "string" ? value : value instanceof JsonNumber ? value.text : String(value)
+}
+function forgetDropped(latest,dropped) {
+for (const [chain,{count,hash}] of dropped) {
+const head = latest.get(chain)
+if (head !== void 0 && head.count === count && head.hash === hash) latest.delete(chain)
+}
+}
+function collectHeads(content,latest,ledger,tenant) {
+try {
+for (const [chain,count,hash] of listHeads(at(content,"outcome","result"))) {
+const data = new Map([["ledger",ledger],["tenant",tenant]])
+for (const [key,value] of [["chain",chain],["count",count],["hash",hash]]) {
+if (value === void 0) return
+data.set(key,value)
+}
+latest.set(chain,readHead(data))
+}
+} catch (error) {
+if (!(error instanceof BadInput)) throw error
+}
+}
+function* listHeads(result) {
+if (!isObject(result)) return
+const kind = result.get("kind")
+if (kind === "conversation_seal") {
+const [tool,session] = [result.get("tool"),result.get("session_id")]
+if (typeof tool !== "string" || typeof session !== "string") return
+yield [tool === session && RESERVED_CHAINS.has(tool) ? tool : `${tool}.${session}`,result.get("capsule_count"),result.get("head_hash")]
+} else if (kind === "chain_import") yield [result.get("chain"),result.get("capsule_count"),result.get("head_hash")]
+else if (kind === "checkpoint") {
+const heads = result.get("heads")
+if (!isObject(heads)) return
+for (const [chain,head] of heads) {
+if (!isObject(head)) return
+yield [chain,head.get("count"),head.get("hash")]
+}
+}
+}
+function findExternalChain(content) {
+const result = at(content,"outcome","result")
+if (!isObject(result)) return null
+const [path,tool,session] = ["db","tool","session_id"].map(name => result.get(name))
+if (typeof path !== "string" || typeof tool !== "string" || typeof session !== "string") return null
+const parts = path.split("/").filter(part => part !== "" && part !== ".")
+const last = parts.at(-1) ?? ""
+const dot = last.lastIndexOf(".")
+const stem = dot > 0 && dot < last.length - 1 ? last.slice(0,dot) : last
+return (parts.at(-2) ?? "") === tool && stem === session ? null : `${tool}.${session}`
 }
 // src/verify/bundle/meta.ts
 var HEADS_MAX$1 = 1e6
@@ -7101,6 +7110,14 @@ if (packed === null) throw new BadInput(`${number}.js is no twin of a file`)
 const unpacked = gunzip(packed)
 if (unpacked.length !== file.size) return false
 return areSameBytes(await file.read(0,file.size),unpacked)
+}
+// src/verify/bundle/sources.ts
+function sourceKey({digits,ledger,tenant}) {
+return JSON.stringify([digits,ledger,tenant])
+}
+function identifySource(stored,named) {
+const name = key => named?.has(key) ? pythonText(named.get(key)) : ""
+return {digits:readDigits(stored) ?? "imported",ledger:name("ledger"),tenant:name("tenant")}
 }
 // src/verify/bundle/judge.ts
 var SIGNERS_KEPT = 1e3
@@ -8273,7 +8290,7 @@ const proof = new Map([["v",number(1)],["proof_type",null],["statement",null],["
 const commitments = new Map([["v",number(1)],["rows",null],["capsules",one(head)],["gates",gates === null ? null : one(gates)]])
 if (statement !== null) {
 proof.set("proof_type",PROOF_TYPE)
-proof.set("statement",statementFields$2(statement))
+proof.set("statement",statementFields(statement))
 proof.set("constraints",new Map(Object.entries(CONSTRAINTS)))
 commitments.set("rows",new Map([["air_id",AIR_ID],["tree","rfc6962"],["hash","sha256"],["row_width",number(55)],["count",number(statement.numActions)],["root",statement.rowRoot]]))
 }
@@ -9182,8 +9199,8 @@ function shortenArguments(given) {
 const values = isObject(given) ? [...given.values()] : []
 const commands = isObject(given) && given.size === 1 ? given.get("commands") : null
 const only = Array.isArray(commands) && commands.every(one => typeof one === "string") ? commands.join("; ") : values.length === 1 ? values[0] : null
-const line = toOneLine((typeof only === "string" ? only : valueText(given)).slice(0,320))
-return line.length <= ARGUMENTS_MAX ? line : `${line.slice(0,159)}…`
+const line = toOneLine(cutText(typeof only === "string" ? only : valueText(given),320))
+return codePoints(line) <= ARGUMENTS_MAX ? line : `${cutText(line,159)}…`
 }
 function formatDuration(milliseconds) {
 return milliseconds >= 1e3 ? `${(milliseconds / 1e3).toFixed(1)} s` : `${milliseconds} ms`
@@ -9249,13 +9266,7 @@ return value === null || value === "" || Array.isArray(value) && !value.length |
 }
 function valueText(value) {
 if (isBlobReference(value)) return `${at(value,"blob","size").text} bytes of ${String(at(value,"blob","media"))}, stored as a blob, sha256 ${String(at(value,"blob","digest"))}`
-return typeof value === "string" ? value : writeJson(value)
-}
-function writeJson(value) {
-if (value instanceof JsonNumber) return value.text
-if (Array.isArray(value)) return `[${value.map(writeJson).join(", ")}]`
-if (isObject(value)) return `{${[...value].map(([name,item]) => `${JSON.stringify(name)}: ${writeJson(item)}`).join(", ")}}`
-return JSON.stringify(value)
+return typeof value === "string" ? value : plainJson(value)
 }
 var INLINE_MAX = 16384
 var NO_OUTCOMES_REASON = "no outcomes of this workspace are known yet"
@@ -9471,7 +9482,7 @@ const usage = at(content,"execution","resources_used")
 const request = text(at(content,"trigger","request"))
 const summary = text(at(content,"outcome","summary")) || text(at(content,"reasoning","analysis")) || request
 const [tokensIn,tokensOut] = ["tokens_in","tokens_out"].map(name => text(at(usage,name)))
-return {place,sequence:isInteger(sequence) ? sequence.text : "",hash:item.hash,at:text(at(content,"trigger","timestamp")) || item.signed_at,type:text(at(content,"type")),kind:readKind(content),summary:summary.slice(0,SUMMARY_MAX),status:statusOf(content),tool:Array.isArray(calls) ? text(at(calls[0],"tool")) : "",authority:text(at(content,"authority","type")),tokens:tokensIn || tokensOut ? `${tokensIn || 0} → ${tokensOut || 0}` : "",problem:""}
+return {place,sequence:isInteger(sequence) ? sequence.text : "",hash:item.hash,at:text(at(content,"trigger","timestamp")) || item.signed_at,type:text(at(content,"type")),kind:readKind(content),summary:cutText(summary,SUMMARY_MAX),status:statusOf(content),tool:Array.isArray(calls) ? text(at(calls[0],"tool")) : "",authority:text(at(content,"authority","type")),tokens:tokensIn || tokensOut ? `${tokensIn || 0} → ${tokensOut || 0}` : "",problem:""}
 }
 var COUNTED_MAX$1 = 2e5
 var DENIALS_MAX = 8
@@ -10094,7 +10105,7 @@ var LISTED_MAX = 5e4
 var KEPT_MAX = 5e3
 var BLOB_MAX = 16777216
 var CHANGED_MAX = 67108864
-var Library = class {
+var Library = class Library {
 thing = null
 contents = null
 live = null
@@ -10103,6 +10114,7 @@ inner = null
 kept = null
 crew = null
 held = new HeldRecords()
+giveWay = async () => {}
 constructor(ed25519) {
 this.ed25519 = ed25519
 }
@@ -10117,6 +10129,10 @@ if (this.live !== null) this.contents = listLedger(thing.name,this.live)
 else this.contents = thing.isFolder ? await this.listBundle(thing) : await this.listFile(thing)
 this.keysAlong = new Map(this.contents.keys)
 return this.contents
+}
+beside(giveWay) {
+const {thing,contents,live,keysAlong,inner,held} = this
+return Object.assign(new Library(this.ed25519),{thing,contents,live,keysAlong,inner,held,giveWay:() => giveWay(() => this.thing !== thing)})
 }
 async refresh() {
 return this.open(this.opened)
@@ -10330,6 +10346,13 @@ const key = this.keysAlong.get(record.signed_by)
 return key === void 0 || !record.signature || record.computedHash !== record.hash ? null : this.ed25519.verify(key,record.hash,record.signature)
 }
 async *readBatches(chain,start = 0,stop) {
+await this.giveWay()
+for await (const items of this.readStored(chain,start,stop)) {
+yield items
+await this.giveWay()
+}
+}
+async *readStored(chain,start,stop) {
 const thing = this.opened
 if (this.live !== null) {
 const count = this.live.chains.get(chain)?.count ?? 0
@@ -10569,28 +10592,35 @@ if (error instanceof BadInput) return value
 throw error
 }
 }
-async function fullText(step,name,blob) {
+var TEXTS = ["asked","text","thinking","error"]
+async function fullTexts(step,blob) {
+const {asked,text,thinking,error} = step
+const whole = {asked,text,thinking,error,cut:new Map(step.cut)}
+await Promise.all(TEXTS.map(async name => {
 const digest = step.cut.get(name)
 const data = digest === void 0 ? null : await blob(digest)
-return data === null ? step[name] : new TextDecoder().decode(data)
+if (data === null) return
+whole[name] = new TextDecoder().decode(data)
+whole.cut.delete(name)
+}))
+return whole
 }
 async function fetchStep(step,blob,most) {
-const [asked,text,thinking,error] = await Promise.all(["asked","text","thinking","error"].map(name => fullText(step,name,blob)))
 const [given,result,diff] = await Promise.all([step.arguments,step.result,step.diff].map(value => fetchBlobs(value,blob,most)))
-return {...step,asked:asked ?? "",text:text ?? "",thinking:thinking ?? "",error:error ?? "",arguments:given ?? null,result:result ?? null,diff:diff ?? null}
+return {...step,...await fullTexts(step,blob),arguments:given ?? null,result:result ?? null,diff:diff ?? null}
 }
 var TEXT_MAX$2 = 65536
 var DIGEST$1 = /^(?:[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128})$/
 var EFFECT_PATH = /^(?:edited|wrote|added|deleted|read|moved|copied|renamed) (.+)/s
 async function readTexts(step,blob,lastAsked) {
-const [asked,text,thinking,error] = await Promise.all(["asked","text","thinking","error"].map(name => fullText(step,name,blob)))
+const {asked,text,thinking,error} = await fullTexts(step,blob)
 const parts = [step.summary,text,thinking,error,step.title,step.call,step.rule,...step.sideEffects]
 if (!step.asked || step.asked !== lastAsked) parts.push(asked)
 const paths = step.sideEffects.flatMap(effect => EFFECT_PATH.exec(effect)?.[1] ?? [])
 await collect$1(step.arguments,blob,parts,paths)
 const more = step.kind === "gate.decision" ? at(step.more ?? void 0,"action") : step.more
 for (const value of [step.result,step.diff,more,step.addition?.says]) await collect$1(value,blob,parts,null)
-return {text:parts.filter(Boolean).join("\n").slice(0,TEXT_MAX$2),paths:paths.join("\n").slice(0,TEXT_MAX$2)}
+return {text:cutText(parts.filter(Boolean).join("\n"),TEXT_MAX$2),paths:cutText(paths.join("\n"),TEXT_MAX$2)}
 }
 async function collect$1(value,blob,parts,paths) {
 const waiting = [[value,false]]
@@ -10675,7 +10705,7 @@ for (const [term,text] of [[word,texts.text],[path,texts.paths]]) {
 const found = term === void 0 ? null : patternOf(term,"iu").exec(text)
 if (found === null) continue
 const [before,after] = [text.slice(0,found.index),text.slice(found.index + found[0].length)]
-const parts = [before.slice(-60),found[0],after.slice(0,AROUND)].map(part => part.replace(/\s+/g," "))
+const parts = [before.slice(-60),found[0],after.slice(0,AROUND)].map(part => part.replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g,"").replace(/\s+/g," "))
 return [`${before.length > AROUND ? "… " : ""}${parts[0]}`,parts[1],`${parts[2]}${after.length > AROUND ? " …" : ""}`]
 }
 return null
@@ -10872,8 +10902,9 @@ if (ends === null) return [moment,moment]
 return [compareCodePoints(moment,ends[0]) < 0 ? moment : ends[0],compareCodePoints(moment,ends[1]) > 0 ? moment : ends[1]]
 }
 var TEXT_MAX$1 = 600
-var ASKED_MAX = 16e3
+var ASKED_MAX = 1e5
 var ASKED_LINES_MAX = 200
+var PROMPTS_MAX = 8e6
 async function readSession(chains,read,blob,report = () => {}) {
 const counter = new SessionCounter()
 let records = 0
@@ -10963,10 +10994,30 @@ yield {depth,chain,place:-1,step:null,decision:null,additions:[],agent:this.agen
 yield* this.buildChain(chain,depth)
 }
 }
+async function fetchPrompts(entries,blob,isWanted) {
+const whole = []
+let kept = 0
+for (const entry of entries) {
+const {step} = entry
+if (step === null || step.what !== "prompt" || !step.cut.has("asked")) {
+whole.push(entry)
+continue
+}
+isWanted()
+const {asked,cut} = kept < PROMPTS_MAX ? await fullTexts(step,blob) : step
+const prompt = cut.has("asked") ? {asked,askedLeft:null} : keepPrompt(asked)
+kept += prompt.asked.length
+whole.push({...entry,step:{...step,...prompt}})
+}
+return whole
+}
+function keepPrompt(whole) {
+const asked = cutText(whole,ASKED_MAX).split("\n",ASKED_LINES_MAX).join("\n")
+const left = whole.slice(asked.length).replace(/^\n/,"")
+return {asked,askedLeft:left ? left.split("\n").length : 0}
+}
 function lighten(step) {
-const asked = step.asked.slice(0,ASKED_MAX).split("\n",ASKED_LINES_MAX).join("\n")
-const left = step.asked.slice(asked.length).replace(/^\n/,"")
-return {...step,summary:step.what === "call" || step.summary ? stepSummary({...step,status:""}).slice(0,TEXT_MAX$1) : "",asked,askedLeft:left ? left.split("\n").length : 0,text:step.text.slice(0,TEXT_MAX$1),thinking:step.thinking.slice(0,TEXT_MAX$1),error:step.error.slice(0,TEXT_MAX$1),arguments:null,result:null,diff:null,more:null,addition:step.addition === null ? null : {...step.addition,says:new Map()}}
+return {...step,summary:step.what === "call" || step.summary ? cutText(stepSummary({...step,status:""}),TEXT_MAX$1) : "",...keepPrompt(step.asked),text:cutText(step.text,TEXT_MAX$1),thinking:cutText(step.thinking,TEXT_MAX$1),error:cutText(step.error,TEXT_MAX$1),arguments:null,result:null,diff:null,more:null,addition:step.addition === null ? null : {...step.addition,says:new Map()}}
 }
 function applyAdditions(step,additions) {
 let whole = step
@@ -11050,10 +11101,11 @@ var REPORT_EVERY = 250
 function send(answer) {
 self.postMessage(answer)
 }
-async function answer(opening,request) {
+async function answer(opening,request,giveWay) {
 const {id} = request
 try {
-send({id,type:"done",result:await carryOut(await opening,request)})
+const library = await opening
+send({id,type:"done",result:await carryOut(giveWay ? library.beside(giveWay) : library,request)})
 } catch (error) {
 const isKnown = error instanceof BadInput || error instanceof NotJudged || error instanceof ApiError
 send({id,type:"failed",words:error.message,isNotJudged:isKnown})
@@ -11097,14 +11149,33 @@ send({id:request.id,type:"progress",progress})
 }
 }
 var ALIVE_EVERY = 5e3
+var SCANS = new Set(["search","locate","sessions","figures","activity","approvals","passkeys","meta"])
+var NEWEST = new Set(["search","locate"])
+var WORK_MS$1 = 20
 function startWorker$1() {
 const opening = openEd25519().then(ed25519 => new Library(ed25519))
 let queue = Promise.resolve()
+const newest = new Map()
+const makeWay = ({id,type}) => {
+let since = performance.now()
+return async isClosed => {
+if (performance.now() - since > WORK_MS$1) {
+await new Promise(resolve => setTimeout(resolve))
+for (let seen = null; seen !== queue; await queue) seen = queue
+since = performance.now()
+}
+if (isClosed()) throw new NotJudged("another thing was opened")
+if (NEWEST.has(type) && newest.get(type) !== id) throw new NotJudged(`a newer ${type} was begun`)
+}
+}
 setInterval(() => send({id:0,type:"alive"}),ALIVE_EVERY)
-self.addEventListener("message",event => {
-if (event.data.type === "rest") opening.then(library => library.crew?.rest())
-else if (event.data.type === "hold") answer(opening,event.data)
-else queue = queue.then(() => answer(opening,event.data))
+self.addEventListener("message",({data:request}) => {
+if (request.type === "rest") opening.then(library => library.crew?.rest())
+else if (request.type === "hold") answer(opening,request)
+else if (SCANS.has(request.type)) {
+newest.set(request.type,request.id)
+queue.then(() => answer(opening,request,makeWay(request)))
+} else queue = queue.then(() => answer(opening,request))
 })
 }
 var n$1
@@ -12186,7 +12257,9 @@ const fragment = location.hash.slice(1)
 if (!fragment.startsWith("token=")) return {token:recall$1(TOKEN),keys:recall$1(KEYS$1)}
 const given = new URLSearchParams(fragment)
 history.replaceState(null,"",`${location.pathname}${location.search}${recall$1(PLACE) || "#/"}`)
-const found = {token:given.get("token") ?? "",keys:given.get("keys") ?? ""}
+return keepSecrets({token:given.get("token") ?? "",keys:given.get("keys") ?? ""})
+}
+function keepSecrets(found) {
 try {
 sessionStorage.setItem(TOKEN,found.token)
 sessionStorage.setItem(KEYS$1,found.keys)
@@ -12201,6 +12274,30 @@ sessionStorage.setItem(PLACE,address)
 location.reload()
 }
 var secrets = takeSecrets()
+var CHANNEL = "aver-secrets"
+var QUESTION = "who has a token?"
+var ANSWER_MS = 500
+async function askOtherTabs() {
+if (secrets.token || location.protocol === "file:") return
+const channel = new BroadcastChannel(CHANNEL)
+await new Promise(resolve => {
+channel.onmessage = ({data}) => {
+const {token,keys} = data ?? {}
+if (typeof token !== "string" || typeof keys !== "string") return
+Object.assign(secrets,keepSecrets({token,keys}))
+resolve()
+}
+channel.postMessage(QUESTION)
+setTimeout(resolve,ANSWER_MS)
+})
+channel.close()
+}
+function answerOtherTabs(isAccepted) {
+const channel = new BroadcastChannel(CHANNEL)
+channel.onmessage = ({data}) => {
+if (data === QUESTION && isAccepted()) channel.postMessage({token:secrets.token,keys:secrets.keys})
+}
+}
 function readRoute() {
 if (location.hash.startsWith(`#capsule://`)) return ["ref",location.hash.slice(1)]
 return location.hash.replace(/^#\/?/,"").split("?",1)[0].split("/").map(part => {
@@ -12309,7 +12406,7 @@ button.textContent = label
 function Command({children}) {
 return k$2("span",{class:"command"},k$2("code",null,visible(children).split(" ").map((word,at) => k$2($,null,at ? " " : "",k$2("span",null,word))))," ",k$2(Copy,{text:children,label:"copy"}))
 }
-var codes_default$1 = {"HASH_MISMATCH":{"meaning":"The content does not have the stored hash: it was changed after sealing, or the hash was.","advice":"Restore this record from a copy you trust; treat its content as unproven."},"SIG_INVALID":{"meaning":"The signature was not made over this hash by the key it names.","advice":"Check that you verify with the signer's key; if you do, the seal was forged or damaged."},"SIG_MISSING":{"meaning":"The record carries no signature where one is required.","advice":"Ask the sender for the signed record."},"UNKNOWN_SIGNER":{"meaning":"The signer's key is not known here, so the signature was not checked.","advice":"Get the public key from a source you trust, then: aver keys import FILE --trust KEY (all 64 digits), or verify with --key."},"KEY_RETIRED":{"meaning":"The record was signed by a key after that key was retired.","advice":"Treat it as forged by someone who holds the old key, unless its maker can explain it."},"KEY_MISMATCH":{"meaning":"A key was used for something else than its purpose, or a private key file does not hold the key that the ring says.","advice":"Treat a record that such a key sealed as forged by the key's holder. Of a private file, restore the key files and the ring from the same backup."},"KEY_UNRECORDED":{"meaning":"A signer's key is not in an intact keys chain, or was recorded only after it had sealed. A ledger records every key before that key seals.","advice":"The keys chain may have been cut or left out to hide that a key was retired. Ask for the whole ledger or bundle, and verify it with the keys that its owner exports."},"SEAL_MISMATCH":{"meaning":"signed_at or signed_by differ from what was sealed inside the record.","advice":"Trust the values inside the record; find out who rewrote the seal."},"CHAIN_BREAK":{"meaning":"The record does not point at the hash of the one before it.","advice":"Records were replaced, reordered or removed here; compare with a copy or a checkpoint."},"CHAIN_IDENTITY":{"meaning":"The chain's first record names another chain, ledger or tenant.","advice":"It was renamed or copied from elsewhere; look for the original."},"SEQUENCE_GAP":{"meaning":"A sequence number is missing, repeated or out of order.","advice":"Records were removed or inserted here; compare with a copy or a checkpoint."},"GENESIS_INVALID":{"meaning":"The first record points at a predecessor, or a later one claims to be the first.","advice":"The beginning of the chain was cut off; look for the records before it."},"NOT_CANONICAL":{"meaning":"The signed bytes are not in canonical form, though they are intact.","advice":"You need not do anything: the record is intact. The software that made it does not follow the specification exactly."},"NOT_VALID_CPS":{"meaning":"The record is intact, but a key or a value is not one that the Capsule Protocol allows.","advice":"The software that made the record does not follow the specification. Read the named field with care."},"SCHEMA_INVALID":{"meaning":"The bytes are not a capsule: not JSON, or required keys are missing or of the wrong type.","advice":"Restore this record from a copy you trust."},"NOT_READ":{"meaning":"So much cannot be read, or a limit is exceeded so far, that the verifier stopped; the rest was not read.","advice":"The verdict says nothing about the rest. Restore the whole from a copy you trust."},"UNLISTED_FILE":{"meaning":"A file lies in the bundle or in the directory of the run that is no part of it, or a blob to which no record refers.","advice":"It was not verified: do not take it for evidence. Move it elsewhere."},"DUPLICATE_RECORD":{"meaning":"The same record id or idempotency key occurs twice.","advice":"One of the two was inserted; compare with a copy."},"DUPLICATE_KEY":{"meaning":"One JSON object has the same key twice, so that the record reads differently in different programs.","advice":"Treat the record as forged: no honest writer makes such bytes."},"COLUMN_MISMATCH":{"meaning":"A column that the store searches by differs from the signed content.","advice":"Searches may hide or invent this record; the signed content is what counts. Rebuild the ledger from an export."},"STORE_DAMAGED":{"meaning":"The tables or indexes of the ledger's file are not as Aver makes them, or contradict each other.","advice":"A reader of the file may see other records than were verified. Restore it from a copy, or export and import its chains."},"TRUNCATED":{"meaning":"The chain is shorter than it once was.","advice":"Records were removed, at its end or further up; restore them from a copy."},"ROLLBACK":{"meaning":"This is an older or another copy of a ledger that this machine has seen before.","advice":"Both heads are given as proof; find out who put the old copy back."},"CHAIN_MISSING":{"meaning":"A chain that was recorded as sealed is not here.","advice":"It was deleted; restore it from a copy."},"HEAD_MISMATCH":{"meaning":"A chain, or records at its end, are in the bundle and not in its signed head.json.","advice":"They were added after the export; ask the exporter for a new bundle, and treat what was added as unproven."},"INDEX_MISMATCH":{"meaning":"The index of a bundle claims something about its records or keys that they do not bear out.","advice":"Trust the records and not the index; find out who rewrote it."},"RECEIPT_MISMATCH":{"meaning":"An action's receipt does not match the action.","advice":"The action or its receipt was changed; treat it as unproven."},"PROOF_INVALID":{"meaning":"A proof does not prove what it states.","advice":"Ask for the proof again, or verify the whole run."},"NOT_SEALED":{"meaning":"A transcript or git contains something that no sealed record contains.","advice":"If it is new, seal it: aver ingest. Otherwise a record was suppressed, or something was added to the transcript."},"ARTIFACT_MISSING":{"meaning":"The record refers to a large value that is not here.","advice":"Ask the sender of the data for its blobs."},"ARTIFACT_HASH_MISMATCH":{"meaning":"A large value does not have the digest by which the record refers to it.","advice":"It was changed; restore it from a copy."},"CLAIM_UNPROVEN":{"meaning":"The evidence of a claim does not hold, or there is none.","advice":"Do not rely on the claim."},"ROLE_POLICY_VIOLATION":{"meaning":"A participant did something that its role does not allow.","advice":"Treat what follows from it as unproven."},"STATE_VIOLATION":{"meaning":"An event came in a state that does not admit it.","advice":"Treat what follows from it as unproven."},"REPLAY":{"meaning":"Something that may be used only once was used again.","advice":"Only the first use counts."},"EVIDENCE_INVALID":{"meaning":"Signed evidence does not hold: that of a policy server, of a participant, or of an auditor.","advice":"Treat what rests on it as not decided and not proven."},"CLAIM_DISPUTED":{"meaning":"A critic disputes a claim, and nobody has settled that; or a person has upheld the challenge.","advice":"Do not rely on the claim while the challenge is open, and not at all if it was upheld."},"NOT_REPRODUCED":{"meaning":"An execution that was said to be repeatable gave another result when the auditor repeated it.","advice":"Find out on what else its result depends; rely on it only for the recorded run."},"NOT_INDEPENDENT":{"meaning":"A key that approves or judges lies within reach of what it approved or judged: in a plain file, in the same home, or as a passkey that no other key vouched for.","advice":"Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase, and critics' and auditors' keys elsewhere."},"UNBOUND_STATEMENT":{"meaning":"An approval was signed for an earlier version of Aver, whose statement names no ledger, tenant or request.","advice":"Nothing shows that it was given for this request: it may have been copied. Ask the approver, or approve again."},"GATE_LOOSENED":{"meaning":"Rules or settings let harmful actions pass that did not pass before.","advice":"Find out who changed them, and when: aver doctor names the change. Check the rules: aver policy check."},"INSECURE_MODE":{"meaning":"The gateway ran in insecure mode, in which its executor acts without evidence.","advice":"Treat the act as ungated. Unset EXECUTOR_INSECURE_ALLOW."},"UNCONFIRMED":{"meaning":"An act that a person had to confirm was carried out on the word of its caller.","advice":"Treat it as the agent's own decision. Set gateway.confirm to approval."},"OUTCOME_UNKNOWN":{"meaning":"An act was begun, and no record says how it ended.","advice":"Look whether its effect is there. Aver does not try it again."},"ERASED":{"meaning":"Reserved: the content was erased on purpose; hash and signature remain.","advice":"See the record that explains the erasure."},"PRUNED":{"meaning":"Reserved: older records were pruned on purpose.","advice":"Verify from the head at which the chain was pruned."},"WITNESS_MISSING":{"meaning":"Reserved: a required witness did not sign.","advice":"Ask the witness."}};
+var codes_default$1 = {"HASH_MISMATCH":{"meaning":"The content does not have the stored hash: it was changed after sealing, or the hash was.","advice":"Restore this record from a copy you trust; treat its content as unproven."},"SIG_INVALID":{"meaning":"The signature was not made over this hash by the key it names.","advice":"Check that you verify with the signer's key; if you do, the seal was forged or damaged."},"SIG_MISSING":{"meaning":"The record carries no signature where one is required.","advice":"Ask the sender for the signed record."},"UNKNOWN_SIGNER":{"meaning":"The signer's key is not known here, so the signature was not checked.","advice":"Get the public key from a source you trust, then: aver keys import FILE --trust KEY (all 64 digits), or verify with --key."},"KEY_RETIRED":{"meaning":"The record was signed by a key after that key was retired.","advice":"Treat it as forged by someone who holds the old key, unless its maker can explain it."},"KEY_MISMATCH":{"meaning":"A key was used for something else than its purpose, or a private key file does not hold the key that the ring says.","advice":"Treat a record that such a key sealed as forged by the key's holder. Of a private file, restore the key files and the ring from the same backup."},"KEY_UNRECORDED":{"meaning":"A signer's key is not in an intact keys chain, or was recorded only after it had sealed. A ledger records every key before that key seals.","advice":"The keys chain may have been cut or left out to hide that a key was retired. Ask for the whole ledger or bundle, and verify it with the keys that its owner exports."},"SEAL_MISMATCH":{"meaning":"signed_at or signed_by differ from what was sealed inside the record.","advice":"Trust the values inside the record; find out who rewrote the seal."},"CHAIN_BREAK":{"meaning":"The record does not point at the hash of the one before it.","advice":"Records were replaced, reordered or removed here; compare with a copy or a checkpoint."},"CHAIN_IDENTITY":{"meaning":"The chain's first record names another chain, ledger or tenant.","advice":"It was renamed or copied from elsewhere; look for the original."},"SEQUENCE_GAP":{"meaning":"A sequence number is missing, repeated or out of order.","advice":"Records were removed or inserted here; compare with a copy or a checkpoint."},"GENESIS_INVALID":{"meaning":"The first record points at a predecessor, or a later one claims to be the first.","advice":"The beginning of the chain was cut off; look for the records before it."},"NOT_CANONICAL":{"meaning":"The signed bytes are not in canonical form, though they are intact.","advice":"You need not do anything: the record is intact. The software that made it does not follow the specification exactly."},"NOT_VALID_CPS":{"meaning":"The record is intact, but a key or a value is not one that the Capsule Protocol allows.","advice":"The software that made the record does not follow the specification. Read the named field with care."},"SCHEMA_INVALID":{"meaning":"The bytes are not a capsule: not JSON, or required keys are missing or of the wrong type.","advice":"Restore this record from a copy you trust."},"NOT_READ":{"meaning":"So much cannot be read, or a limit is exceeded so far, that the verifier stopped; the rest was not read.","advice":"The verdict says nothing about the rest. Restore the whole from a copy you trust."},"UNLISTED_FILE":{"meaning":"A file lies in the bundle or in the directory of the run that is no part of it, or a blob to which no record refers.","advice":"It was not verified: do not take it for evidence. Move it elsewhere."},"DUPLICATE_RECORD":{"meaning":"The same record id or idempotency key occurs twice.","advice":"One of the two was inserted; compare with a copy."},"DUPLICATE_KEY":{"meaning":"One JSON object has the same key twice, so that the record reads differently in different programs.","advice":"Treat the record as forged: no honest writer makes such bytes."},"TRUNCATED":{"meaning":"The chain is shorter than it once was.","advice":"Records were removed, at its end or further up; restore them from a copy."},"ROLLBACK":{"meaning":"This is an older or another copy of a ledger that this machine has seen before.","advice":"Both heads are given as proof; find out who put the old copy back."},"CHAIN_MISSING":{"meaning":"A chain that was recorded as sealed is not here.","advice":"It was deleted; restore it from a copy."},"HEAD_MISMATCH":{"meaning":"A chain, or records at its end, are in the bundle and not in its signed head.json.","advice":"They were added after the export; ask the exporter for a new bundle, and treat what was added as unproven."},"INDEX_MISMATCH":{"meaning":"The index of a bundle claims something about its records or keys that they do not bear out.","advice":"Trust the records and not the index; find out who rewrote it."},"RECEIPT_MISMATCH":{"meaning":"An action's receipt does not match the action.","advice":"The action or its receipt was changed; treat it as unproven."},"PROOF_INVALID":{"meaning":"A proof does not prove what it states.","advice":"Ask for the proof again, or verify the whole run."},"ARTIFACT_MISSING":{"meaning":"The record refers to a large value that is not here.","advice":"Ask the sender of the data for its blobs."},"ARTIFACT_HASH_MISMATCH":{"meaning":"A large value does not have the digest by which the record refers to it.","advice":"It was changed; restore it from a copy."},"CLAIM_UNPROVEN":{"meaning":"The evidence of a claim does not hold, or there is none.","advice":"Do not rely on the claim."},"ROLE_POLICY_VIOLATION":{"meaning":"A participant did something that its role does not allow.","advice":"Treat what follows from it as unproven."},"STATE_VIOLATION":{"meaning":"An event came in a state that does not admit it.","advice":"Treat what follows from it as unproven."},"REPLAY":{"meaning":"Something that may be used only once was used again.","advice":"Only the first use counts."},"EVIDENCE_INVALID":{"meaning":"Signed evidence does not hold: that of a policy server, of a participant, or of an auditor.","advice":"Treat what rests on it as not decided and not proven."},"CLAIM_DISPUTED":{"meaning":"A critic disputes a claim, and nobody has settled that; or a person has upheld the challenge.","advice":"Do not rely on the claim while the challenge is open, and not at all if it was upheld."},"NOT_REPRODUCED":{"meaning":"An execution that was said to be repeatable gave another result when the auditor repeated it.","advice":"Find out on what else its result depends; rely on it only for the recorded run."},"NOT_INDEPENDENT":{"meaning":"A key that approves or judges lies within reach of what it approved or judged: in a plain file, in the same home, or as a passkey that no other key vouched for.","advice":"Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase, and critics' and auditors' keys elsewhere."},"UNBOUND_STATEMENT":{"meaning":"An approval was signed for an earlier version of Aver, whose statement names no ledger, tenant or request.","advice":"Nothing shows that it was given for this request: it may have been copied. Ask the approver, or approve again."},"OUTCOME_UNKNOWN":{"meaning":"An act was begun, and no record says how it ended.","advice":"Look whether its effect is there. Aver does not try it again."}};
 // src/verify/key_list.ts
 function readKeyList(text) {
 const found = []
@@ -12788,14 +12885,34 @@ const {chain,sequence} = placeInChain(place)
 const name = chain ?? (isAlone() ? contents.value?.chains[0]?.id : null)
 return name ? sequence === null ? link("chain",name) : link("chain",name,`at-${sequence}`) : null
 }
-function FindingCard({finding,isFirst = false}) {
+function FindingCard({finding,others = [],shown = 1,isFirst = false}) {
 const explained = adviceOn(finding.code)
 const target = placeLink(finding.place)
-return k$2("div",{class:`finding ${finding.status}`},k$2("p",null,k$2("strong",null,finding.code)," at ",k$2(Text,null,describePlace(finding.place)),": ",k$2(Text,null,finding.words),isFirst && target !== null ? k$2($,null," ",k$2("a",{href:target},"Go there")," ",k$2("kbd",{"aria-hidden":"true"},"b")) : null),explained === void 0 ? null : k$2("p",{class:"beside"},explained.meaning," ",explained.advice))
+return k$2("div",{class:`finding ${finding.status}`},k$2("p",null,k$2("strong",null,finding.code)," at ",others.length ? plural(others.length + 1,"place") : k$2(Text,null,describePlace(finding.place)),": ",k$2(Text,null,finding.words),isFirst && target !== null ? k$2($,null," ",k$2("a",{href:target},"Go there")," ",k$2("kbd",{"aria-hidden":"true"},"b")) : null),others.length ? k$2(Places,{places:[finding,...others].map(({place}) => place),shown}) : null,explained === void 0 ? null : k$2("p",{class:"beside"},explained.meaning," ",explained.advice))
+}
+function Places({places,shown}) {
+const runs = []
+for (const place of places) {
+const run = runs.at(-1)
+if (run?.last.chain === place.chain && run.last.source === place.source && Number(run.last.sequence) + 1 === Number(place.sequence)) run.last = place
+else runs.push({first:place,last:place})
+}
+return k$2("p",{class:"beside"},runs.slice(0,shown).map(({first,last},at) => k$2($,null,at ? "; " : "",k$2("a",{href:placeLink(first) ?? void 0},k$2(Text,null,describePlace(first))),last === first ? "" : ` to ${last.sequence}`)),k$2(AndMore,{left:runs.length - shown}))
 }
 var FINDINGS_SHOWN = 100
-function Findings({findings}) {
-return k$2($,null,findings.slice(0,FINDINGS_SHOWN).map((finding,at) => k$2(FindingCard,{key:at,finding})),findings.length > FINDINGS_SHOWN ? k$2("p",null,"and ",count(findings.length - FINDINGS_SHOWN)," more; copy as JSON has them all") : null)
+function AndMore({left}) {
+return left > 0 ? k$2("span",null," and ",count(left)," more; copy as JSON has them all") : null
+}
+function Findings({findings,words}) {
+const cards = new Map()
+for (const finding of findings) {
+const key = finding.status === "not_checked" ? `${finding.check} ${finding.code} ${finding.words}` : `${cards.size}`
+const known = cards.get(key)
+if (known) known.push(finding)
+else cards.set(key,[finding])
+}
+const shown = Math.ceil(FINDINGS_SHOWN / cards.size)
+return k$2($,null,k$2("h3",null,words),[...cards].slice(0,FINDINGS_SHOWN).map(([key,[finding,...others]]) => k$2(FindingCard,{key,finding,others,shown})),k$2(AndMore,{left:cards.size - FINDINGS_SHOWN}))
 }
 var ONLY_COUNTS = /^[\d,]+ checked$/
 function CheckRow({check}) {
@@ -12869,7 +12986,7 @@ const first = verdict.first_bad
 const rest = verdict.findings.filter(one => one !== first)
 const wrong = rest.filter(one => one.status !== "not_checked")
 const open = rest.filter(one => one.status === "not_checked")
-return k$2("section",{class:`band ${word}`,"aria-labelledby":"verdict"},k$2("h2",{id:"verdict"},k$2(Mark,{name:word})," ",word[0]?.toUpperCase(),word.slice(1)),k$2("p",{class:"sentence"},k$2(Text,null,sentence(verdict,signers))),thing.value?.areCopies ? k$2("p",{class:"strip copies"},"This page judged its own copies of the records, in explorer/data, and not the bundle's files: a browser lets no page that was opened by a double click read them. Someone may have changed the files and left the copies.") : null,unjudged.value ? k$2("p",{class:"strip"},plural(unjudged.value,"record")," came after this verdict. ",k$2("button",{type:"button",class:"small",onClick:() => void verifyThing()},"Verify again (v)")) : null,first ? k$2(FindingCard,{finding:first,isFirst:true}) : null,k$2("div",{class:"columns"},k$2("div",null,k$2("h3",null,"Checked"),k$2("table",{class:"checks"},k$2("tbody",null,made.map(check => k$2(CheckRow,{key:check.name,check})))),made.length ? null : k$2("p",null,"No check was made.")),k$2("div",null,k$2("h3",null,"Not checked"),k$2("table",{class:"checks"},k$2("tbody",null,groupUnmade(others).map(checks => k$2(UnmadeRow,{key:checks[0]?.name,checks,fits})))),others.length ? null : k$2("p",null,"Every check that applies was made."),foreign.length ? k$2("p",{class:"beside"},"Does not apply here: ",foreign.join(", "),".") : null)),wrong.length ? k$2($,null,k$2("h3",null,plural(wrong.length,first ? "more finding" : "finding")),k$2(Findings,{findings:wrong})) : null,open.length ? k$2("details",{open:open.length <= 8},k$2("summary",null,plural(open.length,"place")," that could not be checked"),k$2(Findings,{findings:open})) : null,k$2("p",{class:"beside judged-by"},"This page judged it at ",k$2(Time,{short:true},at.toISOString()),", and came ",origin(),". Ed25519 by ",usesPlatform ? "the browser, after checks of our own" : "JavaScript","."),k$2("p",{class:"beside without-page"},changed.value ? "No command judges this changed copy: it is in this page's memory alone." : k$2($,null,thing.value?.areCopies ? "The bundle's own files, without this page: " : `The same without this page${thing.value?.live && !isHere() ? ", on the server's machine" : ""}: `,k$2(Command,null,command()))," ",k$2(Copy,{text:JSON.stringify(verdictDocument(verdict),(_,value) => typeof value === "bigint" ? String(value) : value,2),label:"copy as JSON"})))
+return k$2("section",{class:`band ${word}`,"aria-labelledby":"verdict"},k$2("h2",{id:"verdict"},k$2(Mark,{name:word})," ",word[0]?.toUpperCase(),word.slice(1)),k$2("p",{class:"sentence"},k$2(Text,null,sentence(verdict,signers))),thing.value?.areCopies ? k$2("p",{class:"strip copies"},"This page judged its own copies of the records, in explorer/data, and not the bundle's files: a browser lets no page that was opened by a double click read them. Someone may have changed the files and left the copies.") : null,unjudged.value ? k$2("p",{class:"strip"},plural(unjudged.value,"record")," came after this verdict. ",k$2("button",{type:"button",class:"small",onClick:() => void verifyThing()},"Verify again (v)")) : null,first ? k$2(FindingCard,{finding:first,isFirst:true}) : null,k$2("div",{class:"columns"},k$2("div",null,k$2("h3",null,"Checked"),k$2("table",{class:"checks"},k$2("tbody",null,made.map(check => k$2(CheckRow,{key:check.name,check})))),made.length ? null : k$2("p",null,"No check was made.")),k$2("div",null,k$2("h3",null,"Not checked"),k$2("table",{class:"checks"},k$2("tbody",null,groupUnmade(others).map(checks => k$2(UnmadeRow,{key:checks[0]?.name,checks,fits})))),others.length ? null : k$2("p",null,"Every check that applies was made."),foreign.length ? k$2("p",{class:"beside"},"Does not apply here: ",foreign.join(", "),".") : null)),wrong.length ? k$2(Findings,{findings:wrong,words:plural(wrong.length,first ? "more finding" : "finding")}) : null,open.length ? k$2(Findings,{findings:open,words:`${open.length < FINDINGS_SHOWN ? "" : "At least "}${plural(open.length,"place")} that could not be checked`}) : null,k$2("p",{class:"beside judged-by"},"This page judged it at ",k$2(Time,{short:true},at.toISOString()),", and came ",origin(),". Ed25519 by ",usesPlatform ? "the browser, after checks of our own" : "JavaScript","."),k$2("p",{class:"beside without-page"},changed.value ? "No command judges this changed copy: it is in this page's memory alone." : k$2($,null,thing.value?.areCopies ? "The bundle's own files, without this page: " : `The same without this page${thing.value?.live && !isHere() ? ", on the server's machine" : ""}: `,k$2(Command,null,command()))," ",k$2(Copy,{text:JSON.stringify(verdictDocument(verdict),(_,value) => typeof value === "bigint" ? String(value) : value,2),label:"copy as JSON"})))
 }
 function VerdictChip() {
 const now = judgement.value
@@ -12878,7 +12995,7 @@ const name = now.state === "done" ? now.verdict.status : now.state === "working"
 const {bytes = 0,totalBytes = 0} = now.state === "working" && now.progress || {}
 return k$2("a",{class:`chip ${name.replace(" ","-")}`,href:link()},k$2(Mark,{name,share:totalBytes ? Math.floor(100 * bytes / totalBytes) : 0})," ",k$2("span",null,name === "working" ? "verifying" : name))
 }
-var codes_default = {"codes":{"ALLOW":{"meaning":"Every check passed, and what was asked for was done.","advice":"Nothing is left to do."},"ALLOW_INSECURE":{"meaning":"The executor runs with EXECUTOR_INSECURE_ALLOW=1 and did the act without checking its evidence.","advice":"Unset EXECUTOR_INSECURE_ALLOW and start the executor again. This mode is outside of every guarantee."},"REQUIRE_CONFIRM":{"meaning":"The policy wants a person to approve this request, and no approval of it was found.","advice":"Have the request approved (aver approvals list), then send the same act again."},"POLICY_DENY":{"meaning":"The policy does not allow this request, or wants a change of it that cannot be made.","advice":"Change the request, or ask the person who keeps the rules. aver policy explain shows which rule decided."},"RECIPIENT_NOT_ALLOWED":{"meaning":"A rule of the policy refuses this recipient.","advice":"Use a recipient that the rules allow, or have the recipient added to them."},"DOMAIN_NOT_ALLOWED":{"meaning":"A rule of the policy refuses this domain, or the domain leads to a private network or redirects to another one.","advice":"Use a domain that the rules allow, or have the domain added to them. A host of a private network must be in [gateway] private_hosts."},"IOC_BLOCKED":{"meaning":"The skill names a host that is listed as an indicator of compromise.","advice":"Do not install this skill. Report where it came from."},"BAD_REQUEST":{"meaning":"The request does not have the required form: a field is missing, unknown, of another type, too long, given twice, or has no canonical form.","advice":"Correct the place that the summary names, then send the request again."},"UNKNOWN_INTENT":{"meaning":"No intent has this name.","advice":"Use a name from the table of intents in docs/gateway/evidence.md."},"ARTIFACTS_NOT_ALLOWED":{"meaning":"The inputs have artifacts, which an act never forwards.","advice":"Leave artifacts out, or send an empty list."},"CAPABILITY_DENY":{"meaning":"The capabilities of this caller do not have this intent, or the list of commands does not have this command.","advice":"Ask the operator to add the intent to [gateway.capabilities.callers], or the first words of the command to [gateway.commands] allow."},"PRINCIPAL_CAPABILITY_DENY":{"meaning":"The capabilities of the external principal do not have this intent.","advice":"Ask the operator to add the intent to [gateway.capabilities.principals]."},"WORKLOAD_TOKEN_INVALID":{"meaning":"The workload token is malformed, expired, for another session, or not signed by this ledger's key.","advice":"Install the skill again to get a new token."},"EXTERNAL_PRINCIPAL_MISMATCH":{"meaning":"The external principal of the request is not the one for whom the delegation token was issued.","advice":"Send the principal that the first token of the chain names as iss, or leave it out."},"DELEGATION_REQUIRED":{"meaning":"The request names an external principal and carries no delegation token.","advice":"Ask the principal for a token (aver gateway delegate) and send it in constraints.delegation_token."},"DELEGATION_TOKEN_MALFORMED":{"meaning":"The delegation token cannot be read, or its chain of parents is broken.","advice":"Send the token exactly as it was issued."},"DELEGATION_TOKEN_BAD_SIGNATURE":{"meaning":"A token of the chain is not signed by the key of its issuer, or the issuer has no key under [gateway.principals].","advice":"Have the token issued again, and check the issuer's key in the settings."},"DELEGATION_SESSION_MISMATCH":{"meaning":"The delegation token was issued for another session.","advice":"Ask for a token for this session."},"DELEGATION_SUBJECT_MISMATCH":{"meaning":"The delegation token was issued to another caller.","advice":"Ask for a token for this caller."},"DELEGATION_SCOPE_DENY":{"meaning":"The scope of the delegation token does not contain this intent.","advice":"Ask for a token whose scope contains the intent."},"DELEGATION_TOKEN_EXPIRED":{"meaning":"The delegation token, or a parent of it, is past its time.","advice":"Ask for a new token."},"DELEGATION_REVOKED":{"meaning":"The delegation token, or a parent of it, was revoked.","advice":"Ask the issuer. A revoked token never becomes good again."},"INGRESS_SIGNATURE_REQUIRED":{"meaning":"The call names a principal in its headers and lacks a header that the signature needs.","advice":"Send all of Aver-Principal, Aver-Session, Aver-Time, Aver-Nonce and Aver-Signature."},"INGRESS_SIGNATURE_INVALID":{"meaning":"A header is malformed, or the signature is not by the principal's key over this method, path, session, time, nonce and body.","advice":"Sign the exact bytes of the body, and check the principal's key in the settings."},"INGRESS_EXPIRED":{"meaning":"The time in the headers is more than 60 seconds from the gateway's clock.","advice":"Set the clock of the machine that signs, then sign the call again."},"INGRESS_REPLAY":{"meaning":"The principal has used this nonce before.","advice":"Use a new nonce for each call."},"INGRESS_CONFLICT":{"meaning":"The door does not let this client name that session or caller, or a signed call is for the gateway of another ledger, or its body names another principal or delegation token than its headers.","advice":"Use a session and a caller that [gateway.clients] allows. Sign a call for this gateway's ledger, and leave principal and token out of its body."},"HANDLE_INVALID":{"meaning":"The handle does not exist, has expired, or belongs to another session or caller.","advice":"Read the value again to get a new handle."},"HIGH_HANDLE_BLOCKED":{"meaning":"The request would send a value of high sensitivity out.","advice":"Leave the handle out, or have the value declassified first."},"DECLASSIFY_BLOCKED":{"meaning":"The value behind this handle must not be declassified.","advice":"Ask the person who keeps the rules."},"TX_INVALID":{"meaning":"No PREVIEW has this tx_id, or it is past its time, was refused, or is for another intent. A clock that was set back ends a PREVIEW, too.","advice":"Send the act again without tx_id."},"TX_SESSION_MISMATCH":{"meaning":"The PREVIEW was made in another session.","advice":"COMMIT in the session of the PREVIEW."},"TX_CALLER_MISMATCH":{"meaning":"The PREVIEW was made by another caller.","advice":"COMMIT as the caller of the PREVIEW."},"TX_AUTH_CONTEXT_MISMATCH":{"meaning":"The external principal or the delegation differs from that of the PREVIEW. Unset differs from set.","advice":"COMMIT with the same principal and token as the PREVIEW."},"POLICY_UNAVAILABLE":{"meaning":"A policy server did not answer in time, answered garbage, runs another program, or disagrees with the other one.","advice":"Look at aver gateway status, and at the detail. Nothing was done; the act can be sent again."},"EXECUTOR_UNAVAILABLE":{"meaning":"The executor did not answer, or has no effect for this request: for example, no mail server is set.","advice":"Look at aver gateway status, and at the setting that the summary names. If the COMMIT had begun, aver show says what became of it."},"BAD_COMMIT_PROOF":{"meaning":"The evidence of the two policy servers does not hold. The detail says where.","advice":"Make a new PREVIEW. If it happens again, look up the detail."},"MISSING_EVIDENCE":{"meaning":"The COMMIT carries no evidence at all.","advice":"Make a PREVIEW, and COMMIT through the gateway."},"REPLAY_DENY":{"meaning":"The executor has begun an act with this action_id before.","advice":"Look at the outcome of the first one. To do it again, make a new PREVIEW."},"WORKSPACE_PATH_BLOCKED":{"meaning":"The path leads out of the workspace.","advice":"Use a path relative to the workspace, without .. and without links that leave it."},"WORKSPACE_CHANGED":{"meaning":"The file is not what it was when the change was shown.","advice":"Read the file and make a new PREVIEW."},"EFFECT_FAILED":{"meaning":"The act was allowed and begun, and its effect failed; or it could only fail, because its server is not connected.","advice":"The outcome's record says how. To try again, make a new PREVIEW."},"OUTCOME_UNKNOWN":{"meaning":"The executor ended between the mark of the act and its outcome, or sent something and got no answer. Nobody knows whether the effect happened.","advice":"Look whether it did. The act is not tried again; to do it again, make a new PREVIEW."},"TOOL_CHANGED":{"meaning":"The definition of the tool differs from the one that was first seen.","advice":"Compare both definitions, then accept the new one."},"CAPSULE_REQUIRED":{"meaning":"The settings, or the PREVIEW of this act, want an agent in a verified confinement, and this door has no fresh verdict that passes. Or this door has one, and the PREVIEW was made without.","advice":"Start the agent with aver gateway run -- COMMAND. If it runs there, aver gateway smoke and verify-contract show what no longer holds. A PREVIEW that was made outside is no use inside: send the act again without tx_id."}},"details":{"missing_commit":{"meaning":"The share of a policy server is missing.","advice":"Send both shares, as policy0 and policy1."},"bad_proof":{"meaning":"A share is not an object with exactly the required fields.","advice":"Send the share as the policy server made it."},"bad_proof_version":{"meaning":"A share has another major version than 1.","advice":"Run parts of the same major version."},"bad_proof_kind":{"meaning":"A share is not of the kind commit.","advice":"Send the shares of a PREVIEW."},"bad_server_id":{"meaning":"A share's server_id is neither 0 nor 1.","advice":"Send the share as the policy server made it."},"server_id_mismatch":{"meaning":"A share stands in the other server's place, or both are by one server.","advice":"Put the share of server 0 into policy0, and that of server 1 into policy1."},"unknown_kid":{"meaning":"The executor has no MAC key with the share's kid, or the kid is malformed.","advice":"Give the executor the server's new MAC key."},"bad_mac":{"meaning":"A share's MAC is malformed, or was not made over this share by the server's key.","advice":"Treat the share as changed on its way, or compare the MAC keys of both parts."},"bad_ts":{"meaning":"A share's ts is not a whole number of seconds.","advice":"Send the share as the policy server made it."},"expired_proof":{"meaning":"A share is older than POLICY_MAC_TTL_S seconds, or as far in the future.","advice":"COMMIT again: the gateway gets fresh shares. If it happens again, compare the clocks."},"bad_action_id":{"meaning":"A share is about another action_id.","advice":"Send the shares of this PREVIEW."},"bad_program_id":{"meaning":"A share was made by another policy program.","advice":"Compare the rules of the parts: aver gateway pin shows the changes."},"bad_commit_tag_b64":{"meaning":"A share's commit tag is not canonical base64.","advice":"Send the share as the policy server made it."},"bad_commit_tag_len":{"meaning":"A share's commit tag does not have the required length.","advice":"Send the share as the policy server made it."},"bad_outputs":{"meaning":"A share's outputs are not an object of bits, or the two shares have different names.","advice":"Send the share as the policy server made it."},"missing_output_key":{"meaning":"A required output is missing in at least one of the shares.","advice":"Run parts of the same major version."},"bad_request_sha256":{"meaning":"A share is about another request: inputs, caller, session or context differ.","advice":"COMMIT exactly what was previewed, or make a new PREVIEW."},"bad_attestation":{"meaning":"An attestation is missing, malformed, about other evidence, or not signed by that server's own key.","advice":"Compare the keys of policy:0 and policy:1. If they are right, treat the evidence as forged."},"servers_disagree":{"meaning":"A server attests another decision than the two shares give together.","advice":"At least one server is faulty or dishonest: compare the records of both."},"facts_differ":{"meaning":"The servers attest different facts.","advice":"They were not asked the same question: look at the gateway between them."}}}
+var codes_default = {"codes":{"ALLOW":{"meaning":"Every check passed, and what was asked for was done.","advice":"Nothing is left to do."},"ALLOW_INSECURE":{"meaning":"The executor runs with EXECUTOR_INSECURE_ALLOW=1 and did the act without checking its evidence.","advice":"Unset EXECUTOR_INSECURE_ALLOW and start the executor again. This mode is outside of every guarantee."},"REQUIRE_CONFIRM":{"meaning":"The policy wants a person to approve this request, and no approval of it was found.","advice":"Have the request approved (aver approvals list), then send the same act again."},"POLICY_DENY":{"meaning":"The policy does not allow this request, or wants a change of it that cannot be made.","advice":"Change the request, or ask the person who keeps the rules. aver policy explain shows which rule decided."},"RECIPIENT_NOT_ALLOWED":{"meaning":"A rule of the policy refuses this recipient.","advice":"Use a recipient that the rules allow, or have the recipient added to them."},"DOMAIN_NOT_ALLOWED":{"meaning":"A rule of the policy refuses this domain, or the domain leads to a private network or redirects to another one.","advice":"Use a domain that the rules allow, or have the domain added to them. A host of a private network must be in [gateway] private_hosts."},"IOC_BLOCKED":{"meaning":"The skill names a host that is listed as an indicator of compromise.","advice":"Do not install this skill. Report where it came from."},"BAD_REQUEST":{"meaning":"The request does not have the required form: a field is missing, unknown, of another type, too long, given twice, or has no canonical form.","advice":"Correct the place that the summary names, then send the request again."},"UNKNOWN_INTENT":{"meaning":"No intent has this name.","advice":"Use a name from the table of intents in docs/gateway/evidence.md."},"ARTIFACTS_NOT_ALLOWED":{"meaning":"The inputs have artifacts, which an act never forwards.","advice":"Leave artifacts out, or send an empty list."},"CAPABILITY_DENY":{"meaning":"The capabilities of this caller do not have this intent, or the list of commands does not have this command.","advice":"Ask the operator to add the intent to [gateway.capabilities.callers], or the first words of the command to [gateway.commands] allow."},"PRINCIPAL_CAPABILITY_DENY":{"meaning":"The capabilities of the external principal do not have this intent.","advice":"Ask the operator to add the intent to [gateway.capabilities.principals]."},"WORKLOAD_TOKEN_INVALID":{"meaning":"The workload token is malformed, expired, for another session, or not signed by this ledger's key.","advice":"Install the skill again to get a new token."},"EXTERNAL_PRINCIPAL_MISMATCH":{"meaning":"The external principal of the request is not the one for whom the delegation token was issued.","advice":"Send the principal that the first token of the chain names as iss, or leave it out."},"DELEGATION_REQUIRED":{"meaning":"The request names an external principal and carries no delegation token.","advice":"Ask the principal for a token (aver gateway delegate) and send it in constraints.delegation_token."},"DELEGATION_TOKEN_MALFORMED":{"meaning":"The delegation token cannot be read, or its chain of parents is broken.","advice":"Send the token exactly as it was issued."},"DELEGATION_TOKEN_BAD_SIGNATURE":{"meaning":"A token of the chain is not signed by the key of its issuer, or the issuer has no key under [gateway.principals].","advice":"Have the token issued again, and check the issuer's key in the settings."},"DELEGATION_SESSION_MISMATCH":{"meaning":"The delegation token was issued for another session.","advice":"Ask for a token for this session."},"DELEGATION_SUBJECT_MISMATCH":{"meaning":"The delegation token was issued to another caller.","advice":"Ask for a token for this caller."},"DELEGATION_SCOPE_DENY":{"meaning":"The scope of the delegation token does not contain this intent.","advice":"Ask for a token whose scope contains the intent."},"DELEGATION_TOKEN_EXPIRED":{"meaning":"The delegation token, or a parent of it, is past its time.","advice":"Ask for a new token."},"DELEGATION_REVOKED":{"meaning":"The delegation token, or a parent of it, was revoked.","advice":"Ask the issuer. A revoked token never becomes good again."},"INGRESS_SIGNATURE_REQUIRED":{"meaning":"The call names a principal in its headers and lacks a header that the signature needs.","advice":"Send all of Aver-Principal, Aver-Session, Aver-Time, Aver-Nonce and Aver-Signature."},"INGRESS_SIGNATURE_INVALID":{"meaning":"A header is malformed, or the signature is not by the principal's key over this method, path, session, time, nonce and body.","advice":"Sign the exact bytes of the body, and check the principal's key in the settings."},"INGRESS_EXPIRED":{"meaning":"The time in the headers is more than 60 seconds from the gateway's clock.","advice":"Set the clock of the machine that signs, then sign the call again."},"INGRESS_REPLAY":{"meaning":"The principal has used this nonce before.","advice":"Use a new nonce for each call."},"INGRESS_CONFLICT":{"meaning":"The door does not let this client name that session or caller, or a signed call is for the gateway of another ledger, or its body names another principal or delegation token than its headers.","advice":"Use a session and a caller that [gateway.clients] allows. Sign a call for this gateway's ledger, and leave principal and token out of its body."},"HANDLE_INVALID":{"meaning":"The handle does not exist, has expired, or belongs to another session or caller.","advice":"Read the value again to get a new handle."},"HIGH_HANDLE_BLOCKED":{"meaning":"The request would send a value of high sensitivity out.","advice":"Leave the handle out, or have the value declassified first."},"DECLASSIFY_BLOCKED":{"meaning":"The value behind this handle must not be declassified.","advice":"Ask the person who keeps the rules."},"TX_INVALID":{"meaning":"No PREVIEW has this tx_id, or it is past its time, was refused, or is for another intent. A clock that was set back ends a PREVIEW, too.","advice":"Send the act again without tx_id."},"TX_SESSION_MISMATCH":{"meaning":"The PREVIEW was made in another session.","advice":"COMMIT in the session of the PREVIEW."},"TX_CALLER_MISMATCH":{"meaning":"The PREVIEW was made by another caller.","advice":"COMMIT as the caller of the PREVIEW."},"TX_AUTH_CONTEXT_MISMATCH":{"meaning":"The external principal or the delegation differs from that of the PREVIEW. Unset differs from set.","advice":"COMMIT with the same principal and token as the PREVIEW."},"POLICY_UNAVAILABLE":{"meaning":"A policy server did not answer in time, answered garbage, runs another program, or disagrees with the other one.","advice":"Look at aver gateway status, and at the detail. Nothing was done; the act can be sent again."},"EXECUTOR_UNAVAILABLE":{"meaning":"The executor did not answer, or has no effect for this request: for example, no mail server is set.","advice":"Look at aver gateway status, and at the setting that the summary names. If the COMMIT had begun, aver show says what became of it."},"BAD_COMMIT_PROOF":{"meaning":"The evidence of the two policy servers does not hold. The detail says where.","advice":"Make a new PREVIEW. If it happens again, look up the detail."},"MISSING_EVIDENCE":{"meaning":"The COMMIT carries no evidence at all.","advice":"Make a PREVIEW, and COMMIT through the gateway."},"REPLAY_DENY":{"meaning":"The executor has begun an act with this action_id before.","advice":"Look at the outcome of the first one. To do it again, make a new PREVIEW."},"WORKSPACE_PATH_BLOCKED":{"meaning":"The path leads out of the workspace.","advice":"Use a path relative to the workspace, without .. and without links that leave it."},"WORKSPACE_CHANGED":{"meaning":"The file is not what it was when the change was shown.","advice":"Read the file and make a new PREVIEW."},"EFFECT_FAILED":{"meaning":"The act was allowed and begun, and its effect failed; or it could only fail, because its server is not connected.","advice":"The outcome's record says how. To try again, make a new PREVIEW."},"OUTCOME_UNKNOWN":{"meaning":"The executor ended between the mark of the act and its outcome, or sent something and got no answer. Nobody knows whether the effect happened.","advice":"Look whether it did. The act is not tried again; to do it again, make a new PREVIEW."},"TOOL_CHANGED":{"meaning":"The definition of the tool differs from the one that was first seen.","advice":"Compare both definitions, then accept the new one."},"CAPSULE_REQUIRED":{"meaning":"The settings, or the PREVIEW of this act, want an agent in a verified confinement, and this door has no fresh verdict that passes. Or this door has one, and the PREVIEW was made without.","advice":"Start the agent with aver gateway run -- COMMAND. If it runs there, aver gateway smoke and verify-contract show what no longer holds. A PREVIEW that was made outside is no use inside: send the act again without tx_id."}}}
 var ITEMS_MAX = 200
 var TEXT_MAX = 2e4
 var LINE_MAX = 96
@@ -12922,39 +13039,11 @@ if (text === "") return k$2("span",{class:"soft"},"empty")
 if (DIGEST.test(text)) return k$2("code",{class:"hex"},text)
 if (!text.includes("\n") && text.length <= 160) return k$2(Linked,null,text)
 const isDiff = /^(?:diff --git|--- |@@ )/m.test(text) && /^[+-]/m.test(text)
-const shown = text.slice(0,TEXT_MAX)
+const shown = cutText(text,TEXT_MAX)
 return k$2("div",{class:"long"},k$2("pre",{class:isDiff ? "diff" : ""},isDiff ? visible(shown).split("\n").map((line,at) => k$2(DiffLine,{key:at,line})) : k$2(Linked,null,shown)),text.length > TEXT_MAX ? k$2("p",{class:"beside"},text.length - TEXT_MAX," more characters, in the exact text of the record") : null)
 }
 function DiffLine({line}) {
 return k$2("span",{class:/^(?:\+\+\+|---|diff |index )/.test(line) ? "head" : line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : line.startsWith("@@") ? "hunk" : ""},`${line}\n`)
-}
-function useAnswer(ask,reasons) {
-const [answer,setAnswer] = d$2({state:"loading",value:null,words:""})
-const [tried,setTried] = d$2(0)
-A$1(() => {
-let isCurrent = true
-ask(() => isCurrent).then(value => {
-if (isCurrent) setAnswer({state:"done",value,words:""})
-},error => {
-if (isCurrent) setAnswer(before => ({state:"failed",value:before.value,words:error.message}))
-})
-return () => {
-isCurrent = false
-}
-},[...reasons,tried])
-return {...answer,retry:() => setTried(tried + 1)}
-}
-function Loading({rows,words}) {
-return k$2("div",{class:"placeholders","aria-busy":"true"},k$2("p",{class:"hidden",role:"status"},words," …"),Array.from({length:rows},(_,at) => k$2("div",{key:at,class:"placeholder row-height"})))
-}
-function Empty({children,command}) {
-return k$2("div",{class:"nothing"},k$2("p",null,children),command ? k$2("p",null,k$2(Command,null,command)) : null)
-}
-function Problem({words,retry}) {
-return k$2("div",{class:"finding failed",role:"alert"},k$2("p",null,k$2(Text,null,words)),retry ? k$2("p",null,k$2("button",{type:"button",class:"small",onClick:retry},"Try again")) : null)
-}
-function NotHere({what,name}) {
-return k$2("div",{class:"finding warning",role:"alert"},k$2("p",null,"There is no ",what," ",k$2("code",null,k$2(Text,null,name))," in ",k$2(Text,null,contents.value?.name ?? "these records"),". The link is for other records, or for a longer copy of these."))
 }
 var LIVE_RECORDS = 1e3
 var FILE_RECORDS = 4e3
@@ -13025,6 +13114,54 @@ return (await groupChains(listRows$1(open),readFirst,chain.replace(/^import\.[0-
 }
 function countRecords(chains) {
 return (contents.value?.chains ?? []).reduce((sum,chain) => sum + (chains.includes(chain.id) ? chain.length ?? 0 : 0),0)
+}
+function useAnswer(ask,reasons) {
+const [answer,setAnswer] = d$2({state:"loading",value:null,words:""})
+const [tried,setTried] = d$2(0)
+A$1(() => {
+let isCurrent = true
+ask(() => isCurrent).then(value => {
+if (isCurrent) setAnswer({state:"done",value,words:""})
+},error => {
+if (isCurrent) setAnswer(before => ({state:"failed",value:before.value,words:error.message}))
+})
+return () => {
+isCurrent = false
+}
+},[...reasons,tried])
+return {...answer,retry:() => setTried(tried + 1)}
+}
+function Loading({rows,words}) {
+return k$2("div",{class:"placeholders","aria-busy":"true"},k$2("p",{class:"hidden",role:"status"},words," …"),Array.from({length:rows},(_,at) => k$2("div",{key:at,class:"placeholder row-height"})))
+}
+function Empty({children,command}) {
+return k$2("div",{class:"nothing"},k$2("p",null,children),command ? k$2("p",null,k$2(Command,null,command)) : null)
+}
+function Problem({words,retry}) {
+return k$2("div",{class:"finding failed",role:"alert"},k$2("p",null,k$2(Text,null,words)),retry ? k$2("p",null,k$2("button",{type:"button",class:"small",onClick:retry},"Try again")) : null)
+}
+function NotHere({what,name}) {
+return k$2("div",{class:"finding warning",role:"alert"},k$2("p",null,"There is no ",what," ",k$2("code",null,k$2(Text,null,name))," in ",k$2(Text,null,contents.value?.name ?? "these records"),". The link is for other records, or for a longer copy of these."))
+}
+function OfDomain({domain,title,route,wanted,what,empty:[words,command],children:show}) {
+const chains = (contents.value?.chains ?? []).filter(({id,origin}) => (origin ?? id).replace(/^import\.[0-9a-f]{16}\./,"").startsWith(`${domain}.`)).map(({id}) => id)
+const chosen = wanted ? chains.includes(wanted) ? wanted : "" : chains[0] ?? ""
+return k$2("section",{class:`${route}-view`},k$2("h1",null,title),chains.length ? null : k$2(Empty,{command},words),chains.length && !chosen ? k$2(NotHere,{what,name:wanted}) : null,chains.length > 1 || chains.length && !chosen ? k$2("p",null,k$2("label",null,"Chain ",k$2("select",{value:chosen,onChange:event => {
+location.hash = link(route,event.currentTarget.value)
+}},chosen ? null : k$2("option",{value:""},"choose one"),chains.map(name => k$2("option",{key:name,value:name},visible(name)))))) : null,chosen ? show(chosen) : null)
+}
+function ReadChain({chain,most,command,read,children:show}) {
+const total = countRecords([chain])
+const {value,words,retry} = useAnswer(async () => {
+if (total > most) return null
+const records = []
+for await (const batch of readRecords(chain)) records.push(...batch)
+return {found:await read(records),unread:unreadWords(records)}
+},[chain,contents.value])
+if (total > most) return k$2("p",{class:"strip"},"This chain has ",plural(total,"record"),", more than this view reads. ",k$2("a",{href:link("chain",chain)},"Read the chain"),", or: ",k$2(Command,null,command))
+if (words) return k$2(Problem,{words,retry})
+if (value === null) return k$2("div",{"aria-busy":"true"},k$2("div",{class:"band placeholder tall"}),k$2("div",{class:"band placeholder tall"}))
+return k$2($,null,value.unread ? k$2(Problem,{words:value.unread,retry}) : null,show(value.found))
 }
 var KINDS = new Set(["act.preview","act.commit","act.outcome"])
 function readActs(records) {
@@ -13112,44 +13249,12 @@ return named ?? (server instanceof JsonNumber ? `policy:${server.text}` : "")
 }
 var READ_MAX$3 = 2e4
 var CODES = codes_default.codes
-function chainsOf(domain) {
-return (contents.value?.chains ?? []).filter(({id,origin}) => (origin ?? id).replace(/^import\.[0-9a-f]{16}\./,"").startsWith(`${domain}.`)).map(({id}) => id)
-}
-async function readAll(chain) {
-const records = []
-for await (const batch of readRecords(chain)) records.push(...batch)
-return records
-}
 function ActsView({parts:[wanted = "",actionId = ""]}) {
-const chains = chainsOf("gateway")
-const chain = wanted ? chains.includes(wanted) ? wanted : "" : chains[0] ?? ""
-return k$2("section",{class:"acts-view"},k$2("h1",null,"Acts"),chains.length ? null : k$2(Empty,{command:"aver gateway act INTENT --inputs '{}'"},"No act went through a gateway in these records. This sends one:"),chains.length && !chain ? k$2(NotHere,{what:"chain of acts",name:wanted}) : null,chains.length > 1 || chains.length && !chain ? k$2(ChainChoice,{chains,chosen:chain,route:"acts"}) : null,chain ? k$2(ActsOfChain,{key:chain,chain,actionId}) : null)
+return k$2(OfDomain,{domain:"gateway",title:"Acts",route:"acts",wanted,what:"chain of acts",empty:["No act went through a gateway in these records. This sends one:","aver gateway act INTENT --inputs '{}'"]},chain => k$2(ReadChain,{key:chain,chain,most:READ_MAX$3,command:"aver show ACTION_ID",read:records => ({acts:readActs(records),isWhole:!unreadWords(records)})},({acts,isWhole}) => k$2(ActsOfChain,{chain,acts,isWhole,actionId})))
 }
-function ChainChoice({chains,chosen,route}) {
-return k$2("p",null,k$2("label",null,"Chain ",k$2("select",{value:chosen,onChange:event => {
-location.hash = link(route,event.currentTarget.value)
-}},chosen ? null : k$2("option",{value:""},"choose one"),chains.map(name => k$2("option",{key:name,value:name},visible(name))))))
-}
-function ActsOfChain({chain,actionId}) {
-const [now,setNow] = d$2({state:"loading"})
-const [turn,setTurn] = d$2(0)
-A$1(() => {
-let isCurrent = true
-const set = next => {
-if (isCurrent) setNow(next)
-}
-const total = countRecords([chain])
-if (total > READ_MAX$3) set({state:"too large",total})
-else readAll(chain).then(records => set({state:"done",acts:readActs(records),words:unreadWords(records)}),error => set({state:"failed",words:error.message}))
-return () => {
-isCurrent = false
-}
-},[chain,contents.value,turn])
-if (now.state === "loading") return k$2("div",{"aria-busy":"true"},k$2("div",{class:"band placeholder tall"}))
-if (now.state === "too large") return k$2("p",{class:"strip"},"This chain has ",plural(now.total,"record"),", more than this view reads. ",k$2("a",{href:link("chain",chain)},"Read the chain"),", or ask for one act: ",k$2(Command,null,`aver show ACTION_ID`))
-if (now.state === "failed") return k$2(Problem,{words:now.words,retry:() => setTurn(turn + 1)})
-const chosen = actionId ? now.acts.find(act => act.actionId === actionId) : now.acts[0]
-return k$2($,null,k$2("p",{class:"beside"},k$2("a",{href:link("chain",chain)},k$2(Text,null,chain))," · ",plural(now.acts.length,"act")),now.words ? k$2(Problem,{words:now.words,retry:() => setTurn(turn + 1)}) : null,now.acts.length || now.words ? null : k$2("p",{class:"strip"},"There is no act in this chain."),actionId && chosen === void 0 ? k$2(NotHere,{what:"act",name:actionId}) : null,k$2("div",{class:"acts-split"},k$2("nav",{"aria-label":"Acts"},k$2("ol",null,now.acts.map(act => k$2("li",{key:act.actionId},k$2("a",{href:link("acts",chain,act.actionId),"aria-current":act === chosen ? "true" : void 0},k$2("span",{class:`state ${act.state}`},SIGNS$1[act.state]," ",k$2(Text,null,act.state === "broken" ? "no preview" : act.code || act.state)),k$2("span",null,k$2(Text,null,act.intent || act.actionId)),k$2("span",{class:"beside"},k$2(Text,null,act.caller)," · ",k$2(Time,{short:true},act.preview?.at ?? act.commits[0]?.at ?? ""))))))),chosen ? k$2(ActDetail,{key:chosen.actionId,act:chosen,chain}) : null))
+function ActsOfChain({chain,acts,isWhole,actionId}) {
+const chosen = actionId ? acts.find(act => act.actionId === actionId) : acts[0]
+return k$2($,null,k$2("p",{class:"beside"},k$2("a",{href:link("chain",chain)},k$2(Text,null,chain))," · ",plural(acts.length,"act")),acts.length || !isWhole ? null : k$2("p",{class:"strip"},"There is no act in this chain."),actionId && chosen === void 0 ? k$2(NotHere,{what:"act",name:actionId}) : null,k$2("div",{class:"acts-split"},k$2("nav",{"aria-label":"Acts"},k$2("ol",null,acts.map(act => k$2("li",{key:act.actionId},k$2("a",{href:link("acts",chain,act.actionId),"aria-current":act === chosen ? "true" : void 0},k$2("span",{class:`state ${act.state}`},SIGNS$1[act.state]," ",k$2(Text,null,act.state === "broken" ? "no preview" : act.code || act.state)),k$2("span",null,k$2(Text,null,act.intent || act.actionId)),k$2("span",{class:"beside"},k$2(Text,null,act.caller)," · ",k$2(Time,{short:true},act.preview?.at ?? act.commits[0]?.at ?? ""))))))),chosen ? k$2(ActDetail,{key:chosen.actionId,act:chosen,chain}) : null))
 }
 var SIGNS$1 = {done:"✓",refused:"✕",waits:"…",open:"○",broken:"!"}
 function ActDetail({act,chain}) {
@@ -13291,15 +13396,8 @@ if (!isRemoved) add(1,right[other++],!isSame)
 }
 return {before:pieces[0],after:pieces[1],common:most[0]}
 }
-function* findPairs(lines) {
-for (let at = 0; at < lines.length;) {
-const removed = []
-const added = []
-while (lines[at]?.sort === "removed") removed.push(lines[at++])
-while (lines[at]?.sort === "added") added.push(lines[at++])
-for (let pair = 0; pair < Math.min(removed.length,added.length); pair++) yield [removed[pair],added[pair]]
-if (!removed.length && !added.length) at++
-}
+function findPairs(lines) {
+return splitRows(lines).filter(row => row[0] !== row[1] && row[0] !== null && row[1] !== null)
 }
 function splitRows(lines) {
 const rows = []
@@ -13333,7 +13431,7 @@ return k$2("span",{class:"counts figure"},k$2("span",{class:"added"},"+",lines[0
 }
 function DiffView({diff,title = "",paths = []}) {
 const [shown,setShown] = d$2(LINES_SHOWN)
-const lines = w$2(() => markDiff(diff.slice(0,DIFF_MAX)),[diff])
+const lines = w$2(() => markDiff(cutText(diff,DIFF_MAX)),[diff])
 const names = lines.filter(line => line.sort === "file").map(line => line.pieces[0]?.text ?? "")
 const path = names.map(name => headPath(name,paths)).find(name => name && name !== "/dev/null")
 const isOfOne = names.filter(name => name.startsWith("+++ ")).length <= 1
@@ -13444,7 +13542,7 @@ const isApart = action.size === 1 && action.has("blob")
 return {content,line:isApart || !action.size ? summary || "a large action" : actionLine(action)}
 }
 function CaseLine({one,isFirst}) {
-return k$2("a",{class:"case-line",href:link("approvals",one.id),"data-row":true,tabIndex:isFirst ? 0 : -1},k$2("code",null,k$2(Text,null,describeCase(one).line.slice(0,160))),k$2(CaseState,{one}),k$2("span",{class:"beside"},stateOf(one) === "pending" ? k$2($,null,timeLeft(one.expires)," left") : k$2(Time,null,one.opened)))
+return k$2("a",{class:"case-line",href:link("approvals",one.id),"data-row":true,tabIndex:isFirst ? 0 : -1},k$2("code",null,k$2(Text,null,cutText(describeCase(one).line,160))),k$2(CaseState,{one}),k$2("span",{class:"beside"},stateOf(one) === "pending" ? k$2($,null,timeLeft(one.expires)," left") : k$2(Time,null,one.opened)))
 }
 var ALGORITHMS = new Map([[-7,{alg:ES256,prefix:"3059301306072a8648ce3d020106082a8648ce3d030107034200"}],[-8,{alg:EDDSA,prefix:"302a300506032b6570032100"}]])
 var TIMEOUT = 12e4
@@ -13485,7 +13583,7 @@ const signature = await signByPasskey(statement.purpose,statement.content,endors
 return {...statement,signatures:[...statement.signatures,signature]}
 }
 function enrolmentCode(statement) {
-return encodeBase64url(encoder.encode(canonicalJson(statementFields(statement))))
+return encodeBase64url(encoder.encode(canonicalJson(statementFields$1(statement))))
 }
 function endorseCommand(statement,by = "person:NAME") {
 return `aver approvals endorse ${enrolmentCode(statement)} --by ${by}`
@@ -13515,13 +13613,10 @@ const content = voteContent(request,word,identity,sha256Hex(shown),word === "app
 return {purpose:"approval",content,signatures:[await signByPasskey("approval",content,passkey)]}
 }
 function voteBody(statement,shown,comment = "") {
-return canonicalJson(new Map([["statement",statementFields(statement)],["shown",shown],["comment",comment]]))
+return canonicalJson(new Map([["statement",statementFields$1(statement)],["shown",shown],["comment",comment]]))
 }
 function enrolmentBody(statement) {
-return canonicalJson(new Map([["statement",statementFields(statement)]]))
-}
-function statementFields(statement) {
-return new Map([["v",new JsonNumber("1")],["purpose",statement.purpose],["content",statement.content],["signatures",statement.signatures.map(signatureFields)]])
+return canonicalJson(new Map([["statement",statementFields$1(statement)]]))
 }
 var LINE_WIDTH = 300
 var DEPTH_MAX = 20
@@ -13581,17 +13676,11 @@ return true
 return false
 }
 }
-function plainJson(value) {
-if (value instanceof JsonNumber) return value.text
-if (Array.isArray(value)) return `[${value.map(plainJson).join(", ")}]`
-if (isObject(value)) return `{${[...value].map(([name,item]) => `${JSON.stringify(name)}: ${plainJson(item)}`).join(", ")}}`
-return JSON.stringify(value)
-}
 function quote(text) {
 return text.split("\n").flatMap(line => {
-const escaped = line.replace(HIDDEN,one => `<U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4,"0")}>`)
-const parts = [`  | ${escaped.slice(0,LINE_WIDTH)}`]
-for (let start = LINE_WIDTH; start < escaped.length; start += LINE_WIDTH) parts.push(`  : ${escaped.slice(start,start + LINE_WIDTH)}`)
+const characters = [...line.replace(HIDDEN,one => `<U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4,"0")}>`)]
+const parts = [`  | ${characters.slice(0,LINE_WIDTH).join("")}`]
+for (let start = LINE_WIDTH; start < characters.length; start += LINE_WIDTH) parts.push(`  : ${characters.slice(start,start + LINE_WIDTH).join("")}`)
 return parts
 })
 }
@@ -13745,7 +13834,7 @@ return k$2("div",{class:"members"},k$2("dl",null,k$2("div",null,k$2("dt",null,"r
 function Case({one}) {
 const {content,line} = describeCase(one)
 const state = stateOf(one)
-return k$2("article",{class:"record case"},k$2("p",{class:"beside"},k$2("a",{href:link("approvals")},"All requests")),k$2("h1",null,k$2("code",null,k$2(Text,null,line.slice(0,400)))),k$2("p",{class:"sentence"},k$2(CaseState,{one})," ",state === "pending" ? k$2("strong",{class:"countdown"},timeLeft(one.expires)," left; then it is denied") : k$2(Text,null,one.reason)),one.problem ? k$2(Problem,{words:`The record of this request does not hold: ${one.problem}. Do not answer it.`}) : null,!one.isSameAction ? k$2(Problem,{words:"The action or the diff in this request is not the one that its digest names. Do not answer it."}) : null,!one.isSignerKnown && !one.problem ? k$2("div",{class:"finding warning"},k$2("p",null,"The record of this request was signed by a key that you have not pinned, so the signature was not checked. ",k$2("a",{href:link("keys")},"Keys"))) : null,k$2("section",{class:"section"},k$2("h2",null,"The exact action"),k$2(ExactAction,{content})),k$2("section",{class:"section"},k$2("h2",null,"Why it is asked"),k$2(Why,{one,content})),k$2(Answers,{one}),k$2("section",{class:"section"},k$2("h2",null,"Who decides"),k$2(Levels,{one})),k$2("section",{class:"section"},k$2("h2",null,"What was answered"),k$2(Votes,{one})))
+return k$2("article",{class:"record case"},k$2("p",{class:"beside"},k$2("a",{href:link("approvals")},"All requests")),k$2("h1",null,k$2("code",null,k$2(Text,null,cutText(line,400)))),k$2("p",{class:"sentence"},k$2(CaseState,{one})," ",state === "pending" ? k$2("strong",{class:"countdown"},timeLeft(one.expires)," left; then it is denied") : k$2(Text,null,one.reason)),one.problem ? k$2(Problem,{words:`The record of this request does not hold: ${one.problem}. Do not answer it.`}) : null,!one.isSameAction ? k$2(Problem,{words:"The action or the diff in this request is not the one that its digest names. Do not answer it."}) : null,!one.isSignerKnown && !one.problem ? k$2("div",{class:"finding warning"},k$2("p",null,"The record of this request was signed by a key that you have not pinned, so the signature was not checked. ",k$2("a",{href:link("keys")},"Keys"))) : null,k$2("section",{class:"section"},k$2("h2",null,"The exact action"),k$2(ExactAction,{content})),k$2("section",{class:"section"},k$2("h2",null,"Why it is asked"),k$2(Why,{one,content})),k$2(Answers,{one}),k$2("section",{class:"section"},k$2("h2",null,"Who decides"),k$2(Levels,{one})),k$2("section",{class:"section"},k$2("h2",null,"What was answered"),k$2(Votes,{one})))
 }
 var LISTED$2 = 20
 function Cases({all}) {
@@ -13851,7 +13940,7 @@ else if (wanted.id && content.get("parent_id") === wanted.id) relation = "was ca
 else if (named) relation = `names this one as its ${named[0].replaceAll("_"," ")}`
 else if (wanted.request && at(content,"trigger","correlation_id") === wanted.request) relation = "of the same request"
 if (!relation) return null
-return {relation,kind:readKind(content),summary:asText(at(content,"outcome","summary")).slice(0,240),at:asText(at(content,"trigger","timestamp")) || record.signed_at}
+return {relation,kind:readKind(content),summary:cutText(asText(at(content,"outcome","summary")),240),at:asText(at(content,"trigger","timestamp")) || record.signed_at}
 }
 var TERMINAL_MAX = 1e5
 var PIECES_MAX = 4e3
@@ -13935,7 +14024,7 @@ const bits = [red,green,blue].map(part => part > most * .6 ? 1 : 0)
 return bits[0] + 2 * bits[1] + 4 * bits[2] + (most > 200 ? 8 : 0)
 }
 function Terminal({text,label = "Output"}) {
-const shown = text.slice(0,TERMINAL_MAX)
+const shown = cutText(text,TERMINAL_MAX)
 return k$2("div",{class:"terminal-box"},k$2("pre",{class:"terminal",tabIndex:0,role:"region","aria-label":label},hasEscapes(shown) ? parseTerminal(shown).map((piece,at) => k$2(Piece,{key:at,piece})) : k$2(Linked,null,shown.replaceAll("\r\n","\n"))),text.length > 1e5 ? k$2("p",{class:"beside"},count(text.length - TERMINAL_MAX)," more characters are not laid out. The exact bytes of the record have them.") : null)
 }
 function Piece({piece}) {
@@ -14109,7 +14198,7 @@ const isAction = detail.receiptKeys !== void 0
 const content = w$2(() => isAction || record.canonical.length > LAID_OUT_MAX ? null : contentOf(record),[record])
 const inChain = findingsOf(chain).filter(one => String(one.place.sequence) === number && one.code !== "UNKNOWN_SIGNER")
 const uri = contents.value?.format === "capsules" ? `capsule://sha3_${detail.hash}` : `capsule://${chain}/${number}`
-return k$2("article",{class:"capsule record"},k$2("nav",{class:"beside neighbours","aria-label":"Neighbours"},k$2("a",{href:wayBack(chain,number)},"Back (Esc)"),k$2("a",{href:link(isAction ? "chain" : "s",chain,`at-${number}`)},isAction ? "All actions" : "Its session or chain"),place > 0 ? k$2("a",{href:near(place - 1),rel:"prev"},"Record before (k)") : k$2("span",null,"The first of its chain"),hasNext ? k$2("a",{href:near(place + 1),rel:"next"},"Record after (j)") : k$2("span",null,"The last of its chain")),k$2("h1",null,k$2(Text,null,row.summary || row.kind)),k$2("p",{class:"beside address"},isAction ? null : k$2($,null,k$2("code",null,k$2(Text,null,uri))," ",k$2(Copy,{text:uri,label:"copy"}))," ",k$2(Copy,{text:location.href,label:"copy link"}),k$2("span",null,k$2(Text,null,`${row.kind} · ${row.type}`)," · ",k$2(Time,null,row.at))),isAction ? k$2(ReceiptBand,{detail}) : k$2(SealBand,{detail}),inChain.map((finding,index) => k$2(FindingCard,{key:index,finding})),content !== null && fragment ? k$2(NamedPart,{content,fragment}) : null,k$2("div",{class:"capsule-body"},k$2("div",null,isAction ? k$2(ActionSections,{detail}) : content === null ? k$2("p",{class:"strip"},"The text of this record is no JSON object, or too large to lay out. Its exact bytes are below.") : k$2(Sections,{record,content})),k$2("aside",{"aria-label":"Seal and related records"},isAction ? k$2(ReceiptSection,{detail,before:place > 0 ? near(place - 1) : ""}) : k$2(SealSection,{detail}),content === null ? null : k$2(Related,{chain,place,content}))),k$2(TryToChange,{chain,place,sequence:row.sequence}),k$2("section",{class:"section"},k$2("h2",null,"Exact bytes"),k$2("p",{class:"beside"},isAction ? "The line as it is stored. " : "This text was hashed, as it is. ",detail.canonical.length > EXACT_MAX ? `The first ${EXACT_MAX} of ${detail.canonical.length} characters are shown; the copy has all.` : ""),k$2("p",null,k$2(Copy,{text:detail.canonical,label:isAction ? "copy the line" : "copy the text that was hashed"})),k$2("pre",{class:"exact",tabIndex:0},visible(detail.canonical.slice(0,EXACT_MAX)))))
+return k$2("article",{class:"capsule record"},k$2("nav",{class:"beside neighbours","aria-label":"Neighbours"},k$2("a",{href:wayBack(chain,number)},"Back (Esc)"),k$2("a",{href:link(isAction ? "chain" : "s",chain,`at-${number}`)},isAction ? "All actions" : "Its session or chain"),place > 0 ? k$2("a",{href:near(place - 1),rel:"prev"},"Record before (k)") : k$2("span",null,"The first of its chain"),hasNext ? k$2("a",{href:near(place + 1),rel:"next"},"Record after (j)") : k$2("span",null,"The last of its chain")),k$2("h1",null,k$2(Text,null,row.summary || row.kind)),k$2("p",{class:"beside address"},isAction ? null : k$2($,null,k$2("code",null,k$2(Text,null,uri))," ",k$2(Copy,{text:uri,label:"copy"}))," ",k$2(Copy,{text:location.href,label:"copy link"}),k$2("span",null,k$2(Text,null,`${row.kind} · ${row.type}`)," · ",k$2(Time,null,row.at))),isAction ? k$2(ReceiptBand,{detail}) : k$2(SealBand,{detail}),inChain.map((finding,index) => k$2(FindingCard,{key:index,finding})),content !== null && fragment ? k$2(NamedPart,{content,fragment}) : null,k$2("div",{class:"capsule-body"},k$2("div",null,isAction ? k$2(ActionSections,{detail}) : content === null ? k$2("p",{class:"strip"},"The text of this record is no JSON object, or too large to lay out. Its exact bytes are below.") : k$2(Sections,{record,content})),k$2("aside",{"aria-label":"Seal and related records"},isAction ? k$2(ReceiptSection,{detail,before:place > 0 ? near(place - 1) : ""}) : k$2(SealSection,{detail}),content === null ? null : k$2(Related,{chain,place,content}))),k$2(TryToChange,{chain,place,sequence:row.sequence}),k$2("section",{class:"section"},k$2("h2",null,"Exact bytes"),k$2("p",{class:"beside"},isAction ? "The line as it is stored. " : "This text was hashed, as it is. ",detail.canonical.length > EXACT_MAX ? `The first ${EXACT_MAX} of ${detail.canonical.length} characters are shown; the copy has all.` : ""),k$2("p",null,k$2(Copy,{text:detail.canonical,label:isAction ? "copy the line" : "copy the text that was hashed"})),k$2("pre",{class:"exact",tabIndex:0},visible(cutText(detail.canonical,EXACT_MAX)))))
 }
 function NamedPart({content,fragment}) {
 const value = resolveFragment(content,fragment)
@@ -14620,7 +14709,7 @@ function rowHeight(row,width,isPhone,write = text => text) {
 if (row.sort !== "prompt") return isPhone ? PHONE_ROW_HEIGHT$1 : ROW_HEIGHT$1
 const {asked = "",askedLeft = 0} = row.entry?.step ?? {}
 const perLine = Math.max(16,Math.floor(.85 * width / CHARACTER_WIDTH))
-return 16 + LINE_HEIGHT * (write(asked).replace(/[\u1100-\uffff]/g,"$&$&").split("\n").reduce((sum,line) => sum + Math.max(1,Math.ceil(line.length / perLine)),0) + (askedLeft ? 1 : 0))
+return 16 + LINE_HEIGHT * (write(asked).replace(/[\u1100-\uffff]/g,"$&$&").split("\n").reduce((sum,line) => sum + Math.max(1,Math.ceil(line.length / perLine)),0) + (askedLeft === 0 ? 0 : 1))
 }
 function isWanted(row,wanted) {
 if (wanted.startsWith("model ")) return row.entry?.step?.model === wanted.slice(6)
@@ -14707,7 +14796,7 @@ if (sort === "end") return k$2("div",{role:"gridcell",class:"cap"},row.words)
 if (sort === "missing") return k$2("div",{role:"gridcell",class:"missing-cell"},row.words)
 const step = entry?.step ?? null
 const at = step?.at ?? entry?.decision?.at ?? ""
-return k$2($,null,k$2("span",{role:"gridcell",class:"time"},at ? k$2(Time,{short:true},at) : null),k$2("span",{role:"gridcell",class:"rail-line","aria-hidden":"true"},k$2("span",{class:"node"})),k$2("span",{role:"gridcell",class:"icon"},k$2(SortIcon,{sort,isStruck:row.isDenied})),step !== null && sort === "prompt" ? k$2("span",{role:"gridcell",class:"asked"},visible(step.asked),step.askedLeft ? k$2("span",{class:"soft"},`\n… ${plural(step.askedLeft,"more line")}`) : null) : k$2(Summary,{row}),step !== null && sort !== "prompt" ? k$2(Facts,{step}) : null)
+return k$2($,null,k$2("span",{role:"gridcell",class:"time"},at ? k$2(Time,{short:true},at) : null),k$2("span",{role:"gridcell",class:"rail-line","aria-hidden":"true"},k$2("span",{class:"node"})),k$2("span",{role:"gridcell",class:"icon"},k$2(SortIcon,{sort,isStruck:row.isDenied})),step !== null && sort === "prompt" ? k$2("span",{role:"gridcell",class:"asked"},visible(step.asked),step.askedLeft === 0 ? null : k$2("span",{class:"soft"},step.askedLeft === null ? "\n… its rest was not read; open it to try again" : `\n… ${plural(step.askedLeft,"more line")}`)) : k$2(Summary,{row}),step !== null && sort !== "prompt" ? k$2(Facts,{step}) : null)
 }
 function Summary({row}) {
 const {entry} = row
@@ -14757,13 +14846,14 @@ if (entry === null) return k$2("p",{class:"strip"},row.words || "Choose a row to
 if (entry.step === null) return entry.decision === null ? k$2($,null,k$2("h2",null,"Subagent ",k$2(Text,null,entry.agent)),k$2("p",null,"Its part of the session starts here, in a chain of its own: ",k$2("a",{href:link("chain",entry.chain)},k$2(Text,null,entry.chain)),".")) : k$2($,null,k$2("h2",null,"A decision about a call that is in no transcript"),k$2(DecisionCard,{decision:entry.decision}))
 const step = whole?.step ?? entry.step
 const isCurrent = whole !== null && whole.step.hash === entry.step.hash
-return k$2("article",{class:"step-detail","aria-busy":!isCurrent},k$2("header",null,k$2("h2",null,k$2(SortIcon,{sort:row.sort,isStruck:row.isDenied})," ",k$2(Text,null,step.what === "prompt" ? "Prompt" : step.what === "answer" ? "Answer" : stepSummary(step))),k$2("p",{class:"beside"},step.at ? k$2(Time,null,step.at) : "at a time that the record does not say",step.model ? k$2($,null," · ",k$2(Text,null,step.model)) : null,step.durationMs === null ? null : k$2($,null," · ",formatDuration(step.durationMs)),consumptionLabel(step.spent) ? k$2($,null," · ",consumptionLabel(step.spent)) : null),k$2("p",{class:"buttons"},k$2("a",{class:"button small",href:recordAddress(entry)},"Open the record"),k$2(Copy,{text:`capsule://${entry.chain}/${step.sequence ?? entry.place}`,label:"Copy its address"}))),words ? k$2(Problem,{words,retry}) : null,isCurrent ? k$2(StepBody,{step}) : k$2("div",{class:"placeholder tall"}),entry.decision === null ? null : k$2("section",null,k$2("h3",null,"The gate"),k$2(DecisionCard,{decision:entry.decision})),isCurrent && whole.additions.length ? k$2(Additions,{steps:whole.additions,chain:entry.chain,places:entry.additions}) : null)
+return k$2("article",{class:"step-detail","aria-busy":!isCurrent},k$2("header",null,k$2("h2",null,k$2(SortIcon,{sort:row.sort,isStruck:row.isDenied})," ",k$2(Text,null,step.what === "prompt" ? "Prompt" : step.what === "answer" ? "Answer" : stepSummary(step))),k$2("p",{class:"beside"},step.at ? k$2(Time,null,step.at) : "at a time that the record does not say",step.model ? k$2($,null," · ",k$2(Text,null,step.model)) : null,step.durationMs === null ? null : k$2($,null," · ",formatDuration(step.durationMs)),consumptionLabel(step.spent) ? k$2($,null," · ",consumptionLabel(step.spent)) : null),k$2("p",{class:"buttons"},k$2("a",{class:"button small",href:recordAddress(entry)},"Open the record"),k$2(Copy,{text:`capsule://${entry.chain}/${step.sequence ?? entry.place}`,label:"Copy its address"}))),words ? k$2(Problem,{words,retry}) : null,isCurrent && step.cut.size ? k$2(Problem,{words:"The rest of a long text of this step is missing, damaged or too large to be shown.",retry}) : null,isCurrent ? k$2(StepBody,{step}) : k$2("div",{class:"placeholder tall"}),entry.decision === null ? null : k$2("section",null,k$2("h3",null,"The gate"),k$2(DecisionCard,{decision:entry.decision})),isCurrent && whole.additions.length ? k$2(Additions,{steps:whole.additions,chain:entry.chain,places:entry.additions}) : null)
 }
 function recordAddress({chain,place,step}) {
 return link("c",chain,step !== null && step.sequence === place ? place : `p${place}`)
 }
+var PROSE_MAX = 2e5
 function Prose({text}) {
-return k$2("div",{class:"prose"},k$2(Linked,null,text))
+return k$2($,null,k$2("div",{class:"prose"},k$2(Linked,null,cutText(text,PROSE_MAX))),text.length > PROSE_MAX ? k$2("p",{class:"beside"},"Only the first ",count(PROSE_MAX)," characters are laid out. ",k$2(Copy,{text,label:"copy the whole text"})) : null)
 }
 function StepBody({step}) {
 const given = isObject(step.arguments) ? step.arguments : null
@@ -14801,10 +14891,12 @@ const chains = await findSession(chain)
 if (chains === null) return set({state:"none"})
 const total = countRecords(chainNames(chains))
 if (total > STORY_MAX) return set({state:"too large",chains,total})
-const reading = await readSession(chains,readRecords,readBlob,records => {
+const report = records => {
 if (!isCurrent) throw new Left()
 set({state:"loading",records,total})
-})
+}
+const {totals,entries} = await readSession(chains,readRecords,readBlob,report)
+const reading = {totals,entries:await fetchPrompts(entries,readBlob,() => report(total))}
 last = {open,chains,reading}
 set({state:"done",chains,reading})
 } catch (error) {
@@ -14960,6 +15052,14 @@ return () => query.removeEventListener("change",update)
 },[])
 return isWide
 }
+function hideBehind(cover) {
+const hidden = []
+for (let inside = cover; inside.id !== "main" && inside.parentElement; inside = inside.parentElement) hidden.push(...[...inside.parentElement.children].filter(one => one !== inside && !one.inert))
+for (const one of hidden) one.inert = true
+return () => {
+for (const one of hidden) one.inert = false
+}
+}
 var DETAIL_MIN = 320
 var DETAIL_MAX = 640
 var chosenWidth = 0
@@ -14973,16 +15073,23 @@ setWidth(chosenWidth)
 }
 const now = () => width || limit(.4 * (box.current?.clientWidth ?? 1200))
 const isCovered = isOpen && !isWide
+const cover = T(null)
 const back = T(null)
 F$1(() => {
 if (!isCovered) return
+const before = document.activeElement
+const uncover = hideBehind(cover.current)
 back.current?.focus()
-return focusGrid
+return () => {
+uncover()
+focusGrid()
+before?.focus({preventScroll:true})
+}
 },[isCovered])
 F$1(() => {
 box.current?.style.setProperty("--detail",width ? `${width}px` : "40%")
 },[width,isWide])
-if (!isWide) return k$2("div",{class:"session-split narrow"},k$2("div",{inert:isCovered},timeline),isCovered ? k$2("div",{class:"detail cover",role:"dialog","aria-modal":"true","aria-label":"The step"},k$2("p",{class:"close"},k$2("button",{type:"button",ref:back,onClick:close},"Back to the timeline")),detail) : null)
+if (!isWide) return k$2("div",{class:"session-split narrow"},timeline,isCovered ? k$2("div",{class:"detail cover",ref:cover,role:"dialog","aria-modal":"true","aria-label":"The step"},k$2("p",{class:"close"},k$2("button",{type:"button",ref:back,onClick:close},"Back to the timeline")),detail) : null)
 return k$2("div",{class:"session-split",ref:box},timeline,k$2("div",{class:"handle",role:"separator","aria-orientation":"vertical","aria-label":"Width of the detail",tabIndex:0,"aria-valuenow":width || Math.round(480),"aria-valuemin":DETAIL_MIN,"aria-valuemax":DETAIL_MAX,onPointerDown:event => event.currentTarget.setPointerCapture(event.pointerId),onPointerMove:event => {
 if (event.buttons & 1 && box.current) set(box.current.getBoundingClientRect().right - event.clientX)
 },onKeyDown:event => {
@@ -15404,12 +15511,13 @@ const [until,setUntil] = d$2("")
 const [sorted,setSorted] = d$2("-start")
 const [isByWorkspace,setByWorkspace] = d$2(false)
 const [shown,setShown] = d$2(SHOWN_MAX)
+const words = wanted.trim()
 const all = sessionRows.value ?? []
 const tools = [...new Set(all.map(({tool:name}) => name))].sort()
 const ofTool = all.filter(({tool:name}) => !tool || name === tool)
 const found = ofTool.filter(({session,figures}) => {
 const started = readTime(figures?.started ?? "").slice(0,10)
-return (!since || started >= since) && (!until || started && started <= until) && `${session} ${figures?.title ?? ""} ${figures?.workspace ?? ""}`.toLowerCase().includes(wanted.toLowerCase())
+return (!since || started >= since) && (!until || started && started <= until) && `${session} ${figures?.title ?? ""} ${figures?.workspace ?? ""}`.toLowerCase().includes(words.toLowerCase())
 })
 const listed = order(found,sorted).slice(0,shown)
 const needsAll = Boolean(wanted || since || until || sorted.replace("-","") !== "start" || ofTool.some(({claimed}) => !claimed))
@@ -15421,8 +15529,8 @@ if (isByWorkspace) for (const row of listed) groups.set(row.figures?.workspace |
 const onSort = name => setSorted(sorted === `-${name}` ? name : `-${name}`)
 return k$2($,null,k$2("h1",null,"Sessions"),k$2("form",{class:"filters",onSubmit:event => {
 event.preventDefault()
-if (wanted.trim()) location.hash = link("search",wanted.trim())
-}},k$2("label",null,"Filter ",k$2("input",{type:"search",value:wanted,onInput:event => setWanted(event.currentTarget.value),placeholder:"title, id or workspace"})),k$2("label",null,"Tool ",k$2("select",{value:tool,onChange:event => setTool(event.currentTarget.value)},k$2("option",{value:""},"all"),tools.map(name => k$2("option",{key:name,value:name},visible(name))))),k$2("label",null,"From ",k$2("input",{type:"date",value:since,onInput:event => setSince(event.currentTarget.value)})),k$2("label",null,"to ",k$2("input",{type:"date",value:until,onInput:event => setUntil(event.currentTarget.value)})),k$2("label",{class:"choice"},k$2("input",{type:"checkbox",checked:isByWorkspace,onChange:event => setByWorkspace(event.currentTarget.checked)})," by workspace"),k$2("span",{class:"beside",role:"status","aria-busy":left > 0},sessionRows.value === null ? "" : `${count(found.length)} of ${count(all.length)}${left ? ` so far: counting, ${plural(left,"session")} to go` : ""}`),wanted.trim() ? k$2("button",{type:"submit",class:"small"},"Search the records for it") : null),sessionsProblem.value ? k$2(Problem,{words:sessionsProblem.value,retry:readSessionsAgain}) : null,sessionRows.value === null && !sessionsProblem.value ? k$2(Loading,{rows:10,words:"Reading the sessions"}) : null,sessionRows.value !== null && !all.length ? k$2(Empty,{command:"aver ingest --all"},"There is no session of a coding agent in it. This records those that are on your machine; ",k$2("code",null,"aver install")," records the next ones as they happen.") : null,all.length && !found.length ? left ? k$2(Loading,{rows:10,words:"Counting the sessions"}) : k$2(Empty,null,"No session fits this filter.") : null,areCut.value ? k$2("p",{class:"strip"},"Only the ",count(SESSIONS_MAX)," latest sessions are listed. ",k$2("code",null,"aver sessions")," lists all.") : null,listed.length && !isByWorkspace ? k$2(SessionTable,{rows:listed,sorted,onSort}) : null,[...groups].map(([workspace,rows]) => k$2("section",{key:workspace},k$2("h2",null,k$2(Text,null,workspace)),k$2(SessionTable,{rows,sorted,onSort}))),found.length > shown ? k$2("p",null,k$2("button",{type:"button",onClick:() => setShown(shown + SHOWN_MAX)},"Show ",SHOWN_MAX," more")) : null,all.length ? k$2(FiguresNote,null) : null)
+if (words) location.hash = searchLink(words)
+}},k$2("label",null,"Filter ",k$2("input",{type:"search",value:wanted,onInput:event => setWanted(event.currentTarget.value),placeholder:"title, id or workspace"})),k$2("label",null,"Tool ",k$2("select",{value:tool,onChange:event => setTool(event.currentTarget.value)},k$2("option",{value:""},"all"),tools.map(name => k$2("option",{key:name,value:name},visible(name))))),k$2("label",null,"From ",k$2("input",{type:"date",value:since,onInput:event => setSince(event.currentTarget.value)})),k$2("label",null,"to ",k$2("input",{type:"date",value:until,onInput:event => setUntil(event.currentTarget.value)})),k$2("label",{class:"choice"},k$2("input",{type:"checkbox",checked:isByWorkspace,onChange:event => setByWorkspace(event.currentTarget.checked)})," by workspace"),k$2("span",{class:"beside",role:"status","aria-busy":left > 0},sessionRows.value === null ? "" : `${count(found.length)} of ${count(all.length)}${left ? ` so far: counting, ${plural(left,"session")} to go` : ""}`),words ? k$2("button",{type:"submit",class:"small"},"Search all text for it (Enter)") : null),sessionsProblem.value ? k$2(Problem,{words:sessionsProblem.value,retry:readSessionsAgain}) : null,sessionRows.value === null && !sessionsProblem.value ? k$2(Loading,{rows:10,words:"Reading the sessions"}) : null,sessionRows.value !== null && !all.length ? k$2(Empty,{command:"aver ingest --all"},"There is no session of a coding agent in it. This records those that are on your machine; ",k$2("code",null,"aver install")," records the next ones as they happen.") : null,all.length && !found.length ? left ? k$2(Loading,{rows:10,words:"Counting the sessions"}) : k$2(Empty,null,"No session fits this filter.",words ? k$2($,null," It looks at titles, ids and workspaces. ",k$2("a",{href:searchLink(words)},"Search the text of all records for “",k$2(Text,null,words),"”")," (Enter).") : null) : null,areCut.value ? k$2("p",{class:"strip"},"Only the ",count(SESSIONS_MAX)," latest sessions are listed. ",k$2("code",null,"aver sessions")," lists all.") : null,listed.length && !isByWorkspace ? k$2(SessionTable,{rows:listed,sorted,onSort}) : null,[...groups].map(([workspace,rows]) => k$2("section",{key:workspace},k$2("h2",null,k$2(Text,null,workspace)),k$2(SessionTable,{rows,sorted,onSort}))),found.length > shown ? k$2("p",null,k$2("button",{type:"button",onClick:() => setShown(shown + SHOWN_MAX)},"Show ",SHOWN_MAX," more")) : null,all.length ? k$2(FiguresNote,null) : null)
 }
 var HEIGHT$1 = 72
 var WIDTH$1 = 480
@@ -15640,7 +15748,7 @@ function describeCheck(check) {
 const [entry] = [...asObject(check)]
 if (entry === void 0) return "the artifact is here"
 const [name,value] = entry
-const scalar = (one = null) => one === null ? "" : writeJson(one)
+const scalar = (one = null) => one === null ? "" : plainJson(one)
 const compare = one => asList(one).map(part => typeof part === "string" && /^[=!<>]+$/.test(part) ? part : scalar(part)).join(" ")
 if (name === "exit_code") return `exit code ${compare(value)}`
 if (name === "sha256") return `SHA-256 is ${asText(value).slice(0,16)}…`
@@ -15653,34 +15761,13 @@ return `${name} (a check that this page does not know)`
 var READ_MAX$1 = 1e4
 var EVENTS_SHOWN = 200
 function ProtocolView({parts:[wanted = ""]}) {
-const chains = chainsOf("protocol")
-const chain = wanted ? chains.includes(wanted) ? wanted : "" : chains[0] ?? ""
-return k$2("section",{class:"protocol-view"},k$2("h1",null,"Protocol"),chains.length ? null : k$2(Empty,{command:"aver protocol run TASK.toml"},"There is no trace of the agent protocol in these records. This makes one:"),chains.length && !chain ? k$2(NotHere,{what:"trace",name:wanted}) : null,chains.length > 1 || chains.length && !chain ? k$2(ChainChoice,{chains,chosen:chain,route:"protocol"}) : null,chain ? k$2(TraceOfChain,{key:chain,chain}) : null)
-}
-function TraceOfChain({chain}) {
-const [now,setNow] = d$2({state:"loading"})
-const [turn,setTurn] = d$2(0)
-A$1(() => {
-let isCurrent = true
-const set = next => {
-if (isCurrent) setNow(next)
-}
-const total = countRecords([chain])
-if (total > READ_MAX$1) set({state:"too large",total})
-else (async () => {
-const records = await readAll(chain)
+return k$2(OfDomain,{domain:"protocol",title:"Protocol",route:"protocol",wanted,what:"trace",empty:["There is no trace of the agent protocol in these records. This makes one:","aver protocol run TASK.toml"]},chain => k$2(ReadChain,{key:chain,chain,most:READ_MAX$1,command:`aver show ${chain} --html trace.html`,read:async records => {
 const trace = readTrace(records)
-set({state:"done",trace,report:await readReport(trace),words:unreadWords(records)})
-})().catch(error => set({state:"failed",words:error.message}))
-return () => {
-isCurrent = false
+return {trace,report:await readReport(trace)}
+}},({trace,report}) => k$2(TraceOfChain,{chain,trace,report})))
 }
-},[chain,contents.value,turn])
-if (now.state === "loading") return k$2("div",{"aria-busy":"true"},k$2("div",{class:"band placeholder tall"}),k$2("div",{class:"band placeholder tall"}))
-if (now.state === "too large") return k$2("p",{class:"strip"},"This trace has ",plural(now.total,"event"),", more than this view lays out. ",k$2("a",{href:link("chain",chain)},"Read the chain"),", or: ",k$2(Command,null,`aver show ${chain} --html trace.html`))
-if (now.state === "failed") return k$2(Problem,{words:now.words,retry:() => setTurn(turn + 1)})
-const {trace,report,words} = now
-return k$2($,null,words ? k$2(Problem,{words,retry:() => setTurn(turn + 1)}) : null,k$2("p",{class:"sentence"},k$2(Text,null,asText(trace.task.get("objective")) || chain)),k$2("p",{class:"beside"},k$2("a",{href:link("chain",chain)},k$2(Text,null,chain))," · ",plural(trace.events.length,"event")," · state ",k$2("strong",null,k$2(Text,null,trace.state))," · profile ",k$2(Text,null,trace.profile)),k$2(Audit,{trace,report,chain}),k$2("h2",null,"Claims"),trace.claims.length ? trace.claims.map(claim => k$2(Claim,{key:claim.id,claim,chain,report,trace})) : k$2("p",{class:"strip"},"Nothing is claimed yet."),k$2("h2",null,"Events by role"),k$2(Lanes,{trace,chain}),k$2("h2",null,"Participants"),k$2("div",{class:"scroll"},k$2("table",{class:"plain"},k$2("thead",null,k$2("tr",null,k$2("th",{scope:"col"},"Agent"),k$2("th",{scope:"col"},"Role"),k$2("th",{scope:"col"},"Key"),k$2("th",{scope:"col"},"Held"))),k$2("tbody",null,trace.participants.map((one,place) => k$2("tr",{key:place},k$2("th",{scope:"row"},k$2(Text,null,one.agent)),k$2("td",null,k$2(Text,null,one.role)),k$2("td",null,k$2(Hex,null,one.key)),k$2("td",null,k$2(Text,null,one.held))))))))
+function TraceOfChain({chain,trace,report}) {
+return k$2($,null,k$2("p",{class:"sentence"},k$2(Text,null,asText(trace.task.get("objective")) || chain)),k$2("p",{class:"beside"},k$2("a",{href:link("chain",chain)},k$2(Text,null,chain))," · ",plural(trace.events.length,"event")," · state ",k$2("strong",null,k$2(Text,null,trace.state))," · profile ",k$2(Text,null,trace.profile)),k$2(Audit,{trace,report,chain}),k$2("h2",null,"Claims"),trace.claims.length ? trace.claims.map(claim => k$2(Claim,{key:claim.id,claim,chain,report,trace})) : k$2("p",{class:"strip"},"Nothing is claimed yet."),k$2("h2",null,"Events by role"),k$2(Lanes,{trace,chain}),k$2("h2",null,"Participants"),k$2("div",{class:"scroll"},k$2("table",{class:"plain"},k$2("thead",null,k$2("tr",null,k$2("th",{scope:"col"},"Agent"),k$2("th",{scope:"col"},"Role"),k$2("th",{scope:"col"},"Key"),k$2("th",{scope:"col"},"Held"))),k$2("tbody",null,trace.participants.map((one,place) => k$2("tr",{key:place},k$2("th",{scope:"row"},k$2(Text,null,one.agent)),k$2("td",null,k$2(Text,null,one.role)),k$2("td",null,k$2(Hex,null,one.key)),k$2("td",null,k$2(Text,null,one.held))))))))
 }
 async function readReport(trace) {
 const digest = asText(at(trace.audit?.payload,"report","blob","digest"))
@@ -15907,7 +15994,7 @@ const [pass,skip] = ["pass_below","skip_above"].map(name => at(newest?.threshold
 const limits = [pass,skip].map(value => onScale(value ?? null)).filter(y => y !== null)
 const day = time => Number.isFinite(time) ? formatTime(new Date(time)).slice(0,16).replace("T"," ") : ""
 const rows = [...decisions].reverse()
-return k$2($,null,points.length ? k$2("p",null,"The rules decide, and a score is only one of the things that they see. So a rule can allow an action with a high score, such as a known test, and another can ask a person about one with a low score, such as a deletion: ",k$2("em",null,"Why")," names the rule.",pass instanceof JsonNumber ? k$2($,null," To a rule that asks about risk, it is low only if the whole interval is at most ",k$2(Score,{value:pass}),"; else it is unsure.") : null,skip instanceof JsonNumber ? k$2($,null," An action is denied by its risk if the whole interval is above ",k$2(Score,{value:skip}),".") : " No score denies anything by itself.") : null,points.length ? k$2(PointChart,{points,limits,ends:[day(first),day(last)],label:`${points.length} decisions over time, by risk from 0 to 1. The table below has all of them.`}) : k$2("p",{class:"strip"},"No decision has a score: the rules alone decided."),k$2("p",{class:"beside legend"},k$2("span",{class:"good"},"● allowed")," ",k$2("span",{class:"warn"},"■ left to a person")," ",k$2("span",{class:"bad"},"✕ denied")," A line is the 90 % interval of the score. ",limits.length ? "Dashes are at the limits named above. " : "",scored.length === DRAWN_MAX ? `The chart has the latest ${count(DRAWN_MAX)}.` : ""),k$2("div",{class:"scroll"},k$2("table",{class:"chains decisions"},k$2("thead",null,k$2("tr",null,k$2("th",{scope:"col"},"When"),k$2("th",{scope:"col"},"Decision"),k$2("th",{scope:"col"},"Action"),k$2("th",{scope:"col",class:"at-why"},"Why"),k$2("th",{scope:"col",class:"number"},"Risk"),k$2("th",{scope:"col",class:"number at-interval"},"90 % interval"),k$2("th",{scope:"col",class:"at-class"},"To the rules"))),k$2("tbody",null,rows.slice(0,listed).map(decision => k$2("tr",{key:decision.hash},k$2("td",null,k$2("a",{href:addressOf(decision)},k$2(Time,null,decision.at))),k$2("td",null,k$2("span",{class:sortOf(decision)},isObserved(decision) ? "observed: " : "",k$2(Text,null,decisionLabel(decision.decision)))),k$2("td",{class:"action"},k$2("code",null,k$2(Text,null,decision.line.slice(0,ACTION_SHOWN)))),k$2("td",{class:"at-why"},decision.rules.length ? k$2($,null,"by ",decision.rules.map(rule => k$2("span",{key:rule},k$2("code",null,k$2(Text,null,rule))," "))) : null,k$2(Text,null,shownReasons(decision).join("; "))),k$2("td",{class:"number"},k$2(Score,{value:decision.score})),k$2("td",{class:"number at-interval"},Array.isArray(decision.interval) ? k$2($,null,k$2(Score,{value:decision.interval[0]})," to ",k$2(Score,{value:decision.interval[1]})) : ""),k$2("td",{class:"at-class"},riskClass(decision))))))),rows.length > listed ? k$2("p",null,k$2("button",{type:"button",onClick:() => setListed(listed + 100)},"Show ",count(Math.min(100,rows.length - listed))," more")) : null)
+return k$2($,null,points.length ? k$2("p",null,"The rules decide, and a score is only one of the things that they see. So a rule can allow an action with a high score, such as a known test, and another can ask a person about one with a low score, such as a deletion: ",k$2("em",null,"Why")," names the rule.",pass instanceof JsonNumber ? k$2($,null," To a rule that asks about risk, it is low only if the whole interval is at most ",k$2(Score,{value:pass}),"; else it is unsure.") : null,skip instanceof JsonNumber ? k$2($,null," An action is denied by its risk if the whole interval is above ",k$2(Score,{value:skip}),".") : " No score denies anything by itself.") : null,points.length ? k$2(PointChart,{points,limits,ends:[day(first),day(last)],label:`${points.length} decisions over time, by risk from 0 to 1. The table below has all of them.`}) : k$2("p",{class:"strip"},"No decision has a score: the rules alone decided."),k$2("p",{class:"beside legend"},k$2("span",{class:"good"},"● allowed")," ",k$2("span",{class:"warn"},"■ left to a person")," ",k$2("span",{class:"bad"},"✕ denied")," A line is the 90 % interval of the score. ",limits.length ? "Dashes are at the limits named above. " : "",scored.length === DRAWN_MAX ? `The chart has the latest ${count(DRAWN_MAX)}.` : ""),k$2("div",{class:"scroll"},k$2("table",{class:"chains decisions"},k$2("thead",null,k$2("tr",null,k$2("th",{scope:"col"},"When"),k$2("th",{scope:"col"},"Decision"),k$2("th",{scope:"col"},"Action"),k$2("th",{scope:"col",class:"at-why"},"Why"),k$2("th",{scope:"col",class:"number"},"Risk"),k$2("th",{scope:"col",class:"number at-interval"},"90 % interval"),k$2("th",{scope:"col",class:"at-class"},"To the rules"))),k$2("tbody",null,rows.slice(0,listed).map(decision => k$2("tr",{key:decision.hash},k$2("td",null,k$2("a",{href:addressOf(decision)},k$2(Time,null,decision.at))),k$2("td",null,k$2("span",{class:sortOf(decision)},isObserved(decision) ? "observed: " : "",k$2(Text,null,decisionLabel(decision.decision)))),k$2("td",{class:"action"},k$2("code",null,k$2(Text,null,cutText(decision.line,ACTION_SHOWN)))),k$2("td",{class:"at-why"},decision.rules.length ? k$2($,null,"by ",decision.rules.map(rule => k$2("span",{key:rule},k$2("code",null,k$2(Text,null,rule))," "))) : null,k$2(Text,null,shownReasons(decision).join("; "))),k$2("td",{class:"number"},k$2(Score,{value:decision.score})),k$2("td",{class:"number at-interval"},Array.isArray(decision.interval) ? k$2($,null,k$2(Score,{value:decision.interval[0]})," to ",k$2(Score,{value:decision.interval[1]})) : ""),k$2("td",{class:"at-class"},riskClass(decision))))))),rows.length > listed ? k$2("p",null,k$2("button",{type:"button",onClick:() => setListed(listed + 100)},"Show ",count(Math.min(100,rows.length - listed))," more")) : null)
 }
 function Reliability({reading:{decisions,outcomes}}) {
 const cases = decisions.flatMap(decision => {
@@ -16001,7 +16088,7 @@ const isNotHere = rows.state === "done" && row === void 0 && (listed[0]?.place ?
 return k$2($,null,k$2("h1",null,"Try to change it"),k$2("p",null,"Believe nobody: change a record yourself, and see what the verification says. The page changes a copy in its memory and marks it. The records themselves stay untouched."),thing.value?.live ? k$2(Empty,{command:"aver export --html --out DIR"},"A live ledger is not copied into the page. Export it, and open the folder under ",k$2("a",{href:link("open")},"Verify a file"),".") : null,!thing.value?.live && !["bundle","chain"].includes(contents.value?.format ?? "") ? k$2(Empty,{command:"aver export --out DIR"},"Only the records of a bundle or of one chain can be changed here.") : null,changed.value ? k$2("p",{class:"strip"},"This is a changed copy already. A further change comes on top of it.") : null,!thing.value?.live && ["bundle","chain"].includes(contents.value?.format ?? "") ? k$2($,null,k$2("div",{class:"filters"},k$2("label",null,"Chain ",k$2("select",{value:chain,onChange:event => {
 setChain(event.currentTarget.value)
 setPlace(null)
-}},chains.map(one => k$2("option",{key:one.id,value:one.id},visible(one.id))))),k$2("label",null,"Place ",k$2("input",{type:"number",min:0,value:place ?? row?.place ?? 0,onChange:event => setPlace(Number(event.currentTarget.value))})),k$2("label",null,"Record ",k$2("select",{value:String(row?.place ?? ""),onChange:event => setPlace(Number(event.currentTarget.value))},listed.map(one => k$2("option",{key:one.place,value:String(one.place)},visible(`${one.sequence || one.place}: ${one.summary.slice(0,60)}`)))))),rows.state === "failed" ? k$2(Problem,{words:rows.words,retry:rows.retry}) : null,rows.state === "loading" ? k$2(Loading,{rows:3,words:"Reading the chain"}) : null,isNotHere ? k$2(NotHere,{what:"record",name:`${chain} ${place ?? 0}`}) : null,row ? k$2("p",{class:"beside"},k$2(Text,null,`${row.kind} · ${row.summary}`)," · ",k$2("a",{href:link("c",chain,`p${row.place}`)},"open it")) : null,row ? k$2(TryToChange,{chain,place:row.place,sequence:row.sequence || String(row.place),title:"What to do with it"}) : null) : null)
+}},chains.map(one => k$2("option",{key:one.id,value:one.id},visible(one.id))))),k$2("label",null,"Place ",k$2("input",{type:"number",min:0,value:place ?? row?.place ?? 0,onChange:event => setPlace(Number(event.currentTarget.value))})),k$2("label",null,"Record ",k$2("select",{value:String(row?.place ?? ""),onChange:event => setPlace(Number(event.currentTarget.value))},listed.map(one => k$2("option",{key:one.place,value:String(one.place)},visible(`${one.sequence || one.place}: ${cutText(one.summary,60)}`)))))),rows.state === "failed" ? k$2(Problem,{words:rows.words,retry:rows.retry}) : null,rows.state === "loading" ? k$2(Loading,{rows:3,words:"Reading the chain"}) : null,isNotHere ? k$2(NotHere,{what:"record",name:`${chain} ${place ?? 0}`}) : null,row ? k$2("p",{class:"beside"},k$2(Text,null,`${row.kind} · ${row.summary}`)," · ",k$2("a",{href:link("c",chain,`p${row.place}`)},"open it")) : null,row ? k$2(TryToChange,{chain,place:row.place,sequence:row.sequence || String(row.place),title:"What to do with it"}) : null) : null)
 }
 var VIEWS = [{route:"",title:"Overview",letter:"o",rail:"main",needs:"records",Module:OverviewView,isOnPhone:true},{route:"sessions",title:"Sessions",letter:"s",rail:"main",needs:"records",Module:SessionsView,isOnPhone:true},{route:"approvals",title:"Approvals",letter:"a",rail:"main",needs:"records",Module:ApprovalsView,isOnPhone:true},{route:"chains",title:"Chains",letter:"c",rail:"main",needs:"records",Module:ChainsView,isOnPhone:true},{route:"risk",title:"Risk",letter:"r",rail:"main",needs:"records",Module:RiskView},{route:"open",title:"Verify a file",letter:"f",rail:"main",needs:"nothing",Module:OpenView},{route:"keys",title:"Keys",letter:"k",rail:"more",needs:"door",Module:KeysView},{route:"acts",title:"Acts",letter:"i",rail:"more",needs:"records",Module:ActsView},{route:"protocol",title:"Protocol",letter:"p",rail:"more",needs:"records",Module:ProtocolView},{route:"meta",title:"Meta",letter:"m",rail:"more",needs:"records",Module:MetaView},{route:"try",title:"Try to change it",letter:"t",rail:"more",needs:"records",Module:TamperView},{route:"search",title:"Search",letter:"",rail:"none",needs:"records",Module:SearchView},{route:"ref",title:"Reference",letter:"",rail:"none",needs:"records",Module:ReferenceView},{route:"more",title:"More",letter:"",rail:"none",needs:"nothing",Module:MoreView},{route:"chain",title:"Chain",letter:"",rail:"none",needs:"records",Module:ChainView,within:"chains"},{route:"s",title:"Session",letter:"",rail:"none",needs:"records",Module:SessionView,within:"sessions"},{route:"files",title:"Files",letter:"",rail:"none",needs:"records",Module:FilesView,within:"sessions"},{route:"c",title:"Record",letter:"",rail:"none",needs:"records",Module:CapsuleView,within:"chains"}]
 function findView(route) {
@@ -16206,11 +16293,13 @@ retryOpening.value = () => void openDoor()
 }
 }
 async function openLive() {
+await askOtherTabs()
 if (!secrets.token) throw new Error("This page has no token. Open the link that aver serve prints when it starts.")
 const access = {origin:location.origin,token:secrets.token}
 const api = new Api(access)
 const about = await api.json("about")
 doorServer.value = {api,about}
+answerOtherTabs(() => isStreaming)
 liveState.value = {isLive:true,since:new Date().toISOString(),words:""}
 home$1.value = {name:`ledger ${about.ledger.slice(0,8)}${about.tenant === "default" ? "" : ` · ${about.tenant}`}`,files:[],isFolder:true,live:access}
 const opened = openThing(home$1.value,"",() => pinByLink(api))
