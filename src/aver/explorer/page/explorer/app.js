@@ -12274,6 +12274,10 @@ sessionStorage.setItem(PLACE,address)
 location.reload()
 }
 var secrets = takeSecrets()
+function forgetKeys() {
+secrets.keys = ""
+keepSecrets(secrets)
+}
 var CHANNEL = "aver-secrets"
 var QUESTION = "who has a token?"
 var ANSWER_MS = 500
@@ -12454,32 +12458,36 @@ scope = name
 pins.value = visit.pins.get(name) ?? []
 if (KEPT && name !== "") try {
 const range = IDBKeyRange.bound([name],[name,[]])
-pins.value = await settle((await openStore()).transaction("pins").objectStore("pins").getAll(range))
+const kept = await settle((await openStore()).transaction("pins").objectStore("pins").getAll(range))
+if (scope !== name) return
+pins.value = kept
 } catch {}
 for (const {origin,at:_,...key} of carried) pinKey(key,origin)
 }
 function isRetired({entry = ""}) {
 return entry.includes("\"status\":\"retired\"")
 }
-function pinKey(key,origin) {
+async function pinKey(key,origin) {
 const before = pins.value.find(pin => pin.publicKey === key.publicKey)
 if (!(before === void 0 || key.publicKeyPq && !before.publicKeyPq || key.entry && key.entry !== before.entry && !isRetired(before))) return
 const pin = {publicKey:key.publicKey,publicKeyPq:key.publicKeyPq || (before?.publicKeyPq ?? ""),origin,at:new Date().toISOString()}
 const entry = before && isRetired(before) ? before.entry : key.entry || before?.entry
 if (entry) pin.entry = entry
 pins.value = [...pins.value.filter(one => one !== before),pin]
-change(store => store.put({scope,...pin}))
+const kept = {scope,...pin}
+await change(store => store.put(kept))
 }
 function unpinKey(publicKey) {
 pins.value = pins.value.filter(pin => pin.publicKey !== publicKey)
-change(store => store.delete([scope,publicKey]))
+const kept = [scope,publicKey]
+change(store => store.delete(kept))
 }
 async function change(work) {
 if (scope === "") return
 visit.pins.set(scope,pins.value)
 if (!KEPT) return
 try {
-work((await openStore()).transaction("pins","readwrite").objectStore("pins"))
+await settle(work((await openStore()).transaction("pins","readwrite").objectStore("pins")))
 } catch {}
 }
 async function recallHeads(ledger) {
@@ -12646,6 +12654,16 @@ var news = y$1({heads:0,approvals:0,index:0})
 var unjudged = y$1(0)
 var original = null
 var retryLive = () => {}
+var beforeHome = async () => {}
+var turns = 0
+function watchTurn() {
+const mine = turns
+return () => mine === turns
+}
+function takeTurn() {
+turns++
+return watchTurn()
+}
 var verdict = O(() => judgement.value.state === "done" ? judgement.value.verdict : null)
 var totalRecords = O(() => (contents.value?.chains ?? []).reduce((sum,chain) => sum + (chain.length ?? 0),0))
 function judgementOf(chain) {
@@ -12684,7 +12702,8 @@ function warmWorkers() {
 connection.warm()
 judges.warm()
 }
-async function openThing(found,change = "",beforeJudging = async () => {}) {
+async function openThing(found,change = "") {
+const isLatest = takeTurn()
 connection.leave()
 judges.leave()
 changed.value = change
@@ -12701,33 +12720,36 @@ try {
 const listing = connection.ask({type:"open",thing:found})
 if (!found.live) judges.warm()
 const listed = await listing
+if (!isLatest()) return
 if (!change) await enterScope(scopeOf(listed))
+if (!isLatest()) return
 contents.value = listed
 opening.value = ""
 const isVerified = totalRecords.value <= 2e4 || !found.live
 if (isVerified) judges.warm()
-const judging = beforeJudging().then(() => isVerified ? verifyThing() : void 0)
+const judging = (found === home$1.value ? beforeHome(isLatest) : Promise.resolve()).then(() => isVerified && isLatest() ? verifyThing() : void 0)
 firstJudging = judging.catch(() => {})
 await judging
 } catch (error) {
-opening.value = ""
-thing.value = null
-await enterScope("")
+if (!isLatest()) return
+opening.value = "";
+[thing.value,contents.value] = [null,null]
 problem.value = error.message
-if (found === home$1.value) retryOpening.value = () => void openThing(found,change,beforeJudging)
+if (found === home$1.value) retryOpening.value = () => void openThing(found,change)
+await enterScope("")
 }
 }
 async function verifyThing() {
 const [found,listed] = [thing.value,contents.value]
 if (found === null || listed === null || judgement.value.state === "working") return
-const [keys,records] = [pins.value,totalRecords.value]
+const [keys,records,isLatest] = [pins.value,totalRecords.value,watchTurn()]
 chainJudgements.value = new Map()
 judgement.value = {state:"working",progress:null}
 spoken.value = "Verifying"
-const done = await judge(found,listed,null,next => {
+const done = await judge(found,listed,null,isLatest,next => {
 judgement.value = next
 })
-if (thing.value !== found) return
+if (!isLatest()) return
 judgement.value = done
 unjudged.value = Math.max(0,totalRecords.value - Math.max(records,done.state === "done" ? done.verdict.records : 0))
 spoken.value = done.state === "done" ? `Verdict: ${done.verdict.status}` : "Not judged"
@@ -12737,13 +12759,13 @@ async function verifyChain(chain) {
 const [found,listed] = [thing.value,contents.value]
 if (found === null || listed === null || judgement.value.state === "done" || judgement.value.state === "working") return
 if (["working","done"].includes(chainJudgements.value.get(chain)?.state ?? "")) return
-const [keys,head] = [pins.value,headOf(chain)]
+const [keys,head,isLatest] = [pins.value,headOf(chain),watchTurn()]
 const set = next => {
 chainJudgements.value = new Map(chainJudgements.value).set(chain,next)
 }
 set({state:"working",progress:null})
-const done = await judge(found,listed,[chain],set)
-if (thing.value !== found) return
+const done = await judge(found,listed,[chain],isLatest,set)
+if (!isLatest()) return
 const isOld = done.state === "done" && (pins.value !== keys || headOf(chain) !== head)
 set(isOld ? {state:"none"} : done)
 if (isOld) return verifyChain(chain)
@@ -12752,21 +12774,30 @@ spoken.value = done.state === "done" ? `Verdict on this chain: ${done.verdict.st
 function unjudgedOf(chains) {
 return chains.filter(chain => (chainJudgements.value.get(chain)?.state ?? "none") === "none")
 }
-async function judge(found,listed,chains,report) {
+async function judge(found,listed,chains,isLatest,report) {
 const scopes = headScopes(found,listed)
+const stay = () => {
+if (!isLatest()) throw new NotJudgedHere("another thing was opened")
+}
 try {
 const remembered = changed.value ? copyHeads : scopes[0] ? await recallHeads(scopes[0]) : []
+stay()
 await judges.ask({type:"open",thing:found})
+stay()
 const {heads,held,...result} = await judges.ask({type:"verify",keys:pinnedKeys(),remembered,chains},progress => {
-if (thing.value === found) report({state:"working",progress})
+if (isLatest()) report({state:"working",progress})
 })
-if (found.live && thing.value === found) {
+stay()
+if (found.live) {
 found.held = [...chains === null ? [] : (found.held ?? []).filter(([name]) => !chains.includes(name)),...held]
 const other = await connection.ask({type:"hold",held:found.held})
 if (other) throw new NotJudgedHere(`the server gave this page another ${other} than it gave to be verified`)
+stay()
 }
-if (!changed.value && isSignedByPins(result.verdict)) for (const scope of scopes) await rememberHeads(scope,heads)
-if (!changed.value) copyHeads = heads
+if (!changed.value) {
+copyHeads = heads
+if (isSignedByPins(result.verdict)) for (const scope of scopes) await rememberHeads(scope,heads)
+}
 return {state:"done",...result,at:new Date()}
 } catch (error) {
 return {state:"not judged",words:error instanceof NotJudgedHere ? error.message : `the verifier broke down: ${error.message}`}
@@ -12796,9 +12827,12 @@ const found = contents.value?.chains.find(one => one.id === chain)
 return found === void 0 ? "" : `${found.length} ${found.head}`
 }
 async function refreshContents() {
-const before = contents.value
-const listed = await connection.ask({type:"refresh"})
-if (before === null) return false
+const [before,isLatest] = [contents.value,watchTurn()]
+const listed = await connection.ask({type:"refresh"}).catch(error => {
+if (isLatest()) throw error
+return null
+})
+if (before === null || listed === null || !isLatest()) return false
 const heads = new Map(listed.chains.map(one => [one.id,one]))
 const changed = before.chains.filter(({id,length,head}) => heads.get(id)?.length !== length || heads.get(id)?.head !== head)
 if (!changed.length && before.chains.length === listed.chains.length) return false
@@ -12817,9 +12851,10 @@ unjudged.value += Math.max(0,totalRecords.value - records)
 return true
 }
 async function tryChange(chain,place,change,words) {
-const found = thing.value
+const [found,isLatest] = [thing.value,watchTurn()]
 if (found === null) return
 const {files} = await connection.ask({type:"change",chain,place,change})
+if (!isLatest()) return
 const replaced = new Map(files)
 original ??= found
 location.hash = "#/"
@@ -12833,8 +12868,8 @@ const found = original
 original = null
 if (found !== null) await openThing(found)
 }
-function setReconnect(retry) {
-retryLive = retry
+function setLiveSteps(retry,before) {
+[retryLive,beforeHome] = [retry,before]
 }
 function reconnect() {
 retryLive()
@@ -15283,7 +15318,9 @@ if (entry.kind === "file") files.push([prefix + entry.name,await entry.getFile()
 else await collect(entry,`${prefix}${entry.name}/`,files)
 }
 }
+var choices = 0
 function show(found) {
+choices++
 const [view = ""] = route.value
 if (contents.value !== null || !["c","ref","s","chain"].includes(view)) location.hash = "#/"
 openThing(found)
@@ -15303,8 +15340,9 @@ setOver(true)
 },onDragLeave:() => setOver(false),onDrop:event => {
 event.preventDefault()
 setOver(false)
-if (event.dataTransfer) fromDrop(event.dataTransfer).then(found => found && show(found),error => {
-problem.value = error.message
+const mine = ++choices
+if (event.dataTransfer) fromDrop(event.dataTransfer).then(found => found && mine === choices && show(found),error => {
+if (mine === choices) problem.value = error.message
 })
 }},k$2("p",{class:"large"},"Drop a bundle's folder or a file here"),k$2("p",null,k$2("button",{type:"button",onClick:() => folder.current?.click()},"Choose a folder")," ",k$2("button",{type:"button",onClick:() => files.current?.click()},"Choose a file")),k$2("input",{ref:files,type:"file",multiple:true,hidden:true,"data-testid":"files",onChange:() => take(files.current)}),k$2("input",{ref:element => {
 element?.setAttribute("webkitdirectory","")
@@ -16265,6 +16303,7 @@ var REST = 5
 async function openDoor() {
 const door = document.documentElement.dataset["door"]
 const isLive = door === "live" || secrets.token !== ""
+const isLatest = takeTurn()
 problem.value = ""
 retryOpening.value = null
 if (door === "site") opening.value = "Reading this site"
@@ -16273,17 +16312,18 @@ try {
 if (door === "site") {
 warmWorkers()
 home$1.value = await openSite((done,total) => {
-opening.value = `Reading this site: ${done} of ${total} files`
+if (isLatest()) opening.value = `Reading this site: ${done} of ${total} files`
 })
-await openThing(home$1.value)
-} else if (isLive) await openLive()
+if (isLatest()) await openThing(home$1.value)
+} else if (isLive) await openLive(isLatest)
 } catch (error) {
+if (!isLatest()) return
 opening.value = ""
 problem.value = error.message
 retryOpening.value = () => void openDoor()
 }
 }
-async function openLive() {
+async function openLive(isLatest) {
 await askOtherTabs()
 if (!secrets.token) throw new Error("This page has no token. Open the link that aver serve prints when it starts.")
 const access = {origin:location.origin,token:secrets.token}
@@ -16293,23 +16333,25 @@ doorServer.value = {api,about}
 answerOtherTabs(() => isStreaming)
 liveState.value = {isLive:true,since:new Date().toISOString(),words:""}
 home$1.value = {name:`ledger ${about.ledger.slice(0,8)}${about.tenant === "default" ? "" : ` · ${about.tenant}`}`,files:[],isFolder:true,live:access}
-const opened = openThing(home$1.value,"",() => pinByLink(api))
 const stream = new LiveStream(api,{onNews:sort => catchUp(sort),onState:(isLive,words) => {
 isStreaming = isLive
 noteState(isLive,words)
 }})
-setReconnect(() => void stream.follow())
+setLiveSteps(() => void stream.follow(),isStill => pinByLink(api,isStill))
+const opened = isLatest() ? openThing(home$1.value) : void 0
 stream.follow()
 await opened
 }
-async function pinByLink(api) {
+async function pinByLink(api,isStill) {
 if (!secrets.keys) return
 const raw = await api.bytes("keys")
+if (!isStill()) return
 if (sha256Hex(raw) !== secrets.keys.toLowerCase()) {
 problem.value = "The server's list of keys is not the one that its link vouches for. None was pinned: compare them on Keys."
 return
 }
-for (const key of readPins(raw)) pinKey(key,"by the link that aver serve printed")
+await Promise.all(readPins(raw).map(key => pinKey(key,"by the link that aver serve printed")))
+forgetKeys()
 }
 function noteState(isLive,words) {
 const before = liveState.value
@@ -16351,6 +16393,7 @@ function planVerification() {
 if (totalRecords.value > 2e4 || planned !== void 0) return
 planned = setTimeout(() => {
 planned = void 0
+if (!thing.value?.live) return
 if (judgement.value.state === "working") return planVerification()
 const start = performance.now()
 verifyThing().then(() => {
