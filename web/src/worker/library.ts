@@ -1,6 +1,7 @@
 /** The thing that the page has open, as its worker sees it: what it holds, its records, and the verdict on it. */
 
 import { at, domainOf } from "../verify/block.ts";
+import { readOwner } from "../verify/bundle/chain_file.ts";
 import { fileOf, readChainFile, readIndex } from "../verify/bundle/layout.ts";
 import { BlobSource, type ByteSource, type Directory, FileMap, readStart } from "../verify/bytes.ts";
 import { readCapsuleItems } from "../verify/capsules.ts";
@@ -151,7 +152,7 @@ export class Library {
       }
       const keys = new Map(index.keys ?? []);
       if (index.publicKey && index.fingerprint) keys.set(index.fingerprint, index.publicKey);
-      return { ...bare, ledger: index.ledger, tenant: index.tenant, isPart: index.isPart, chains, keys: [...keys], pqKeys: [...(index.pqKeys ?? [])] };
+      return { ...bare, ...(await readOwner(this.directory, index)), isPart: index.isPart, chains, keys: [...keys], pqKeys: [...(index.pqKeys ?? [])] };
     } catch (error) {
       if (error instanceof NotFound) {
         throw new NotJudged(`${thing.name} is no bundle: it has no index.json. For a run or a ledger, run: aver verify ${thing.name}`);

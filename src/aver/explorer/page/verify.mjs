@@ -8935,6 +8935,26 @@ async function peekChainIdentity(source, unknown = null) {
 		batches: rest()
 	};
 }
+var NO_OWNER = {
+	ledger: null,
+	tenant: null
+};
+/** Whose bundle it is, by the first chain that was made there and names its ledger. The index is not believed. */
+async function readOwner(directory, index) {
+	const own = index.chains.filter((claim) => claim.origin === null || RESERVED_CHAINS.has(claim.id)).map(fileOf);
+	const files = index.meta === null ? own : [META, ...own];
+	for (const name of files.slice(0, UNREADABLE_MAX)) try {
+		const { named } = await peekChainIdentity(await directory.open(name));
+		const [ledger, tenant] = [named?.get("ledger"), named?.get("tenant")];
+		if (typeof ledger === "string" && typeof tenant === "string") return {
+			ledger,
+			tenant
+		};
+	} catch (error) {
+		if (!(error instanceof BadInput)) throw error;
+	}
+	return NO_OWNER;
+}
 /** The verdict on one chain of a bundle, by its file alone. */
 async function judgeChainFile(name, file, options) {
 	const retired = retirementsByTime(options.ring, options.ed25519);
@@ -10053,10 +10073,7 @@ var BundleJudge = class {
 	origins = /* @__PURE__ */ new Map();
 	histories = /* @__PURE__ */ new Map();
 	recorded = /* @__PURE__ */ new Map();
-	owner = {
-		ledger: null,
-		tenant: null
-	};
+	owner = NO_OWNER;
 	byIndexAlone = 0;
 	absent = 0;
 	failed = 0;
@@ -10082,7 +10099,12 @@ var BundleJudge = class {
 	}
 	/** Read what has to be known before the first chain is judged: the owner, and the history of keys. */
 	async prepare() {
-		this.owner = await this.findOwner();
+		const { ledger, tenant } = this.index;
+		const signed = ledger !== null && tenant !== null ? NO_OWNER : await readOwner(this.directory, this.index);
+		this.owner = {
+			ledger: ledger ?? signed.ledger,
+			tenant: tenant ?? signed.tenant
+		};
 		const replaced = /* @__PURE__ */ new Map();
 		for (const claim of this.index.chains) {
 			if (claim.id !== "keys" && claim.origin !== "keys") continue;
@@ -10169,30 +10191,6 @@ var BundleJudge = class {
 		await this.examine(examiners);
 		reportUnrecorded(tally);
 		return tally;
-	}
-	/** Whose bundle it is: as the index says, and where it does not, as the first chain that was made there does. */
-	async findOwner() {
-		const { ledger, tenant } = this.index;
-		if (ledger !== null && tenant !== null) return {
-			ledger,
-			tenant
-		};
-		const own = this.index.chains.filter((claim) => claim.origin === null || RESERVED_CHAINS.has(claim.id)).map(fileOf);
-		const files = this.index.meta === null ? own : [META, ...own];
-		for (const name of files.slice(0, UNREADABLE_MAX)) try {
-			const { named } = await peekChainIdentity(await this.directory.open(name));
-			const [theirLedger, theirTenant] = [named?.get("ledger"), named?.get("tenant")];
-			if (typeof theirLedger === "string" && typeof theirTenant === "string") return {
-				ledger: ledger ?? theirLedger,
-				tenant: tenant ?? theirTenant
-			};
-		} catch (error) {
-			if (!(error instanceof BadInput)) throw error;
-		}
-		return {
-			ledger,
-			tenant
-		};
 	}
 	/** The limit of a bundle that is exceeded; null if all are kept. Nobody's honest bundle exceeds one. */
 	findLimit() {

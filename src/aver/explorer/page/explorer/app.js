@@ -6371,6 +6371,19 @@ yield* batches
 }
 return {named:readChainIdentity(item instanceof Sealed ? item : null),batches:rest()}
 }
+var NO_OWNER = {ledger:null,tenant:null}
+async function readOwner(directory,index) {
+const own = index.chains.filter(claim => claim.origin === null || RESERVED_CHAINS.has(claim.id)).map(fileOf)
+const files = index.meta === null ? own : [META,...own]
+for (const name of files.slice(0,UNREADABLE_MAX)) try {
+const {named} = await peekChainIdentity(await directory.open(name))
+const [ledger,tenant] = [named?.get("ledger"),named?.get("tenant")]
+if (typeof ledger === "string" && typeof tenant === "string") return {ledger,tenant}
+} catch (error) {
+if (!(error instanceof BadInput)) throw error
+}
+return NO_OWNER
+}
 async function judgeChainFile(name,file,options) {
 const retired = retirementsByTime(options.ring,options.ed25519)
 const rules = plainRules(options.ring,options.ed25519,{retired,requirePq:options.requirePq ?? false,crew:options.crew ?? null})
@@ -7130,7 +7143,7 @@ signers = new Set()
 origins = new Map()
 histories = new Map()
 recorded = new Map()
-owner = {ledger:null,tenant:null}
+owner = NO_OWNER
 byIndexAlone = 0
 absent = 0
 failed = 0
@@ -7147,7 +7160,9 @@ this.meta = new MetaMemory(new ImportHistory(options.ring,new Map()))
 this.blobs = new BundleBlobs(directory,index.areBlobsLeftOut,meter)
 }
 async prepare() {
-this.owner = await this.findOwner()
+const {ledger,tenant} = this.index
+const signed = ledger !== null && tenant !== null ? NO_OWNER : await readOwner(this.directory,this.index)
+this.owner = {ledger:ledger ?? signed.ledger,tenant:tenant ?? signed.tenant}
 const replaced = new Map()
 for (const claim of this.index.chains) {
 if (claim.id !== "keys" && claim.origin !== "keys") continue
@@ -7216,20 +7231,6 @@ await this.checkIndex(head)
 await this.examine(examiners)
 reportUnrecorded(tally)
 return tally
-}
-async findOwner() {
-const {ledger,tenant} = this.index
-if (ledger !== null && tenant !== null) return {ledger,tenant}
-const own = this.index.chains.filter(claim => claim.origin === null || RESERVED_CHAINS.has(claim.id)).map(fileOf)
-const files = this.index.meta === null ? own : [META,...own]
-for (const name of files.slice(0,UNREADABLE_MAX)) try {
-const {named} = await peekChainIdentity(await this.directory.open(name))
-const [theirLedger,theirTenant] = [named?.get("ledger"),named?.get("tenant")]
-if (typeof theirLedger === "string" && typeof theirTenant === "string") return {ledger:ledger ?? theirLedger,tenant:tenant ?? theirTenant}
-} catch (error) {
-if (!(error instanceof BadInput)) throw error
-}
-return {ledger,tenant}
 }
 findLimit() {
 if (this.absent > 1e3) return `more than ${UNREADABLE_MAX} chains that it lists are not here`
@@ -10172,7 +10173,7 @@ chains.push({...bareChain("meta"),title:"heads of all chains",length,head:headHa
 }
 const keys = new Map(index.keys ?? [])
 if (index.publicKey && index.fingerprint) keys.set(index.fingerprint,index.publicKey)
-return {...bare,ledger:index.ledger,tenant:index.tenant,isPart:index.isPart,chains,keys:[...keys],pqKeys:[...index.pqKeys ?? []]}
+return {...bare,...await readOwner(this.directory,index),isPart:index.isPart,chains,keys:[...keys],pqKeys:[...index.pqKeys ?? []]}
 } catch (error) {
 if (error instanceof NotFound) throw new NotJudged(`${thing.name} is no bundle: it has no index.json. For a run or a ledger, run: aver verify ${thing.name}`)
 if (!(error instanceof BadInput)) throw error
