@@ -7056,9 +7056,13 @@ return (crc ^ 4294967295) >>> 0
 // src/verify/bundle/site.ts
 var CHECK$1 = "page"
 var DATA = "explorer/data"
+var NAMES$2 = `${DATA}/names.js`
 var NAMES_MAX = 16777216
 var TWIN_HEAD_MAX = 4096
 var SITE_NAMES = new Set(["index.html","explorer"])
+function twinOf(number) {
+return `${DATA}/${number}.js`
+}
 async function isSite(directory) {
 return (await directory.list("explorer") ?? []).includes("app.js")
 }
@@ -7066,17 +7070,17 @@ async function checkSite(directory,index,blobs,tally) {
 const fail = (words,source) => tally.fail(CHECK$1,"ARTIFACT_HASH_MISMATCH",words,place(null,null,source))
 let names
 try {
-names = await readNames(directory)
+names = await readNames(await openPath(directory,NAMES$2))
 } catch (error) {
 if (!(error instanceof BadInput)) throw error
-fail(error.message,`${DATA}/names.js`)
+fail(error.message,NAMES$2)
 return
 }
 for (const [number,name] of names.entries()) {
 tally.countDone(CHECK$1)
-const where = `${DATA}/${number}.js`
+const where = twinOf(number)
 try {
-if (!await isTwin(directory,number,name)) fail(`the page would show other bytes of ${name} than the bundle has`,where)
+if (!await isTwin(directory,where,name)) fail(`the page would show other bytes of ${name} than the bundle has`,where)
 } catch (error) {
 if (!(error instanceof BadInput)) throw error
 fail(error.message,where)
@@ -7088,12 +7092,15 @@ tally.notes.set(CHECK$1,`${names.length} files are those that the page shows; wh
 }
 async function exists(directory,name) {
 try {
-await directory.open(...name.split("/"))
+await openPath(directory,name)
 return true
 } catch (error) {
 if (error instanceof BadInput) return false
 throw error
 }
+}
+function openPath(directory,path) {
+return directory.open(...path.split("/"))
 }
 function readText$1(data) {
 return new TextDecoder("latin1").decode(data)
@@ -7101,8 +7108,7 @@ return new TextDecoder("latin1").decode(data)
 function parse(text) {
 return readJson(Uint8Array.from(text,unit => unit.charCodeAt(0)))
 }
-async function readNames(directory) {
-const file = await directory.open("explorer","data","names.js")
+async function readNames(file) {
 if (file.size > NAMES_MAX) throw new BadInput("names.js is too large")
 const match = /^averNames\((\[[^]*\])\);\n$/.exec(readText$1(await readStart(file,NAMES_MAX)))
 const names = match === null ? null : parse(match[1])
@@ -7110,19 +7116,21 @@ if (!Array.isArray(names) || !names.every(name => typeof name === "string")) thr
 if (new Set(names).size !== names.length) throw new BadInput("names.js lists a file twice")
 return names
 }
-async function isTwin(directory,number,name) {
-const file = await directory.open(...name.split("/"))
-const twin = await directory.open("explorer","data",`${number}.js`)
-if (twin.size > 2 * file.size + 4096 + 6 * encoder.encode(name).length) throw new BadInput(`${number}.js is too large`)
+async function isTwin(directory,path,name) {
+const file = await openPath(directory,name)
+const twin = await openPath(directory,path)
+if (twin.size > 2 * file.size + 4096 + 6 * encoder.encode(name).length) throw new BadInput(`${path} is too large`)
 const text = readText$1(await twin.read(0,twin.size))
 const head = /^averFile\(("(?:[^"\\]|\\[^])*"),"/.exec(text.slice(0,TWIN_HEAD_MAX))
-if (head === null || !text.endsWith("\");\n")) throw new BadInput(`${number}.js is no twin of a file`)
+const other = new BadInput(`${path} is no twin of a file`)
+if (head === null || !text.endsWith("\");\n")) throw other
 if (parse(head[1]) !== name) return false
 const packed = decodeBase64(text.slice(head[0].length,-4))
-if (packed === null) throw new BadInput(`${number}.js is no twin of a file`)
+if (packed === null) throw other
 const unpacked = gunzip(packed)
-if (unpacked.length !== file.size) return false
-return areSameBytes(await file.read(0,file.size),unpacked)
+let at = 0
+for await (const chunk of readChunks(file)) if (!areSameBytes(chunk,unpacked.subarray(at,at += chunk.length))) return false
+return at === unpacked.length
 }
 // src/verify/bundle/sources.ts
 function sourceKey({digits,ledger,tenant}) {
@@ -10226,7 +10234,7 @@ const options = {ring,ed25519:this.ed25519,progress,witness,crew:this.crew,along
 const [name,blob] = thing.files[0] ?? ["",new Blob()]
 const verdict = thing.isFolder ? await verifyDirectory(this.live !== null && chains !== null ? this.live.limitTo(chains) : this.directory,options) : await verifyFile(name,new BlobSource(blob),options)
 seen.addTo(verdict,chains ?? (this.contents?.isPart ? this.chains.map(({id}) => id) : null))
-if (thing.areCopies) noteCopies(verdict)
+if (thing.areCopies || thing.site) noteLimits(verdict,Boolean(thing.areCopies))
 const [heads,held] = verdict.status === "failed" ? [[],[]] : [seen.heads,this.live === null ? [] : seen.notes.digests]
 return {verdict,usesPlatform:this.ed25519.usesPlatform,heads,held,fits:[...fits],signers:[...signers].flatMap(name => ring.lookup(name).map(key => key.ed25519))}
 }
@@ -10415,9 +10423,10 @@ if (item instanceof ActionItem) return {...bare,canonical,hash}
 const {signature} = item
 return {...bare,canonical,hash,signature,signaturePq:item.signature_pq,signedAt:item.signed_at,signedBy:item.signed_by}
 }
-function noteCopies(verdict) {
-verdict.checks.push({name:"page",status:"not_checked",reason:"the page judged its own copies in explorer/data, and cannot read the bundle's files to compare them",code:null,place:null,count:0,matters:true})
-if (verdict.status === "verified") verdict.status = "qualified"
+function noteLimits(verdict,matters) {
+const [name,reason] = matters ? ["page","the page judged its own copies in explorer/data, and cannot read the bundle's files to compare them"] : ["unlisted_files","a web server does not tell whether it has files that this site does not list; this page shows none of them"]
+verdict.checks.push({name,status:"not_checked",reason,code:null,place:null,count:0,matters})
+if (matters && verdict.status === "verified") verdict.status = "qualified"
 }
 function makeRing(keys) {
 return new Ring(keys.flatMap(({publicKey,publicKeyPq,entry}) => [new PublicKey(publicKey,publicKeyPq),...entry ? [readRingEntry(readJson(entry))] : []]))
@@ -12895,6 +12904,7 @@ if (isOfActions()) return ""
 if (check.code === "UNKNOWN_SIGNER" || check.name === "signature" || check.name === "signature_pq") return k$2($,null,"Pin the signer's key on ",k$2("a",{href:link("keys")},"Keys"),", after you compared it with its owner.")
 if (check.name === "page") return k$2($,null,"Choose this folder under ",k$2("a",{href:link("open")},"Verify a file"),", or: ",k$2(Command,null,verifyCommand()))
 if (isOnlyOfCommand(check)) return changed.value ? "" : k$2(Command,null,verifyCommand())
+if (check.name === "unlisted_files") return k$2($,null,"Who has the site's directory runs: ",k$2(Command,null,"aver verify DIRECTORY"))
 if (check.name === "columns" || check.name === "store") return "These belong to a ledger's file, and no copy has them."
 if (check.name === "head") return thing.value?.live ? k$2($,null,"Compare with a checkpoint that you keep: ",k$2(Command,null,ledgerCommand("verify --checkpoint FILE"))) : k$2($,null,"Export it again with the ledger's key at hand: ",k$2(Command,null,"aver export --out DIR"))
 if (check.name === "meta") return k$2($,null,"Open the whole ledger: ",k$2(Command,null,"aver export --out DIR"))
@@ -12991,7 +13001,11 @@ const options = server.value?.about["command_options"]
 return [`aver ${words}`,...(Array.isArray(options) ? options : []).map(word => /^--[a-z]+$/.test(word) ? word : quoteName(visible(String(word))))].join(" ")
 }
 function verifyCommand() {
-return thing.value?.live ? ledgerCommand("verify") : `aver verify ${quoteName(contents.value?.name ?? "FILE")}`
+const {live,site} = thing.value ?? {}
+if (live) return ledgerCommand("verify")
+if (!site) return `aver verify ${quoteName(contents.value?.name ?? "FILE")}`
+const depth = new URL(site).pathname.split("/").length - 2
+return `mkdir site && wget -qO- ${quoteName(`${site}explorer/data/names.js`)} | grep -o '"[^"]*"' | tr -d '"' | wget -nv -xnH --cut-dirs=${depth} -P site -B ${quoteName(site)} -i - && aver verify site`
 }
 function isHere() {
 return ["localhost","127.0.0.1","[::1]"].includes(location.hostname)
@@ -13013,7 +13027,7 @@ const first = verdict.first_bad
 const rest = verdict.findings.filter(one => one !== first)
 const wrong = rest.filter(one => one.status !== "not_checked")
 const open = rest.filter(one => one.status === "not_checked")
-return k$2("section",{class:`band ${word}`,"aria-labelledby":"verdict"},k$2("h2",{id:"verdict"},k$2(Mark,{name:word})," ",word[0]?.toUpperCase(),word.slice(1)),k$2("p",{class:"sentence"},k$2(Text,null,sentence(verdict,signers))),thing.value?.areCopies ? k$2("p",{class:"strip copies"},"This page judged its own copies of the records, in explorer/data, and not the bundle's files: a browser lets no page that was opened by a double click read them. Someone may have changed the files and left the copies.") : null,unjudged.value ? k$2("p",{class:"strip"},plural(unjudged.value,"record")," came after this verdict. ",k$2("button",{type:"button",class:"small",onClick:() => void verifyThing()},"Verify again (v)")) : null,first ? k$2(FindingCard,{finding:first,isFirst:true}) : null,k$2("div",{class:"columns"},k$2("div",null,k$2("h3",null,"Checked"),k$2("table",{class:"checks"},k$2("tbody",null,made.map(check => k$2(CheckRow,{key:check.name,check})))),made.length ? null : k$2("p",null,"No check was made.")),k$2("div",null,k$2("h3",null,"Not checked"),k$2("table",{class:"checks"},k$2("tbody",null,groupUnmade(others).map(checks => k$2(UnmadeRow,{key:checks[0]?.name,checks,fits})))),others.length ? null : k$2("p",null,"Every check that applies was made."),foreign.length ? k$2("p",{class:"beside"},"Does not apply here: ",foreign.join(", "),".") : null)),wrong.length ? k$2(Findings,{findings:wrong,words:first ? "more finding" : "finding"}) : null,open.length ? k$2(Findings,{findings:open,words:"place",after:" that could not be checked"}) : null,k$2("p",{class:"beside judged-by"},"This page judged it at ",k$2(Time,{short:true},at.toISOString()),", and came ",origin(),". Ed25519 by ",usesPlatform ? "the browser, after checks of our own" : "JavaScript","."),k$2("p",{class:"beside without-page"},changed.value ? "No command judges this changed copy: it is in this page's memory alone." : k$2($,null,thing.value?.areCopies ? "The bundle's own files, without this page: " : `The same without this page${thing.value?.live && !isHere() ? ", on the server's machine" : ""}: `,k$2(Command,null,command()))," ",k$2(Copy,{text:JSON.stringify(verdictDocument(verdict),(_,value) => typeof value === "bigint" ? String(value) : value,2),label:"copy as JSON"})))
+return k$2("section",{class:`band ${word}`,"aria-labelledby":"verdict"},k$2("h2",{id:"verdict"},k$2(Mark,{name:word})," ",word[0]?.toUpperCase(),word.slice(1)),k$2("p",{class:"sentence"},k$2(Text,null,sentence(verdict,signers))),thing.value?.areCopies ? k$2("p",{class:"strip copies"},"This page judged its own copies of the records, in explorer/data, and not the bundle's files: a browser lets no page that was opened by a double click read them. Someone may have changed the files and left the copies.") : null,unjudged.value ? k$2("p",{class:"strip"},plural(unjudged.value,"record")," came after this verdict. ",k$2("button",{type:"button",class:"small",onClick:() => void verifyThing()},"Verify again (v)")) : null,first ? k$2(FindingCard,{finding:first,isFirst:true}) : null,k$2("div",{class:"columns"},k$2("div",null,k$2("h3",null,"Checked"),k$2("table",{class:"checks"},k$2("tbody",null,made.map(check => k$2(CheckRow,{key:check.name,check})))),made.length ? null : k$2("p",null,"No check was made.")),k$2("div",null,k$2("h3",null,"Not checked"),k$2("table",{class:"checks"},k$2("tbody",null,groupUnmade(others).map(checks => k$2(UnmadeRow,{key:checks[0]?.name,checks,fits})))),others.length ? null : k$2("p",null,"Every check that applies was made."),foreign.length ? k$2("p",{class:"beside"},"Does not apply here: ",foreign.join(", "),".") : null)),wrong.length ? k$2(Findings,{findings:wrong,words:first ? "more finding" : "finding"}) : null,open.length ? k$2(Findings,{findings:open,words:"place",after:" that could not be checked"}) : null,k$2("p",{class:"beside judged-by"},"This page judged it at ",k$2(Time,{short:true},at.toISOString()),", and came ",origin(),". Ed25519 by ",usesPlatform ? "the browser, after checks of our own" : "JavaScript","."),k$2("p",{class:"beside without-page"},changed.value ? "No command judges this changed copy: it is in this page's memory alone." : k$2($,null,thing.value?.areCopies || thing.value?.site ? "The bundle's own files, without this page: " : `The same without this page${thing.value?.live && !isHere() ? ", on the server's machine" : ""}: `,k$2(Command,null,command()))," ",k$2(Copy,{text:JSON.stringify(verdictDocument(verdict),(_,value) => typeof value === "bigint" ? String(value) : value,2),label:"copy as JSON"})))
 }
 function VerdictChip() {
 const now = judgement.value
@@ -16248,7 +16262,7 @@ else if (line.startsWith("id:")) this.lastEvent = line.slice(3).trim()
 if (sort === "heads" || sort === "approvals" || sort === "index") this.listener.onNews(sort)
 }
 }
-var SITE_MAX = 512 * 1024 ** 2
+var SITE_MAX = 1024 ** 3
 function loadScript(path,receive) {
 return new Promise((resolve,reject) => {
 let isDone = false
@@ -16262,29 +16276,40 @@ element.addEventListener("load",() => {
 element.remove()
 if (!isDone) reject(new NotJudgedHere(`${path} holds no data`))
 })
-element.addEventListener("error",() => reject(new NotJudgedHere(`${path} is missing: this site is not whole`)))
+element.addEventListener("error",() => reject(missing(path)))
 document.head.append(element)
 })
 }
 async function openSite(progress) {
 const hands = globalThis
-const names = await loadScript("explorer/data/names.js",done => {
+const areCopies = location.protocol === "file:"
+const files = []
+let names
+if (areCopies) names = await loadScript(NAMES$2,done => {
 hands.averNames = done
 })
-const files = []
+else {
+const list = await fetchFile(NAMES$2)
+if (list === null) throw missing(NAMES$2)
+const listed = await readNames(new BlobSource(list))
+names = [...new Set([INDEX,HEAD$1,...listed,...listed.map((_,at) => twinOf(at))])]
+files.push([NAMES$2,list],["explorer/app.js",new Blob()])
+}
 let size = 0
-const areCopies = location.protocol === "file:"
 for (const [at,name] of names.entries()) {
 const blob = areCopies ? await loadTwin(at,name,hands) : await fetchFile(name)
-size += blob.size
+size += blob?.size ?? 0
 if (size > SITE_MAX) throw new NotJudgedHere("this site is larger than a page can hold; run: aver verify DIRECTORY")
-files.push([name,blob])
+if (blob !== null) files.push([name,blob])
 progress(at + 1,names.length)
 }
-return {name:decodeURIComponent(location.pathname.split("/").at(-2) ?? "") || "this site",files,isFolder:true,areCopies}
+return {name:decodeURIComponent(location.pathname.split("/").at(-2) ?? "") || location.host || "/",files,isFolder:true,...areCopies ? {areCopies} : {site:new URL(".",location.href).href}}
+}
+function missing(path) {
+return new NotJudgedHere(`${path} is missing: this site is not whole`)
 }
 async function loadTwin(at,name,hands) {
-const path = `explorer/data/${at}.js`
+const path = twinOf(at)
 const found = await loadScript(path,done => {
 hands.averFile = (given,data) => done({name:given,data})
 })
@@ -16295,7 +16320,10 @@ const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream
 return new Response(unpacked).blob()
 }
 async function fetchFile(name) {
-const answer = await fetch(name.split("/").map(encodeURIComponent).join("/"),{cache:"no-store"})
+const parts = name.split("/")
+if (!parts.every(isFileName)) return null
+const answer = await fetch(parts.map(encodeURIComponent).join("/"),{cache:"no-store"})
+if (answer.status === 404) return null
 if (!answer.ok) throw new NotJudgedHere(`${name} cannot be read: the server says ${answer.status}`)
 return answer.blob()
 }
