@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from aver.ledger.bundle import export_bundle, import_bundle
 from support.browser_pages import PAGE, go, key_of, open_folder, pin, wait_for_verdict
 from support.bundles import change_chain
 from support.explorer_servers import serve
+from support.runs import make_sealed_run
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
@@ -66,6 +68,28 @@ def test_older_copy_of_a_ledger_that_was_seen_is_a_rollback(
     assert "actual:" in card.inner_text() or "here:" in card.inner_text()
     choose(page, newer)
     page.locator(".band.verified").wait_for()
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [{"ledger": None, "tenant": None}, {"tenant": None}, {"ledger": "0" * 32}],
+    ids=["no owner", "no tenant", "another ledger"],
+)
+def test_index_that_does_not_name_its_ledger_hides_no_rollback(
+    page: Any, ledger: Ledger, bundles: tuple[Path, Path], claims: dict[str, str | None]
+) -> None:
+    """Nobody signs the index. The records name their ledger, and pins and heads follow them."""
+    older, newer = bundles
+    index = json.loads((older / "index.json").read_text()) | claims
+    (older / "index.json").write_text(json.dumps({name: value for name, value in index.items() if value is not None}))
+    open_folder(page, newer)
+    pin(page, key_of(ledger))
+    page.locator(".band.verified").wait_for()
+    choose(page, older)
+    page.locator(".band.failed").wait_for()
+    assert "ROLLBACK" in findings(page)
+    go(page, "#/keys")
+    page.get_by_role("button", name="Unpin").wait_for()
 
 
 def test_part_of_a_ledger_is_no_rollback(page: Any, ledger: Ledger, bundles: tuple[Path, Path], tmp_path: Path) -> None:
@@ -122,6 +146,17 @@ def test_single_chain_has_the_pins_of_its_ledger(page: Any, ledger: Ledger, bund
     assert findings(page) == []  # A file tells of some moment. Only a whole bundle is compared with what was seen.
     go(page, "#/c/codex.two/0")
     page.get_by_text("capsule://codex.two/0", exact=True).wait_for()
+
+
+def test_run_has_the_pins_of_its_ledger(page: Any, tmp_path: Path) -> None:
+    """The records in a `.cap` file name their ledger, as those in a bundle do."""
+    run = make_sealed_run(tmp_path / "made", actions=2, gated=())
+    with open_ledger(home=run.home) as made:
+        open_folder(page, export_bundle(made, tmp_path / "bundle").path)
+    pin(page, run.key.ed25519)
+    page.get_by_text("each was signed by a key that you pinned").wait_for()
+    choose(page, run.path / "run.cap")
+    assert "each was signed by a key that you pinned" in page.locator(".band").inner_text()
 
 
 def test_export_of_a_live_ledger_is_known_to_its_page(

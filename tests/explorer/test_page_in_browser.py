@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import http.server
 import json
 import re
 import shutil
@@ -20,6 +19,7 @@ from aver.sessions.sessions import find_sessions
 from support.agents import sample_session as sample
 from support.browser_pages import AXE, AXE_RULES, JUDGED, PAGE, go, key_of, open_folder, pin, wait_for_verdict
 from support.bundles import change_chain
+from support.static_sites import QuietHandler, serve_site
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
@@ -442,11 +442,8 @@ def test_site_that_was_rolled_back_is_noticed(page: Any, site: Path, ledger: Led
     ledger.append("codex.two", Capsule(type="tool", trigger={"source": "test", "request": "one more"}))
     ledger.close_chain("codex.two")
     export_bundle(ledger, site, html=True, force=True)
-    with http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(QuietHandler, directory=str(site))
-    ) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        page.goto(f"http://localhost:{server.server_port}/")
+    with serve_site(site) as address:
+        page.goto(address)
         page.locator(JUDGED).wait_for(timeout=90_000)
         pin(page, key_of(ledger))
         page.locator(".band.verified").wait_for(timeout=90_000)
@@ -455,7 +452,6 @@ def test_site_that_was_rolled_back_is_noticed(page: Any, site: Path, ledger: Led
         page.reload()
         page.locator(".band.failed").wait_for(timeout=90_000)
         assert "ROLLBACK" in page.locator(".band .finding").first.inner_text()
-        server.shutdown()
 
 
 @pytest.mark.parametrize("width", [320, 720, 1280])
@@ -525,17 +521,14 @@ def test_site_by_double_click_says_that_it_judged_copies(page: Any, site: Path, 
 
 
 def test_site_on_a_web_server(page: Any, site: Path, ledger: Ledger) -> None:
-    handler = functools.partial(QuietHandler, directory=str(site))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        page.goto(f"http://localhost:{server.server_port}/")
+    with serve_site(site) as address:
+        page.goto(address)
         page.locator(JUDGED).wait_for(timeout=90_000)
         pin(page, key_of(ledger))
         page.locator(".band.verified").wait_for(timeout=90_000)
         assert page.locator(".copies").count() == 0  # The bundle's own files were read.
         page.reload()
         page.locator(".band.verified").wait_for(timeout=90_000)  # The pin was kept.
-        server.shutdown()
 
 
 def test_keys_wait_until_it_is_known_whose_they_are(page: Any, site: Path, ledger: Ledger) -> None:
@@ -550,26 +543,17 @@ def test_keys_wait_until_it_is_known_whose_they_are(page: Any, site: Path, ledge
                 is_let.wait()
             super().do_GET()
 
-    with http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(SlowHandler, directory=str(site))
-    ) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        page.goto(f"http://localhost:{server.server_port}/#/keys")
+    with serve_site(site, functools.partial(SlowHandler, directory=str(site))) as address:
+        page.goto(f"{address}#/keys")
         is_seen.wait()
         page.get_by_role("heading", name="Reading this site").wait_for()
         assert page.get_by_test_id("pin").count() == 0
         is_let.set()
         pin(page, key_of(ledger))
         page.locator(".band.verified").wait_for(timeout=90_000)
-        server.shutdown()
 
 
 def test_site_that_is_not_whole(page: Any, site: Path) -> None:
     (site / "explorer" / "data" / "2.js").write_text('averFile("other.json","");\n')
     page.goto((site / "index.html").as_uri())
     assert "holds other.json" in page.get_by_role("alert").inner_text()
-
-
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base class
-        pass

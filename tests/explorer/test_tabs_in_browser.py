@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aver import Ledger
-from support.browser_pages import PAGE, wait_for_verdict
+from support.browser_pages import PAGE, go, wait_for_verdict
 from support.explorer_servers import ServedExplorer, serve
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
@@ -52,6 +52,34 @@ def test_link_opens_in_a_new_tab(page: Any, served: ServedExplorer) -> None:
     page.close()
     other.reload()  # The tab keeps it for itself.
     assert wait_for_verdict(other) == "Verified"
+
+
+def unpin_all(page: Any) -> None:
+    go(page, "#/keys")
+    page.get_by_role("button", name="Unpin").first.wait_for()
+    while page.get_by_role("button", name="Unpin").count():
+        page.get_by_role("button", name="Unpin").first.click()
+    go(page, "#/")
+    page.locator(".band.qualified").wait_for()
+
+
+def test_key_that_was_unpinned_stays_so_until_a_link_is_opened(page: Any, served: ServedExplorer) -> None:
+    """Not in this tab, and not in one that got its secrets from this one."""
+    open_first_tab(page, served)
+    other = page.context.new_page()
+    other.goto(home(served))
+    assert wait_for_verdict(other) == "Verified"
+    unpin_all(page)
+    third = page.context.new_page()
+    third.goto(home(served))
+    assert wait_for_verdict(third) == "Qualified"
+    for tab in (page, other):
+        tab.reload()
+        assert wait_for_verdict(tab) == "Qualified"
+    # The reader opens the printed link anew: these are the keys that he wants.
+    third.goto("about:blank")
+    third.goto(served.server.link)
+    assert wait_for_verdict(third) == "Verified"
 
 
 def test_deep_link_in_a_tab_of_another_browser_has_no_token(chromium: Any, page: Any, served: ServedExplorer) -> None:

@@ -2,7 +2,7 @@
 
 import { LiveStream, type News } from "./source/live.ts";
 import { pinKey, readPins } from "./source/pins.ts";
-import { answerOtherTabs, askOtherTabs, secrets } from "./source/secrets.ts";
+import { answerOtherTabs, askOtherTabs, forgetKeys, secrets } from "./source/secrets.ts";
 import { openSite } from "./source/site.ts";
 import {
   VERIFIED_AT_ONCE,
@@ -17,7 +17,8 @@ import {
   problem,
   refreshContents,
   retryOpening,
-  setReconnect,
+  setLiveSteps,
+  takeTurn,
   thing,
   totalRecords,
   verifyThing,
@@ -37,6 +38,8 @@ const REST = 5;
 export async function openDoor(): Promise<void> {
   const door = document.documentElement.dataset["door"];
   const isLive = door === "live" || secrets.token !== "";
+  // The reader may open a file before this door is open. It then stays, and there is a way back to what the page came with.
+  const isLatest = takeTurn();
   problem.value = "";
   retryOpening.value = null;
   // Said before the first wait: a key that the reader pinned meanwhile would be pinned before it is known for which ledger.
@@ -45,19 +48,20 @@ export async function openDoor(): Promise<void> {
   try {
     if (door === "site") {
       warmWorkers();
-      home.value = await openSite((done, total) => { opening.value = `Reading this site: ${done} of ${total} files`; });
-      await openThing(home.value);
+      home.value = await openSite((done, total) => { if (isLatest()) opening.value = `Reading this site: ${done} of ${total} files`; });
+      if (isLatest()) await openThing(home.value);
     } else if (isLive) {
-      await openLive();
+      await openLive(isLatest);
     }
   } catch (error) {
+    if (!isLatest()) return;
     opening.value = "";
     problem.value = (error as Error).message;
     retryOpening.value = () => void openDoor();
   }
 }
 
-async function openLive(): Promise<void> {
+async function openLive(isLatest: () => boolean): Promise<void> {
   await askOtherTabs();
   if (!secrets.token) {
     throw new Error("This page has no token. Open the link that aver serve prints when it starts.");
@@ -70,22 +74,25 @@ async function openLive(): Promise<void> {
   liveState.value = { isLive: true, since: new Date().toISOString(), words: "" };
   const name = `ledger ${about.ledger.slice(0, 8)}${about.tenant === "default" ? "" : ` · ${about.tenant}`}`;
   home.value = { name, files: [], isFolder: true, live: access };
-  const opened = openThing(home.value, "", () => pinByLink(api));
   const stream = new LiveStream(api, { onNews: (sort) => catchUp(sort), onState: (isLive, words) => { isStreaming = isLive; noteState(isLive, words); } });
-  setReconnect(() => void stream.follow());
+  setLiveSteps(() => void stream.follow(), (isStill) => pinByLink(api, isStill));
+  const opened = isLatest() ? openThing(home.value) : undefined;
   void stream.follow();
   await opened;
 }
 
-/** Pin the server's keys, if the printed link vouches for exactly this list. */
-async function pinByLink(api: Api): Promise<void> {
+/** Pin the server's keys, if the printed link vouches for exactly this list, and the ledger is still open. */
+async function pinByLink(api: Api, isStill: () => boolean): Promise<void> {
   if (!secrets.keys) return;
   const raw = await api.bytes("keys");
+  if (!isStill()) return;
   if (sha256Hex(raw) !== secrets.keys.toLowerCase()) {
     problem.value = "The server's list of keys is not the one that its link vouches for. None was pinned: compare them on Keys.";
     return;
   }
-  for (const key of readPins(raw)) pinKey(key, "by the link that aver serve printed");
+  await Promise.all(readPins(raw).map((key) => pinKey(key, "by the link that aver serve printed")));
+  // Once for each link that is opened: a reload, or another tab, does not pin again what the reader unpins.
+  forgetKeys();
 }
 
 function noteState(isLive: boolean, words: string): void {
@@ -139,6 +146,7 @@ function planVerification(): void {
   if (totalRecords.value > VERIFIED_AT_ONCE || planned !== undefined) return;
   planned = setTimeout(() => {
     planned = undefined;
+    if (!thing.value?.live) return;
     // Records that came while everything is verified are judged after that.
     if (judgement.value.state === "working") return planVerification();
     const start = performance.now();

@@ -59,6 +59,22 @@ export const news = signal({ heads: 0, approvals: 0, index: 0 });
 export const unjudged = signal(0);
 let original: OpenedThing | null = null;
 let retryLive: () => void = () => {};
+let beforeHome: (isLatest: () => boolean) => Promise<void> = async () => {};
+
+/** How often something was opened. The latest thing wins: work for an earlier one changes nothing any more. */
+let turns = 0;
+
+/** Returns a function that tells whether nothing else was opened since. */
+function watchTurn(): () => boolean {
+  const mine = turns;
+  return () => mine === turns;
+}
+
+/** Begin to open something. Returns a function that tells whether it is still the latest thing. */
+export function takeTurn(): () => boolean {
+  turns++;
+  return watchTurn();
+}
 
 /** The verdict, if there is one. */
 export const verdict = computed(() => (judgement.value.state === "done" ? judgement.value.verdict : null));
@@ -121,7 +137,8 @@ export function warmWorkers(): void {
 }
 
 /** Open a thing, show what it holds, and verify it. */
-export async function openThing(found: OpenedThing, change = "", beforeJudging: () => Promise<void> = async () => {}): Promise<void> {
+export async function openThing(found: OpenedThing, change = ""): Promise<void> {
+  const isLatest = takeTurn();
   connection.leave();
   judges.leave();
   changed.value = change;
@@ -138,20 +155,24 @@ export async function openThing(found: OpenedThing, change = "", beforeJudging: 
     const listing = connection.ask({ type: "open", thing: found });
     if (!found.live) judges.warm(); // After the one that reads, so that rows come first.
     const listed = await listing;
+    if (!isLatest()) return;
     if (!change) await enterScope(scopeOf(listed));
+    if (!isLatest()) return;
     contents.value = listed;
     opening.value = "";
     const isVerified = totalRecords.value <= VERIFIED_AT_ONCE || !found.live;
     if (isVerified) judges.warm();
-    const judging = beforeJudging().then(() => (isVerified ? verifyThing() : undefined));
+    const prepared = found === home.value ? beforeHome(isLatest) : Promise.resolve();
+    const judging = prepared.then(() => (isVerified && isLatest() ? verifyThing() : undefined));
     firstJudging = judging.catch(() => {}); // The line below says what went wrong.
     await judging;
   } catch (error) {
+    if (!isLatest()) return;
     opening.value = "";
-    thing.value = null;
-    await enterScope(NOTHING_OPEN);
+    [thing.value, contents.value] = [null, null];
     problem.value = (error as Error).message;
-    if (found === home.value) retryOpening.value = () => void openThing(found, change, beforeJudging);
+    if (found === home.value) retryOpening.value = () => void openThing(found, change);
+    await enterScope(NOTHING_OPEN);
   }
 }
 
@@ -159,12 +180,12 @@ export async function openThing(found: OpenedThing, change = "", beforeJudging: 
 export async function verifyThing(): Promise<void> {
   const [found, listed] = [thing.value, contents.value];
   if (found === null || listed === null || judgement.value.state === "working") return;
-  const [keys, records] = [pins.value, totalRecords.value];
+  const [keys, records, isLatest] = [pins.value, totalRecords.value, watchTurn()];
   chainJudgements.value = new Map();
   judgement.value = { state: "working", progress: null };
   spoken.value = "Verifying";
-  const done = await judge(found, listed, null, (next) => { judgement.value = next; });
-  if (thing.value !== found) return;
+  const done = await judge(found, listed, null, isLatest, (next) => { judgement.value = next; });
+  if (!isLatest()) return;
   judgement.value = done;
   // The bound was fixed at the beginning: records that came meanwhile are not judged.
   unjudged.value = Math.max(0, totalRecords.value - Math.max(records, done.state === "done" ? done.verdict.records : 0));
@@ -178,11 +199,11 @@ export async function verifyChain(chain: string): Promise<void> {
   const [found, listed] = [thing.value, contents.value];
   if (found === null || listed === null || judgement.value.state === "done" || judgement.value.state === "working") return;
   if (["working", "done"].includes(chainJudgements.value.get(chain)?.state ?? "")) return;
-  const [keys, head] = [pins.value, headOf(chain)];
+  const [keys, head, isLatest] = [pins.value, headOf(chain), watchTurn()];
   const set = (next: Judgement) => { chainJudgements.value = new Map(chainJudgements.value).set(chain, next); };
   set({ state: "working", progress: null });
-  const done = await judge(found, listed, [chain], set);
-  if (thing.value !== found) return;
+  const done = await judge(found, listed, [chain], isLatest, set);
+  if (!isLatest()) return;
   // The reader pinned or unpinned a key meanwhile, or the chain has changed.
   const isOld = done.state === "done" && (pins.value !== keys || headOf(chain) !== head);
   set(isOld ? { state: "none" } : done);
@@ -195,21 +216,29 @@ export function unjudgedOf(chains: string[]): string[] {
   return chains.filter((chain) => (chainJudgements.value.get(chain)?.state ?? "none") === "none");
 }
 
-async function judge(found: OpenedThing, listed: Contents, chains: string[] | null, report: (now: Judgement) => void): Promise<Judgement> {
+async function judge(found: OpenedThing, listed: Contents, chains: string[] | null, isLatest: () => boolean, report: (now: Judgement) => void): Promise<Judgement> {
   const scopes = headScopes(found, listed);
+  // The workers, the pins and the heads of a copy are those of the latest thing. Another one must not be judged by them.
+  const stay = () => { if (!isLatest()) throw new NotJudgedHere("another thing was opened"); };
   try {
     const remembered = changed.value ? copyHeads : scopes[0] ? await recallHeads(scopes[0]) : [];
+    stay();
     await judges.ask({ type: "open", thing: found });
+    stay();
     const { heads, held, ...result } = await judges.ask({ type: "verify", keys: pinnedKeys(), remembered, chains }, (progress) => {
-      if (thing.value === found) report({ state: "working", progress });
+      if (isLatest()) report({ state: "working", progress });
     });
-    if (found.live && thing.value === found) {
+    stay();
+    if (found.live) {
       found.held = [...(chains === null ? [] : (found.held ?? []).filter(([name]) => !chains.includes(name))), ...held];
       const other = await connection.ask({ type: "hold", held: found.held });
       if (other) throw new NotJudgedHere(`the server gave this page another ${other} than it gave to be verified`);
+      stay();
     }
-    if (!changed.value && isSignedByPins(result.verdict)) for (const scope of scopes) await rememberHeads(scope, heads);
-    if (!changed.value) copyHeads = heads;
+    if (!changed.value) {
+      copyHeads = heads;
+      if (isSignedByPins(result.verdict)) for (const scope of scopes) await rememberHeads(scope, heads);
+    }
     return { state: "done", ...result, at: new Date() };
   } catch (error) {
     const words = error instanceof NotJudgedHere ? error.message : `the verifier broke down: ${(error as Error).message}`;
@@ -261,9 +290,12 @@ function headOf(chain: string): string {
 
 /** Look again at a ledger. Returns whether it has changed; if not, everything stays as it is. */
 export async function refreshContents(): Promise<boolean> {
-  const before = contents.value;
-  const listed = await connection.ask({ type: "refresh" });
-  if (before === null) return false;
+  const [before, isLatest] = [contents.value, watchTurn()];
+  const listed = await connection.ask({ type: "refresh" }).catch((error: Error) => {
+    if (isLatest()) throw error;
+    return null;
+  });
+  if (before === null || listed === null || !isLatest()) return false;
   const heads = new Map(listed.chains.map((one) => [one.id, one]));
   const changed = before.chains.filter(({ id, length, head }) => heads.get(id)?.length !== length || heads.get(id)?.head !== head);
   if (!changed.length && before.chains.length === listed.chains.length) return false;
@@ -286,9 +318,10 @@ export async function refreshContents(): Promise<boolean> {
 
 /** Open a copy of the open thing with one record changed, to see where it breaks. */
 export async function tryChange(chain: string, place: number, change: Change, words: string): Promise<void> {
-  const found = thing.value;
+  const [found, isLatest] = [thing.value, watchTurn()];
   if (found === null) return;
   const { files } = await connection.ask({ type: "change", chain, place, change });
+  if (!isLatest()) return;
   const replaced = new Map(files);
   original ??= found;
   location.hash = "#/";
@@ -305,9 +338,9 @@ export async function undoChange(): Promise<void> {
   if (found !== null) await openThing(found);
 }
 
-/** Say how to connect again; the live door calls this once. */
-export function setReconnect(retry: () => void): void {
-  retryLive = retry;
+/** Say how to connect again, and what to do before the ledger is judged; the live door calls this once. */
+export function setLiveSteps(retry: () => void, before: typeof beforeHome): void {
+  [retryLive, beforeHome] = [retry, before];
 }
 
 export function reconnect(): void {

@@ -56,6 +56,7 @@ function remedy(check: Check): JSX.Element | string {
     // The command would judge the records themselves, and not this copy.
     return changed.value ? "" : <Command>{verifyCommand()}</Command>;
   }
+  if (check.name === "unlisted_files") return <>Who has the site's directory runs: <Command>aver verify DIRECTORY</Command></>;
   if (check.name === "columns" || check.name === "store") return "These belong to a ledger's file, and no copy has them.";
   if (check.name === "head") return thing.value?.live ? <>Compare with a checkpoint that you keep: <Command>{ledgerCommand("verify --checkpoint FILE")}</Command></> : <>Export it again with the ledger's key at hand: <Command>aver export --out DIR</Command></>;
   if (check.name === "meta") return <>Open the whole ledger: <Command>aver export --out DIR</Command></>;
@@ -252,9 +253,13 @@ export function ledgerCommand(words: string): string {
   return [`aver ${words}`, ...(Array.isArray(options) ? options : []).map((word) => (/^--[a-z]+$/.test(word) ? word : quoteName(visible(String(word)))))].join(" ");
 }
 
-/** The command that judges the open thing without this page. */
+/** The command that judges the open thing without this page. It fetches the bundle of a web server first, into a new directory. */
 export function verifyCommand(): string {
-  return thing.value?.live ? ledgerCommand("verify") : `aver verify ${quoteName(contents.value?.name ?? "FILE")}`;
+  const { live, site } = thing.value ?? {};
+  if (live) return ledgerCommand("verify");
+  if (!site) return `aver verify ${quoteName(contents.value?.name ?? "FILE")}`;
+  const depth = new URL(site).pathname.split("/").length - 2;
+  return `mkdir site && wget -qO- ${quoteName(`${site}explorer/data/names.js`)} | grep -o '"[^"]*"' | tr -d '"' | wget -nv -xnH --cut-dirs=${depth} -P site -B ${quoteName(site)} -i - && aver verify site`;
 }
 
 /** Whether the ledger's server runs on this machine, as far as the address tells. */
@@ -317,7 +322,7 @@ function Judged({ verdict, usesPlatform, fits, signers, at }: Extract<Judgement,
         Ed25519 by {usesPlatform ? "the browser, after checks of our own" : "JavaScript"}.
       </p>
       <p class="beside without-page">
-        {changed.value ? "No command judges this changed copy: it is in this page's memory alone." : <>{thing.value?.areCopies ? "The bundle's own files, without this page: " : `The same without this page${thing.value?.live && !isHere() ? ", on the server's machine" : ""}: `}<Command>{command()}</Command></>}{" "}
+        {changed.value ? "No command judges this changed copy: it is in this page's memory alone." : <>{thing.value?.areCopies || thing.value?.site ? "The bundle's own files, without this page: " : `The same without this page${thing.value?.live && !isHere() ? ", on the server's machine" : ""}: `}<Command>{command()}</Command></>}{" "}
         <Copy text={JSON.stringify(verdictDocument(verdict), (_, value: unknown) => (typeof value === "bigint" ? String(value) : value), 2)} label="copy as JSON" />
       </p>
     </section>

@@ -65,12 +65,14 @@ export async function enterScope(name: string): Promise<void> {
   if (KEPT && name !== NOTHING_OPEN) {
     try {
       const range = IDBKeyRange.bound([name], [name, []]);
-      pins.value = (await settle((await openStore()).transaction("pins").objectStore("pins").getAll(range))) as Pin[];
+      const kept = (await settle((await openStore()).transaction("pins").objectStore("pins").getAll(range))) as Pin[];
+      if (scope !== name) return; // Another thing was opened meanwhile.
+      pins.value = kept;
     } catch {
       // Private windows refuse it.
     }
   }
-  for (const { origin, at: _, ...key } of carried) pinKey(key, origin);
+  for (const { origin, at: _, ...key } of carried) void pinKey(key, origin);
 }
 
 /** Whether a pinned key is one that its owner retired. */
@@ -79,7 +81,7 @@ export function isRetired({ entry = "" }: PinnedKey): boolean {
 }
 
 /** Pin a key, or change nothing if as much of it is pinned. An older export does not take a retirement back. */
-export function pinKey(key: PinnedKey, origin: string): void {
+export async function pinKey(key: PinnedKey, origin: string): Promise<void> {
   const before = pins.value.find((pin) => pin.publicKey === key.publicKey);
   const isMore = before === undefined || (key.publicKeyPq && !before.publicKeyPq) || (key.entry && key.entry !== before.entry && !isRetired(before));
   if (!isMore) return;
@@ -87,20 +89,23 @@ export function pinKey(key: PinnedKey, origin: string): void {
   const entry = before && isRetired(before) ? before.entry : key.entry || before?.entry;
   if (entry) pin.entry = entry;
   pins.value = [...pins.value.filter((one) => one !== before), pin];
-  void change((store) => store.put({ scope, ...pin }));
+  const kept = { scope, ...pin };
+  await change((store) => store.put(kept));
 }
 
 export function unpinKey(publicKey: string): void {
   pins.value = pins.value.filter((pin) => pin.publicKey !== publicKey);
-  void change((store) => store.delete([scope, publicKey]));
+  const kept = [scope, publicKey];
+  void change((store) => store.delete(kept));
 }
 
-async function change(work: (store: IDBObjectStore) => void): Promise<void> {
+/** Change what is kept. `work` must not ask for the scope: another thing may be open by then. */
+async function change(work: (store: IDBObjectStore) => IDBRequest): Promise<void> {
   if (scope === NOTHING_OPEN) return;
   visit.pins.set(scope, pins.value);
   if (!KEPT) return;
   try {
-    work((await openStore()).transaction("pins", "readwrite").objectStore("pins"));
+    await settle<unknown>(work((await openStore()).transaction("pins", "readwrite").objectStore("pins")));
   } catch {
     // The pin holds for this visit.
   }

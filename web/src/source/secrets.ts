@@ -59,6 +59,12 @@ export function keepPlace(address: string): void {
 
 export const secrets: Secrets = takeSecrets();
 
+/** Forget the digest of the key list, because its keys are pinned. Tabs that ask this one get no digest either. */
+export function forgetKeys(): void {
+  secrets.keys = "";
+  keepSecrets(secrets);
+}
+
 /** The channel between the tabs of one origin. */
 const CHANNEL = "aver-secrets";
 const QUESTION = "who has a token?";

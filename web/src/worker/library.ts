@@ -1,6 +1,7 @@
 /** The thing that the page has open, as its worker sees it: what it holds, its records, and the verdict on it. */
 
 import { at, domainOf } from "../verify/block.ts";
+import { readOwner } from "../verify/bundle/chain_file.ts";
 import { fileOf, readChainFile, readIndex } from "../verify/bundle/layout.ts";
 import { BlobSource, type ByteSource, type Directory, FileMap, readStart } from "../verify/bytes.ts";
 import { readCapsuleItems } from "../verify/capsules.ts";
@@ -151,7 +152,7 @@ export class Library {
       }
       const keys = new Map(index.keys ?? []);
       if (index.publicKey && index.fingerprint) keys.set(index.fingerprint, index.publicKey);
-      return { ...bare, ledger: index.ledger, tenant: index.tenant, isPart: index.isPart, chains, keys: [...keys], pqKeys: [...(index.pqKeys ?? [])] };
+      return { ...bare, ...(await readOwner(this.directory, index)), isPart: index.isPart, chains, keys: [...keys], pqKeys: [...(index.pqKeys ?? [])] };
     } catch (error) {
       if (error instanceof NotFound) {
         throw new NotJudged(`${thing.name} is no bundle: it has no index.json. For a run or a ledger, run: aver verify ${thing.name}`);
@@ -222,7 +223,7 @@ export class Library {
       : await verifyFile(name, new BlobSource(blob), options);
     // A part of a ledger lacks chains that this browser may remember.
     seen.addTo(verdict, chains ?? (this.contents?.isPart ? this.chains.map(({ id }) => id) : null));
-    if (thing.areCopies) noteCopies(verdict);
+    if (thing.areCopies || thing.site) noteLimits(verdict, Boolean(thing.areCopies));
     const [heads, held] = verdict.status === "failed" ? [[], []] : [seen.heads, this.live === null ? [] : seen.notes.digests];
     return { verdict, usesPlatform: this.ed25519.usesPlatform, heads, held, fits: [...fits], signers: [...signers].flatMap((name) => ring.lookup(name).map((key) => key.ed25519)) };
   }
@@ -465,13 +466,15 @@ function describeText(item: Item, place: number): RecordText {
 }
 
 /**
- * Say that the copies in a site were judged, and that the bundle's own files may differ (check `page`). So such a verdict
- * is at most `qualified`.
+ * Say what the page of a site cannot check. Where it judged copies, the bundle's own files may differ (check `page`): such a
+ * verdict is at most `qualified`. Files beside those that a site lists are no part of what was judged.
  */
-function noteCopies(verdict: Verdict): void {
-  const reason = "the page judged its own copies in explorer/data, and cannot read the bundle's files to compare them";
-  verdict.checks.push({ name: "page", status: "not_checked", reason, code: null, place: null, count: 0, matters: true });
-  if (verdict.status === "verified") verdict.status = "qualified";
+function noteLimits(verdict: Verdict, matters: boolean): void {
+  const [name, reason] = matters
+    ? ["page", "the page judged its own copies in explorer/data, and cannot read the bundle's files to compare them"]
+    : ["unlisted_files", "a web server does not tell whether it has files that this site does not list; this page shows none of them"];
+  verdict.checks.push({ name, status: "not_checked", reason, code: null, place: null, count: 0, matters });
+  if (matters && verdict.status === "verified") verdict.status = "qualified";
 }
 
 export function makeRing(keys: PinnedKey[]): Ring {

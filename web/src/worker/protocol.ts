@@ -21,6 +21,8 @@ export interface OpenedThing {
   isFolder: boolean;
   /** Whether the files are the copies in a site's `explorer/data/`. A page on file:// cannot read the bundle's own files. */
   areCopies?: boolean;
+  /** The address of a site on a web server, with a slash at its end. */
+  site?: string;
   live?: LiveAccess;
   /** The records of a ledger that were judged. The views are held to them. */
   held?: HeldDigests;

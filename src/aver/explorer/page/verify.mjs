@@ -8935,6 +8935,26 @@ async function peekChainIdentity(source, unknown = null) {
 		batches: rest()
 	};
 }
+var NO_OWNER = {
+	ledger: null,
+	tenant: null
+};
+/** Whose bundle it is, by the first chain that was made there and names its ledger. The index is not believed. */
+async function readOwner(directory, index) {
+	const own = index.chains.filter((claim) => claim.origin === null || RESERVED_CHAINS.has(claim.id)).map(fileOf);
+	const files = index.meta === null ? own : [META, ...own];
+	for (const name of files.slice(0, UNREADABLE_MAX)) try {
+		const { named } = await peekChainIdentity(await directory.open(name));
+		const [ledger, tenant] = [named?.get("ledger"), named?.get("tenant")];
+		if (typeof ledger === "string" && typeof tenant === "string") return {
+			ledger,
+			tenant
+		};
+	} catch (error) {
+		if (!(error instanceof BadInput)) throw error;
+	}
+	return NO_OWNER;
+}
 /** The verdict on one chain of a bundle, by its file alone. */
 async function judgeChainFile(name, file, options) {
 	const retired = retirementsByTime(options.ring, options.ed25519);
@@ -9930,13 +9950,20 @@ function crc32(data) {
 	return (crc ^ 4294967295) >>> 0;
 }
 // src/verify/bundle/site.ts
+/** A bundle that is also a site: the twins of its files, which a page on file:// shows. The twin of `aver.ledger.bundle.site`. */
 var CHECK$1 = "page";
 var DATA = "explorer/data";
+/** The list of the files that have twins. */
+var NAMES = `${DATA}/names.js`;
 var NAMES_MAX = 16777216;
 /** Bytes at the beginning of a twin that hold the name of its file. */
 var TWIN_HEAD_MAX = 4096;
 /** The names that a site adds to a bundle's directory. */
 var SITE_NAMES = /* @__PURE__ */ new Set(["index.html", "explorer"]);
+/** The path of the twin of the file with this number. */
+function twinOf(number) {
+	return `${DATA}/${number}.js`;
+}
 /** Whether the Explorer's page lies in the directory of a bundle. */
 async function isSite(directory) {
 	return (await directory.list("explorer") ?? []).includes("app.js");
@@ -9946,17 +9973,17 @@ async function checkSite(directory, index, blobs, tally) {
 	const fail = (words, source) => tally.fail(CHECK$1, "ARTIFACT_HASH_MISMATCH", words, place(null, null, source));
 	let names;
 	try {
-		names = await readNames(directory);
+		names = await readNames(await openPath(directory, NAMES));
 	} catch (error) {
 		if (!(error instanceof BadInput)) throw error;
-		fail(error.message, `${DATA}/names.js`);
+		fail(error.message, NAMES);
 		return;
 	}
 	for (const [number, name] of names.entries()) {
 		tally.countDone(CHECK$1);
-		const where = `${DATA}/${number}.js`;
+		const where = twinOf(number);
 		try {
-			if (!await isTwin(directory, number, name)) fail(`the page would show other bytes of ${name} than the bundle has`, where);
+			if (!await isTwin(directory, where, name)) fail(`the page would show other bytes of ${name} than the bundle has`, where);
 		} catch (error) {
 			if (!(error instanceof BadInput)) throw error;
 			fail(error.message, where);
@@ -9974,12 +10001,15 @@ async function checkSite(directory, index, blobs, tally) {
 }
 async function exists(directory, name) {
 	try {
-		await directory.open(...name.split("/"));
+		await openPath(directory, name);
 		return true;
 	} catch (error) {
 		if (error instanceof BadInput) return false;
 		throw error;
 	}
+}
+function openPath(directory, path) {
+	return directory.open(...path.split("/"));
 }
 function readText$1(data) {
 	return new TextDecoder("latin1").decode(data);
@@ -9987,8 +10017,8 @@ function readText$1(data) {
 function parse(text) {
 	return readJson(Uint8Array.from(text, (unit) => unit.charCodeAt(0)));
 }
-async function readNames(directory) {
-	const file = await directory.open("explorer", "data", "names.js");
+/** Read the list of the files that have twins. Raises `BadInput`. */
+async function readNames(file) {
 	if (file.size > NAMES_MAX) throw new BadInput("names.js is too large");
 	const match = /^averNames\((\[[^]*\])\);\n$/.exec(readText$1(await readStart(file, NAMES_MAX)));
 	const names = match === null ? null : parse(match[1]);
@@ -9997,19 +10027,21 @@ async function readNames(directory) {
 	return names;
 }
 /** Whether a twin has the name and the bytes of a file. Raises `BadInput` if one of them cannot be read. */
-async function isTwin(directory, number, name) {
-	const file = await directory.open(...name.split("/"));
-	const twin = await directory.open("explorer", "data", `${number}.js`);
-	if (twin.size > 2 * file.size + 4096 + 6 * encoder.encode(name).length) throw new BadInput(`${number}.js is too large`);
+async function isTwin(directory, path, name) {
+	const file = await openPath(directory, name);
+	const twin = await openPath(directory, path);
+	if (twin.size > 2 * file.size + 4096 + 6 * encoder.encode(name).length) throw new BadInput(`${path} is too large`);
 	const text = readText$1(await twin.read(0, twin.size));
 	const head = /^averFile\(("(?:[^"\\]|\\[^])*"),"/.exec(text.slice(0, TWIN_HEAD_MAX));
-	if (head === null || !text.endsWith("\");\n")) throw new BadInput(`${number}.js is no twin of a file`);
+	const other = new BadInput(`${path} is no twin of a file`);
+	if (head === null || !text.endsWith("\");\n")) throw other;
 	if (parse(head[1]) !== name) return false;
 	const packed = decodeBase64(text.slice(head[0].length, -4));
-	if (packed === null) throw new BadInput(`${number}.js is no twin of a file`);
+	if (packed === null) throw other;
 	const unpacked = gunzip(packed);
-	if (unpacked.length !== file.size) return false;
-	return areSameBytes(await file.read(0, file.size), unpacked);
+	let at = 0;
+	for await (const chunk of readChunks(file)) if (!areSameBytes(chunk, unpacked.subarray(at, at += chunk.length))) return false;
+	return at === unpacked.length;
 }
 // src/verify/bundle/sources.ts
 function sourceKey({ digits, ledger, tenant }) {
@@ -10053,10 +10085,7 @@ var BundleJudge = class {
 	origins = /* @__PURE__ */ new Map();
 	histories = /* @__PURE__ */ new Map();
 	recorded = /* @__PURE__ */ new Map();
-	owner = {
-		ledger: null,
-		tenant: null
-	};
+	owner = NO_OWNER;
 	byIndexAlone = 0;
 	absent = 0;
 	failed = 0;
@@ -10082,7 +10111,12 @@ var BundleJudge = class {
 	}
 	/** Read what has to be known before the first chain is judged: the owner, and the history of keys. */
 	async prepare() {
-		this.owner = await this.findOwner();
+		const { ledger, tenant } = this.index;
+		const signed = ledger !== null && tenant !== null ? NO_OWNER : await readOwner(this.directory, this.index);
+		this.owner = {
+			ledger: ledger ?? signed.ledger,
+			tenant: tenant ?? signed.tenant
+		};
 		const replaced = /* @__PURE__ */ new Map();
 		for (const claim of this.index.chains) {
 			if (claim.id !== "keys" && claim.origin !== "keys") continue;
@@ -10169,30 +10203,6 @@ var BundleJudge = class {
 		await this.examine(examiners);
 		reportUnrecorded(tally);
 		return tally;
-	}
-	/** Whose bundle it is: as the index says, and where it does not, as the first chain that was made there does. */
-	async findOwner() {
-		const { ledger, tenant } = this.index;
-		if (ledger !== null && tenant !== null) return {
-			ledger,
-			tenant
-		};
-		const own = this.index.chains.filter((claim) => claim.origin === null || RESERVED_CHAINS.has(claim.id)).map(fileOf);
-		const files = this.index.meta === null ? own : [META, ...own];
-		for (const name of files.slice(0, UNREADABLE_MAX)) try {
-			const { named } = await peekChainIdentity(await this.directory.open(name));
-			const [theirLedger, theirTenant] = [named?.get("ledger"), named?.get("tenant")];
-			if (typeof theirLedger === "string" && typeof theirTenant === "string") return {
-				ledger: ledger ?? theirLedger,
-				tenant: tenant ?? theirTenant
-			};
-		} catch (error) {
-			if (!(error instanceof BadInput)) throw error;
-		}
-		return {
-			ledger,
-			tenant
-		};
 	}
 	/** The limit of a bundle that is exceeded; null if all are kept. Nobody's honest bundle exceeds one. */
 	findLimit() {

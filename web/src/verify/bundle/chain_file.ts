@@ -1,9 +1,9 @@
 /** The file of one chain: its records and claims as they are read, and the verdict on it alone. */
 
-import { domainOf } from "../block.ts";
+import { RESERVED_CHAINS, domainOf } from "../block.ts";
 import { BLOB_REFERENCE } from "../blobs.ts";
-import type { ByteSource } from "../bytes.ts";
-import { ChainJudge, plainRules, prepareBatches } from "../chain.ts";
+import type { ByteSource, Directory } from "../bytes.ts";
+import { ChainJudge, UNREADABLE_MAX, plainRules, prepareBatches } from "../chain.ts";
 import { readChainIdentity, skipExaminers } from "../examiner.ts";
 import { BadInput, type Json, type JsonObject } from "../json.ts";
 import { retirementsByTime } from "../key_history.ts";
@@ -12,7 +12,8 @@ import { Sealed } from "../sealed.ts";
 import { pythonText } from "../text.ts";
 import { CHECKS, Tally, type Verdict, conclude, place } from "../verdict.ts";
 import { type ClaimSource, checkChainClaim, checkShownClaims, warnOfMembers } from "./index_check.ts";
-import { type ChainClaim, type ChainItem, readChainFile } from "./layout.ts";
+import { type BundleIndex, type ChainClaim, type ChainItem, META, fileOf, readChainFile } from "./layout.ts";
+import type { Owner } from "./meta.ts";
 import { ChainFacts } from "./summary.ts";
 
 const UNREADABLE_CODES = new Set(["SCHEMA_INVALID", "DUPLICATE_KEY"]);
@@ -73,6 +74,24 @@ export async function peekChainIdentity(
     yield* batches;
   };
   return { named: readChainIdentity(item instanceof Sealed ? item : null), batches: rest() };
+}
+
+export const NO_OWNER: Owner = { ledger: null, tenant: null };
+
+/** Whose bundle it is, by the first chain that was made there and names its ledger. The index is not believed. */
+export async function readOwner(directory: Directory, index: BundleIndex): Promise<Owner> {
+  const own = index.chains.filter((claim) => claim.origin === null || RESERVED_CHAINS.has(claim.id)).map(fileOf);
+  const files = index.meta === null ? own : [META, ...own];
+  for (const name of files.slice(0, UNREADABLE_MAX)) {
+    try {
+      const { named } = await peekChainIdentity(await directory.open(name));
+      const [ledger, tenant] = [named?.get("ledger"), named?.get("tenant")];
+      if (typeof ledger === "string" && typeof tenant === "string") return { ledger, tenant };
+    } catch (error) {
+      if (!(error instanceof BadInput)) throw error; // Reported where the chain itself is judged.
+    }
+  }
+  return NO_OWNER;
 }
 
 /** The verdict on one chain of a bundle, by its file alone. */

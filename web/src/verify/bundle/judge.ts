@@ -35,12 +35,12 @@ import { Sealed } from "../sealed.ts";
 import { pythonText } from "../text.ts";
 import { CHECKS, Tally, type Verdict, conclude, place } from "../verdict.ts";
 import { BundleBlobs, readBundleBlob } from "./blobs.ts";
-import { JudgedChain, peekChainIdentity } from "./chain_file.ts";
+import { JudgedChain, NO_OWNER, peekChainIdentity, readOwner } from "./chain_file.ts";
 import { type Checkpoint, type RecordedKey, checkBundleHead, noteRecordedKey, readBundleHead } from "./head.ts";
 import { ImportHistory, OLD_IMPORT, readDigits } from "./imports.ts";
 import { checkKeyClaims, checkUnlistedFiles, warnOfMembers } from "./index_check.ts";
 import { type BundleIndex, type ChainClaim, type ChainItem, HEAD, INDEX, META, SHORTEST_CHAIN, claimedName, fileOf, readIndex } from "./layout.ts";
-import { MetaMemory, type Owner } from "./meta.ts";
+import { MetaMemory } from "./meta.ts";
 import { BundleReader } from "./reader.ts";
 import { SITE_NAMES, checkSite, isSite } from "./site.ts";
 import { type Source, identifySource, sourceKey } from "./sources.ts";
@@ -65,7 +65,7 @@ class BundleJudge {
   private meta: MetaMemory;
   keyHistory: KeyHistory;
   rules: Rules;
-  private owner: Owner = { ledger: null, tenant: null };
+  private owner = NO_OWNER;
   private byIndexAlone = 0;
   private absent = 0;
   private failed = 0;
@@ -85,7 +85,10 @@ class BundleJudge {
 
   /** Read what has to be known before the first chain is judged: the owner, and the history of keys. */
   async prepare(): Promise<void> {
-    this.owner = await this.findOwner();
+    // Whose bundle it is: as the index says, and where it does not, as the records do.
+    const { ledger, tenant } = this.index;
+    const signed = ledger !== null && tenant !== null ? NO_OWNER : await readOwner(this.directory, this.index);
+    this.owner = { ledger: ledger ?? signed.ledger, tenant: tenant ?? signed.tenant };
     const replaced = new Map<string, string>();
     for (const claim of this.index.chains) {
       if (claim.id !== KEYS_CHAIN && claim.origin !== KEYS_CHAIN) continue;
@@ -164,26 +167,6 @@ class BundleJudge {
     await this.examine(examiners); // 7.
     reportUnrecorded(tally); // After the examiners, as `aver verify` reports them.
     return tally;
-  }
-
-  /** Whose bundle it is: as the index says, and where it does not, as the first chain that was made there does. */
-  private async findOwner(): Promise<Owner> {
-    const { ledger, tenant } = this.index;
-    if (ledger !== null && tenant !== null) return { ledger, tenant };
-    const own = this.index.chains.filter((claim) => claim.origin === null || RESERVED_CHAINS.has(claim.id)).map(fileOf);
-    const files = this.index.meta === null ? own : [META, ...own];
-    for (const name of files.slice(0, UNREADABLE_MAX)) {
-      try {
-        const { named } = await peekChainIdentity(await this.directory.open(name));
-        const [theirLedger, theirTenant] = [named?.get("ledger"), named?.get("tenant")];
-        if (typeof theirLedger === "string" && typeof theirTenant === "string") {
-          return { ledger: ledger ?? theirLedger, tenant: tenant ?? theirTenant };
-        }
-      } catch (error) {
-        if (!(error instanceof BadInput)) throw error; // Reported where the chain itself is judged.
-      }
-    }
-    return { ledger, tenant };
   }
 
   /** The limit of a bundle that is exceeded; null if all are kept. Nobody's honest bundle exceeds one. */

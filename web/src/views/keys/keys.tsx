@@ -63,7 +63,7 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
   const [words, setWords] = useState("");
   const [done, setDone] = useState("");
   const pinAll = (keys: PinnedKey[], origin: string) => {
-    for (const key of keys) pinKey(key, origin);
+    for (const key of keys) void pinKey(key, origin);
     setWords("");
     setDone(`${plural(keys.length, "key")} pinned.`);
     void verifyThing();

@@ -7,8 +7,12 @@ import { fromDrop, fromFileList } from "../../source/files.ts";
 import { contents, openThing, opening, problem, retryOpening, route } from "../../state.ts";
 import type { OpenedThing } from "../../worker/protocol.ts";
 
+/** How often something was dropped or chosen. A large folder takes time to read: the reader may choose another thing meanwhile. */
+let choices = 0;
+
 /** Open a thing, and go to its first screen. If it cannot be opened, that screen says why. */
 function show(found: OpenedThing): void {
+  choices++;
   // An address of a record waits for the records.
   const [view = ""] = route.value;
   if (contents.value !== null || !["c", "ref", "s", "chain"].includes(view)) location.hash = "#/";
@@ -35,7 +39,8 @@ export function OpenView(_: { parts: string[] }): JSX.Element {
         onDrop={(event) => {
           event.preventDefault();
           setOver(false);
-          if (event.dataTransfer) fromDrop(event.dataTransfer).then((found) => found && show(found), (error: Error) => { problem.value = error.message; });
+          const mine = ++choices;
+          if (event.dataTransfer) fromDrop(event.dataTransfer).then((found) => found && mine === choices && show(found), (error: Error) => { if (mine === choices) problem.value = error.message; });
         }}
       >
         <p class="large">Drop a bundle's folder or a file here</p>

@@ -6371,6 +6371,19 @@ yield* batches
 }
 return {named:readChainIdentity(item instanceof Sealed ? item : null),batches:rest()}
 }
+var NO_OWNER = {ledger:null,tenant:null}
+async function readOwner(directory,index) {
+const own = index.chains.filter(claim => claim.origin === null || RESERVED_CHAINS.has(claim.id)).map(fileOf)
+const files = index.meta === null ? own : [META,...own]
+for (const name of files.slice(0,UNREADABLE_MAX)) try {
+const {named} = await peekChainIdentity(await directory.open(name))
+const [ledger,tenant] = [named?.get("ledger"),named?.get("tenant")]
+if (typeof ledger === "string" && typeof tenant === "string") return {ledger,tenant}
+} catch (error) {
+if (!(error instanceof BadInput)) throw error
+}
+return NO_OWNER
+}
 async function judgeChainFile(name,file,options) {
 const retired = retirementsByTime(options.ring,options.ed25519)
 const rules = plainRules(options.ring,options.ed25519,{retired,requirePq:options.requirePq ?? false,crew:options.crew ?? null})
@@ -7043,9 +7056,13 @@ return (crc ^ 4294967295) >>> 0
 // src/verify/bundle/site.ts
 var CHECK$1 = "page"
 var DATA = "explorer/data"
+var NAMES$2 = `${DATA}/names.js`
 var NAMES_MAX = 16777216
 var TWIN_HEAD_MAX = 4096
 var SITE_NAMES = new Set(["index.html","explorer"])
+function twinOf(number) {
+return `${DATA}/${number}.js`
+}
 async function isSite(directory) {
 return (await directory.list("explorer") ?? []).includes("app.js")
 }
@@ -7053,17 +7070,17 @@ async function checkSite(directory,index,blobs,tally) {
 const fail = (words,source) => tally.fail(CHECK$1,"ARTIFACT_HASH_MISMATCH",words,place(null,null,source))
 let names
 try {
-names = await readNames(directory)
+names = await readNames(await openPath(directory,NAMES$2))
 } catch (error) {
 if (!(error instanceof BadInput)) throw error
-fail(error.message,`${DATA}/names.js`)
+fail(error.message,NAMES$2)
 return
 }
 for (const [number,name] of names.entries()) {
 tally.countDone(CHECK$1)
-const where = `${DATA}/${number}.js`
+const where = twinOf(number)
 try {
-if (!await isTwin(directory,number,name)) fail(`the page would show other bytes of ${name} than the bundle has`,where)
+if (!await isTwin(directory,where,name)) fail(`the page would show other bytes of ${name} than the bundle has`,where)
 } catch (error) {
 if (!(error instanceof BadInput)) throw error
 fail(error.message,where)
@@ -7075,12 +7092,15 @@ tally.notes.set(CHECK$1,`${names.length} files are those that the page shows; wh
 }
 async function exists(directory,name) {
 try {
-await directory.open(...name.split("/"))
+await openPath(directory,name)
 return true
 } catch (error) {
 if (error instanceof BadInput) return false
 throw error
 }
+}
+function openPath(directory,path) {
+return directory.open(...path.split("/"))
 }
 function readText$1(data) {
 return new TextDecoder("latin1").decode(data)
@@ -7088,8 +7108,7 @@ return new TextDecoder("latin1").decode(data)
 function parse(text) {
 return readJson(Uint8Array.from(text,unit => unit.charCodeAt(0)))
 }
-async function readNames(directory) {
-const file = await directory.open("explorer","data","names.js")
+async function readNames(file) {
 if (file.size > NAMES_MAX) throw new BadInput("names.js is too large")
 const match = /^averNames\((\[[^]*\])\);\n$/.exec(readText$1(await readStart(file,NAMES_MAX)))
 const names = match === null ? null : parse(match[1])
@@ -7097,19 +7116,21 @@ if (!Array.isArray(names) || !names.every(name => typeof name === "string")) thr
 if (new Set(names).size !== names.length) throw new BadInput("names.js lists a file twice")
 return names
 }
-async function isTwin(directory,number,name) {
-const file = await directory.open(...name.split("/"))
-const twin = await directory.open("explorer","data",`${number}.js`)
-if (twin.size > 2 * file.size + 4096 + 6 * encoder.encode(name).length) throw new BadInput(`${number}.js is too large`)
+async function isTwin(directory,path,name) {
+const file = await openPath(directory,name)
+const twin = await openPath(directory,path)
+if (twin.size > 2 * file.size + 4096 + 6 * encoder.encode(name).length) throw new BadInput(`${path} is too large`)
 const text = readText$1(await twin.read(0,twin.size))
 const head = /^averFile\(("(?:[^"\\]|\\[^])*"),"/.exec(text.slice(0,TWIN_HEAD_MAX))
-if (head === null || !text.endsWith("\");\n")) throw new BadInput(`${number}.js is no twin of a file`)
+const other = new BadInput(`${path} is no twin of a file`)
+if (head === null || !text.endsWith("\");\n")) throw other
 if (parse(head[1]) !== name) return false
 const packed = decodeBase64(text.slice(head[0].length,-4))
-if (packed === null) throw new BadInput(`${number}.js is no twin of a file`)
+if (packed === null) throw other
 const unpacked = gunzip(packed)
-if (unpacked.length !== file.size) return false
-return areSameBytes(await file.read(0,file.size),unpacked)
+let at = 0
+for await (const chunk of readChunks(file)) if (!areSameBytes(chunk,unpacked.subarray(at,at += chunk.length))) return false
+return at === unpacked.length
 }
 // src/verify/bundle/sources.ts
 function sourceKey({digits,ledger,tenant}) {
@@ -7130,7 +7151,7 @@ signers = new Set()
 origins = new Map()
 histories = new Map()
 recorded = new Map()
-owner = {ledger:null,tenant:null}
+owner = NO_OWNER
 byIndexAlone = 0
 absent = 0
 failed = 0
@@ -7147,7 +7168,9 @@ this.meta = new MetaMemory(new ImportHistory(options.ring,new Map()))
 this.blobs = new BundleBlobs(directory,index.areBlobsLeftOut,meter)
 }
 async prepare() {
-this.owner = await this.findOwner()
+const {ledger,tenant} = this.index
+const signed = ledger !== null && tenant !== null ? NO_OWNER : await readOwner(this.directory,this.index)
+this.owner = {ledger:ledger ?? signed.ledger,tenant:tenant ?? signed.tenant}
 const replaced = new Map()
 for (const claim of this.index.chains) {
 if (claim.id !== "keys" && claim.origin !== "keys") continue
@@ -7216,20 +7239,6 @@ await this.checkIndex(head)
 await this.examine(examiners)
 reportUnrecorded(tally)
 return tally
-}
-async findOwner() {
-const {ledger,tenant} = this.index
-if (ledger !== null && tenant !== null) return {ledger,tenant}
-const own = this.index.chains.filter(claim => claim.origin === null || RESERVED_CHAINS.has(claim.id)).map(fileOf)
-const files = this.index.meta === null ? own : [META,...own]
-for (const name of files.slice(0,UNREADABLE_MAX)) try {
-const {named} = await peekChainIdentity(await this.directory.open(name))
-const [theirLedger,theirTenant] = [named?.get("ledger"),named?.get("tenant")]
-if (typeof theirLedger === "string" && typeof theirTenant === "string") return {ledger:ledger ?? theirLedger,tenant:tenant ?? theirTenant}
-} catch (error) {
-if (!(error instanceof BadInput)) throw error
-}
-return {ledger,tenant}
 }
 findLimit() {
 if (this.absent > 1e3) return `more than ${UNREADABLE_MAX} chains that it lists are not here`
@@ -10172,7 +10181,7 @@ chains.push({...bareChain("meta"),title:"heads of all chains",length,head:headHa
 }
 const keys = new Map(index.keys ?? [])
 if (index.publicKey && index.fingerprint) keys.set(index.fingerprint,index.publicKey)
-return {...bare,ledger:index.ledger,tenant:index.tenant,isPart:index.isPart,chains,keys:[...keys],pqKeys:[...index.pqKeys ?? []]}
+return {...bare,...await readOwner(this.directory,index),isPart:index.isPart,chains,keys:[...keys],pqKeys:[...index.pqKeys ?? []]}
 } catch (error) {
 if (error instanceof NotFound) throw new NotJudged(`${thing.name} is no bundle: it has no index.json. For a run or a ledger, run: aver verify ${thing.name}`)
 if (!(error instanceof BadInput)) throw error
@@ -10225,7 +10234,7 @@ const options = {ring,ed25519:this.ed25519,progress,witness,crew:this.crew,along
 const [name,blob] = thing.files[0] ?? ["",new Blob()]
 const verdict = thing.isFolder ? await verifyDirectory(this.live !== null && chains !== null ? this.live.limitTo(chains) : this.directory,options) : await verifyFile(name,new BlobSource(blob),options)
 seen.addTo(verdict,chains ?? (this.contents?.isPart ? this.chains.map(({id}) => id) : null))
-if (thing.areCopies) noteCopies(verdict)
+if (thing.areCopies || thing.site) noteLimits(verdict,Boolean(thing.areCopies))
 const [heads,held] = verdict.status === "failed" ? [[],[]] : [seen.heads,this.live === null ? [] : seen.notes.digests]
 return {verdict,usesPlatform:this.ed25519.usesPlatform,heads,held,fits:[...fits],signers:[...signers].flatMap(name => ring.lookup(name).map(key => key.ed25519))}
 }
@@ -10414,9 +10423,10 @@ if (item instanceof ActionItem) return {...bare,canonical,hash}
 const {signature} = item
 return {...bare,canonical,hash,signature,signaturePq:item.signature_pq,signedAt:item.signed_at,signedBy:item.signed_by}
 }
-function noteCopies(verdict) {
-verdict.checks.push({name:"page",status:"not_checked",reason:"the page judged its own copies in explorer/data, and cannot read the bundle's files to compare them",code:null,place:null,count:0,matters:true})
-if (verdict.status === "verified") verdict.status = "qualified"
+function noteLimits(verdict,matters) {
+const [name,reason] = matters ? ["page","the page judged its own copies in explorer/data, and cannot read the bundle's files to compare them"] : ["unlisted_files","a web server does not tell whether it has files that this site does not list; this page shows none of them"]
+verdict.checks.push({name,status:"not_checked",reason,code:null,place:null,count:0,matters})
+if (matters && verdict.status === "verified") verdict.status = "qualified"
 }
 function makeRing(keys) {
 return new Ring(keys.flatMap(({publicKey,publicKeyPq,entry}) => [new PublicKey(publicKey,publicKeyPq),...entry ? [readRingEntry(readJson(entry))] : []]))
@@ -12274,6 +12284,10 @@ sessionStorage.setItem(PLACE,address)
 location.reload()
 }
 var secrets = takeSecrets()
+function forgetKeys() {
+secrets.keys = ""
+keepSecrets(secrets)
+}
 var CHANNEL = "aver-secrets"
 var QUESTION = "who has a token?"
 var ANSWER_MS = 500
@@ -12454,32 +12468,36 @@ scope = name
 pins.value = visit.pins.get(name) ?? []
 if (KEPT && name !== "") try {
 const range = IDBKeyRange.bound([name],[name,[]])
-pins.value = await settle((await openStore()).transaction("pins").objectStore("pins").getAll(range))
+const kept = await settle((await openStore()).transaction("pins").objectStore("pins").getAll(range))
+if (scope !== name) return
+pins.value = kept
 } catch {}
 for (const {origin,at:_,...key} of carried) pinKey(key,origin)
 }
 function isRetired({entry = ""}) {
 return entry.includes("\"status\":\"retired\"")
 }
-function pinKey(key,origin) {
+async function pinKey(key,origin) {
 const before = pins.value.find(pin => pin.publicKey === key.publicKey)
 if (!(before === void 0 || key.publicKeyPq && !before.publicKeyPq || key.entry && key.entry !== before.entry && !isRetired(before))) return
 const pin = {publicKey:key.publicKey,publicKeyPq:key.publicKeyPq || (before?.publicKeyPq ?? ""),origin,at:new Date().toISOString()}
 const entry = before && isRetired(before) ? before.entry : key.entry || before?.entry
 if (entry) pin.entry = entry
 pins.value = [...pins.value.filter(one => one !== before),pin]
-change(store => store.put({scope,...pin}))
+const kept = {scope,...pin}
+await change(store => store.put(kept))
 }
 function unpinKey(publicKey) {
 pins.value = pins.value.filter(pin => pin.publicKey !== publicKey)
-change(store => store.delete([scope,publicKey]))
+const kept = [scope,publicKey]
+change(store => store.delete(kept))
 }
 async function change(work) {
 if (scope === "") return
 visit.pins.set(scope,pins.value)
 if (!KEPT) return
 try {
-work((await openStore()).transaction("pins","readwrite").objectStore("pins"))
+await settle(work((await openStore()).transaction("pins","readwrite").objectStore("pins")))
 } catch {}
 }
 async function recallHeads(ledger) {
@@ -12646,6 +12664,16 @@ var news = y$1({heads:0,approvals:0,index:0})
 var unjudged = y$1(0)
 var original = null
 var retryLive = () => {}
+var beforeHome = async () => {}
+var turns = 0
+function watchTurn() {
+const mine = turns
+return () => mine === turns
+}
+function takeTurn() {
+turns++
+return watchTurn()
+}
 var verdict = O(() => judgement.value.state === "done" ? judgement.value.verdict : null)
 var totalRecords = O(() => (contents.value?.chains ?? []).reduce((sum,chain) => sum + (chain.length ?? 0),0))
 function judgementOf(chain) {
@@ -12684,7 +12712,8 @@ function warmWorkers() {
 connection.warm()
 judges.warm()
 }
-async function openThing(found,change = "",beforeJudging = async () => {}) {
+async function openThing(found,change = "") {
+const isLatest = takeTurn()
 connection.leave()
 judges.leave()
 changed.value = change
@@ -12701,33 +12730,36 @@ try {
 const listing = connection.ask({type:"open",thing:found})
 if (!found.live) judges.warm()
 const listed = await listing
+if (!isLatest()) return
 if (!change) await enterScope(scopeOf(listed))
+if (!isLatest()) return
 contents.value = listed
 opening.value = ""
 const isVerified = totalRecords.value <= 2e4 || !found.live
 if (isVerified) judges.warm()
-const judging = beforeJudging().then(() => isVerified ? verifyThing() : void 0)
+const judging = (found === home$1.value ? beforeHome(isLatest) : Promise.resolve()).then(() => isVerified && isLatest() ? verifyThing() : void 0)
 firstJudging = judging.catch(() => {})
 await judging
 } catch (error) {
-opening.value = ""
-thing.value = null
-await enterScope("")
+if (!isLatest()) return
+opening.value = "";
+[thing.value,contents.value] = [null,null]
 problem.value = error.message
-if (found === home$1.value) retryOpening.value = () => void openThing(found,change,beforeJudging)
+if (found === home$1.value) retryOpening.value = () => void openThing(found,change)
+await enterScope("")
 }
 }
 async function verifyThing() {
 const [found,listed] = [thing.value,contents.value]
 if (found === null || listed === null || judgement.value.state === "working") return
-const [keys,records] = [pins.value,totalRecords.value]
+const [keys,records,isLatest] = [pins.value,totalRecords.value,watchTurn()]
 chainJudgements.value = new Map()
 judgement.value = {state:"working",progress:null}
 spoken.value = "Verifying"
-const done = await judge(found,listed,null,next => {
+const done = await judge(found,listed,null,isLatest,next => {
 judgement.value = next
 })
-if (thing.value !== found) return
+if (!isLatest()) return
 judgement.value = done
 unjudged.value = Math.max(0,totalRecords.value - Math.max(records,done.state === "done" ? done.verdict.records : 0))
 spoken.value = done.state === "done" ? `Verdict: ${done.verdict.status}` : "Not judged"
@@ -12737,13 +12769,13 @@ async function verifyChain(chain) {
 const [found,listed] = [thing.value,contents.value]
 if (found === null || listed === null || judgement.value.state === "done" || judgement.value.state === "working") return
 if (["working","done"].includes(chainJudgements.value.get(chain)?.state ?? "")) return
-const [keys,head] = [pins.value,headOf(chain)]
+const [keys,head,isLatest] = [pins.value,headOf(chain),watchTurn()]
 const set = next => {
 chainJudgements.value = new Map(chainJudgements.value).set(chain,next)
 }
 set({state:"working",progress:null})
-const done = await judge(found,listed,[chain],set)
-if (thing.value !== found) return
+const done = await judge(found,listed,[chain],isLatest,set)
+if (!isLatest()) return
 const isOld = done.state === "done" && (pins.value !== keys || headOf(chain) !== head)
 set(isOld ? {state:"none"} : done)
 if (isOld) return verifyChain(chain)
@@ -12752,21 +12784,30 @@ spoken.value = done.state === "done" ? `Verdict on this chain: ${done.verdict.st
 function unjudgedOf(chains) {
 return chains.filter(chain => (chainJudgements.value.get(chain)?.state ?? "none") === "none")
 }
-async function judge(found,listed,chains,report) {
+async function judge(found,listed,chains,isLatest,report) {
 const scopes = headScopes(found,listed)
+const stay = () => {
+if (!isLatest()) throw new NotJudgedHere("another thing was opened")
+}
 try {
 const remembered = changed.value ? copyHeads : scopes[0] ? await recallHeads(scopes[0]) : []
+stay()
 await judges.ask({type:"open",thing:found})
+stay()
 const {heads,held,...result} = await judges.ask({type:"verify",keys:pinnedKeys(),remembered,chains},progress => {
-if (thing.value === found) report({state:"working",progress})
+if (isLatest()) report({state:"working",progress})
 })
-if (found.live && thing.value === found) {
+stay()
+if (found.live) {
 found.held = [...chains === null ? [] : (found.held ?? []).filter(([name]) => !chains.includes(name)),...held]
 const other = await connection.ask({type:"hold",held:found.held})
 if (other) throw new NotJudgedHere(`the server gave this page another ${other} than it gave to be verified`)
+stay()
 }
-if (!changed.value && isSignedByPins(result.verdict)) for (const scope of scopes) await rememberHeads(scope,heads)
-if (!changed.value) copyHeads = heads
+if (!changed.value) {
+copyHeads = heads
+if (isSignedByPins(result.verdict)) for (const scope of scopes) await rememberHeads(scope,heads)
+}
 return {state:"done",...result,at:new Date()}
 } catch (error) {
 return {state:"not judged",words:error instanceof NotJudgedHere ? error.message : `the verifier broke down: ${error.message}`}
@@ -12796,9 +12837,12 @@ const found = contents.value?.chains.find(one => one.id === chain)
 return found === void 0 ? "" : `${found.length} ${found.head}`
 }
 async function refreshContents() {
-const before = contents.value
-const listed = await connection.ask({type:"refresh"})
-if (before === null) return false
+const [before,isLatest] = [contents.value,watchTurn()]
+const listed = await connection.ask({type:"refresh"}).catch(error => {
+if (isLatest()) throw error
+return null
+})
+if (before === null || listed === null || !isLatest()) return false
 const heads = new Map(listed.chains.map(one => [one.id,one]))
 const changed = before.chains.filter(({id,length,head}) => heads.get(id)?.length !== length || heads.get(id)?.head !== head)
 if (!changed.length && before.chains.length === listed.chains.length) return false
@@ -12817,9 +12861,10 @@ unjudged.value += Math.max(0,totalRecords.value - records)
 return true
 }
 async function tryChange(chain,place,change,words) {
-const found = thing.value
+const [found,isLatest] = [thing.value,watchTurn()]
 if (found === null) return
 const {files} = await connection.ask({type:"change",chain,place,change})
+if (!isLatest()) return
 const replaced = new Map(files)
 original ??= found
 location.hash = "#/"
@@ -12833,8 +12878,8 @@ const found = original
 original = null
 if (found !== null) await openThing(found)
 }
-function setReconnect(retry) {
-retryLive = retry
+function setLiveSteps(retry,before) {
+[retryLive,beforeHome] = [retry,before]
 }
 function reconnect() {
 retryLive()
@@ -12859,6 +12904,7 @@ if (isOfActions()) return ""
 if (check.code === "UNKNOWN_SIGNER" || check.name === "signature" || check.name === "signature_pq") return k$2($,null,"Pin the signer's key on ",k$2("a",{href:link("keys")},"Keys"),", after you compared it with its owner.")
 if (check.name === "page") return k$2($,null,"Choose this folder under ",k$2("a",{href:link("open")},"Verify a file"),", or: ",k$2(Command,null,verifyCommand()))
 if (isOnlyOfCommand(check)) return changed.value ? "" : k$2(Command,null,verifyCommand())
+if (check.name === "unlisted_files") return k$2($,null,"Who has the site's directory runs: ",k$2(Command,null,"aver verify DIRECTORY"))
 if (check.name === "columns" || check.name === "store") return "These belong to a ledger's file, and no copy has them."
 if (check.name === "head") return thing.value?.live ? k$2($,null,"Compare with a checkpoint that you keep: ",k$2(Command,null,ledgerCommand("verify --checkpoint FILE"))) : k$2($,null,"Export it again with the ledger's key at hand: ",k$2(Command,null,"aver export --out DIR"))
 if (check.name === "meta") return k$2($,null,"Open the whole ledger: ",k$2(Command,null,"aver export --out DIR"))
@@ -12964,7 +13010,11 @@ const options = server.value?.about["command_options"]
 return [`aver ${words}`,...(Array.isArray(options) ? options : []).map(word => /^--[a-z]+$/.test(word) ? word : quoteName(visible(String(word))))].join(" ")
 }
 function verifyCommand() {
-return thing.value?.live ? ledgerCommand("verify") : `aver verify ${quoteName(contents.value?.name ?? "FILE")}`
+const {live,site} = thing.value ?? {}
+if (live) return ledgerCommand("verify")
+if (!site) return `aver verify ${quoteName(contents.value?.name ?? "FILE")}`
+const depth = new URL(site).pathname.split("/").length - 2
+return `mkdir site && wget -qO- ${quoteName(`${site}explorer/data/names.js`)} | grep -o '"[^"]*"' | tr -d '"' | wget -nv -xnH --cut-dirs=${depth} -P site -B ${quoteName(site)} -i - && aver verify site`
 }
 function isHere() {
 return ["localhost","127.0.0.1","[::1]"].includes(location.hostname)
@@ -12986,7 +13036,7 @@ const first = verdict.first_bad
 const rest = verdict.findings.filter(one => one !== first)
 const wrong = rest.filter(one => one.status !== "not_checked")
 const open = rest.filter(one => one.status === "not_checked")
-return k$2("section",{class:`band ${word}`,"aria-labelledby":"verdict"},k$2("h2",{id:"verdict"},k$2(Mark,{name:word})," ",word[0]?.toUpperCase(),word.slice(1)),k$2("p",{class:"sentence"},k$2(Text,null,sentence(verdict,signers))),thing.value?.areCopies ? k$2("p",{class:"strip copies"},"This page judged its own copies of the records, in explorer/data, and not the bundle's files: a browser lets no page that was opened by a double click read them. Someone may have changed the files and left the copies.") : null,unjudged.value ? k$2("p",{class:"strip"},plural(unjudged.value,"record")," came after this verdict. ",k$2("button",{type:"button",class:"small",onClick:() => void verifyThing()},"Verify again (v)")) : null,first ? k$2(FindingCard,{finding:first,isFirst:true}) : null,k$2("div",{class:"columns"},k$2("div",null,k$2("h3",null,"Checked"),k$2("table",{class:"checks"},k$2("tbody",null,made.map(check => k$2(CheckRow,{key:check.name,check})))),made.length ? null : k$2("p",null,"No check was made.")),k$2("div",null,k$2("h3",null,"Not checked"),k$2("table",{class:"checks"},k$2("tbody",null,groupUnmade(others).map(checks => k$2(UnmadeRow,{key:checks[0]?.name,checks,fits})))),others.length ? null : k$2("p",null,"Every check that applies was made."),foreign.length ? k$2("p",{class:"beside"},"Does not apply here: ",foreign.join(", "),".") : null)),wrong.length ? k$2(Findings,{findings:wrong,words:plural(wrong.length,first ? "more finding" : "finding")}) : null,open.length ? k$2(Findings,{findings:open,words:`${open.length < FINDINGS_SHOWN ? "" : "At least "}${plural(open.length,"place")} that could not be checked`}) : null,k$2("p",{class:"beside judged-by"},"This page judged it at ",k$2(Time,{short:true},at.toISOString()),", and came ",origin(),". Ed25519 by ",usesPlatform ? "the browser, after checks of our own" : "JavaScript","."),k$2("p",{class:"beside without-page"},changed.value ? "No command judges this changed copy: it is in this page's memory alone." : k$2($,null,thing.value?.areCopies ? "The bundle's own files, without this page: " : `The same without this page${thing.value?.live && !isHere() ? ", on the server's machine" : ""}: `,k$2(Command,null,command()))," ",k$2(Copy,{text:JSON.stringify(verdictDocument(verdict),(_,value) => typeof value === "bigint" ? String(value) : value,2),label:"copy as JSON"})))
+return k$2("section",{class:`band ${word}`,"aria-labelledby":"verdict"},k$2("h2",{id:"verdict"},k$2(Mark,{name:word})," ",word[0]?.toUpperCase(),word.slice(1)),k$2("p",{class:"sentence"},k$2(Text,null,sentence(verdict,signers))),thing.value?.areCopies ? k$2("p",{class:"strip copies"},"This page judged its own copies of the records, in explorer/data, and not the bundle's files: a browser lets no page that was opened by a double click read them. Someone may have changed the files and left the copies.") : null,unjudged.value ? k$2("p",{class:"strip"},plural(unjudged.value,"record")," came after this verdict. ",k$2("button",{type:"button",class:"small",onClick:() => void verifyThing()},"Verify again (v)")) : null,first ? k$2(FindingCard,{finding:first,isFirst:true}) : null,k$2("div",{class:"columns"},k$2("div",null,k$2("h3",null,"Checked"),k$2("table",{class:"checks"},k$2("tbody",null,made.map(check => k$2(CheckRow,{key:check.name,check})))),made.length ? null : k$2("p",null,"No check was made.")),k$2("div",null,k$2("h3",null,"Not checked"),k$2("table",{class:"checks"},k$2("tbody",null,groupUnmade(others).map(checks => k$2(UnmadeRow,{key:checks[0]?.name,checks,fits})))),others.length ? null : k$2("p",null,"Every check that applies was made."),foreign.length ? k$2("p",{class:"beside"},"Does not apply here: ",foreign.join(", "),".") : null)),wrong.length ? k$2(Findings,{findings:wrong,words:plural(wrong.length,first ? "more finding" : "finding")}) : null,open.length ? k$2(Findings,{findings:open,words:`${open.length < FINDINGS_SHOWN ? "" : "At least "}${plural(open.length,"place")} that could not be checked`}) : null,k$2("p",{class:"beside judged-by"},"This page judged it at ",k$2(Time,{short:true},at.toISOString()),", and came ",origin(),". Ed25519 by ",usesPlatform ? "the browser, after checks of our own" : "JavaScript","."),k$2("p",{class:"beside without-page"},changed.value ? "No command judges this changed copy: it is in this page's memory alone." : k$2($,null,thing.value?.areCopies || thing.value?.site ? "The bundle's own files, without this page: " : `The same without this page${thing.value?.live && !isHere() ? ", on the server's machine" : ""}: `,k$2(Command,null,command()))," ",k$2(Copy,{text:JSON.stringify(verdictDocument(verdict),(_,value) => typeof value === "bigint" ? String(value) : value,2),label:"copy as JSON"})))
 }
 function VerdictChip() {
 const now = judgement.value
@@ -15292,7 +15342,9 @@ if (entry.kind === "file") files.push([prefix + entry.name,await entry.getFile()
 else await collect(entry,`${prefix}${entry.name}/`,files)
 }
 }
+var choices = 0
 function show(found) {
+choices++
 const [view = ""] = route.value
 if (contents.value !== null || !["c","ref","s","chain"].includes(view)) location.hash = "#/"
 openThing(found)
@@ -15312,8 +15364,9 @@ setOver(true)
 },onDragLeave:() => setOver(false),onDrop:event => {
 event.preventDefault()
 setOver(false)
-if (event.dataTransfer) fromDrop(event.dataTransfer).then(found => found && show(found),error => {
-problem.value = error.message
+const mine = ++choices
+if (event.dataTransfer) fromDrop(event.dataTransfer).then(found => found && mine === choices && show(found),error => {
+if (mine === choices) problem.value = error.message
 })
 }},k$2("p",{class:"large"},"Drop a bundle's folder or a file here"),k$2("p",null,k$2("button",{type:"button",onClick:() => folder.current?.click()},"Choose a folder")," ",k$2("button",{type:"button",onClick:() => files.current?.click()},"Choose a file")),k$2("input",{ref:files,type:"file",multiple:true,hidden:true,"data-testid":"files",onChange:() => take(files.current)}),k$2("input",{ref:element => {
 element?.setAttribute("webkitdirectory","")
@@ -16218,7 +16271,7 @@ else if (line.startsWith("id:")) this.lastEvent = line.slice(3).trim()
 if (sort === "heads" || sort === "approvals" || sort === "index") this.listener.onNews(sort)
 }
 }
-var SITE_MAX = 512 * 1024 ** 2
+var SITE_MAX = 1024 ** 3
 function loadScript(path,receive) {
 return new Promise((resolve,reject) => {
 let isDone = false
@@ -16232,29 +16285,40 @@ element.addEventListener("load",() => {
 element.remove()
 if (!isDone) reject(new NotJudgedHere(`${path} holds no data`))
 })
-element.addEventListener("error",() => reject(new NotJudgedHere(`${path} is missing: this site is not whole`)))
+element.addEventListener("error",() => reject(missing(path)))
 document.head.append(element)
 })
 }
 async function openSite(progress) {
 const hands = globalThis
-const names = await loadScript("explorer/data/names.js",done => {
+const areCopies = location.protocol === "file:"
+const files = []
+let names
+if (areCopies) names = await loadScript(NAMES$2,done => {
 hands.averNames = done
 })
-const files = []
+else {
+const list = await fetchFile(NAMES$2)
+if (list === null) throw missing(NAMES$2)
+const listed = await readNames(new BlobSource(list))
+names = [...new Set([INDEX,HEAD$1,...listed,...listed.map((_,at) => twinOf(at))])]
+files.push([NAMES$2,list],["explorer/app.js",new Blob()])
+}
 let size = 0
-const areCopies = location.protocol === "file:"
 for (const [at,name] of names.entries()) {
 const blob = areCopies ? await loadTwin(at,name,hands) : await fetchFile(name)
-size += blob.size
+size += blob?.size ?? 0
 if (size > SITE_MAX) throw new NotJudgedHere("this site is larger than a page can hold; run: aver verify DIRECTORY")
-files.push([name,blob])
+if (blob !== null) files.push([name,blob])
 progress(at + 1,names.length)
 }
-return {name:decodeURIComponent(location.pathname.split("/").at(-2) ?? "") || "this site",files,isFolder:true,areCopies}
+return {name:decodeURIComponent(location.pathname.split("/").at(-2) ?? "") || location.host || "/",files,isFolder:true,...areCopies ? {areCopies} : {site:new URL(".",location.href).href}}
+}
+function missing(path) {
+return new NotJudgedHere(`${path} is missing: this site is not whole`)
 }
 async function loadTwin(at,name,hands) {
-const path = `explorer/data/${at}.js`
+const path = twinOf(at)
 const found = await loadScript(path,done => {
 hands.averFile = (given,data) => done({name:given,data})
 })
@@ -16265,7 +16329,10 @@ const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream
 return new Response(unpacked).blob()
 }
 async function fetchFile(name) {
-const answer = await fetch(name.split("/").map(encodeURIComponent).join("/"),{cache:"no-store"})
+const parts = name.split("/")
+if (!parts.every(isFileName)) return null
+const answer = await fetch(parts.map(encodeURIComponent).join("/"),{cache:"no-store"})
+if (answer.status === 404) return null
 if (!answer.ok) throw new NotJudgedHere(`${name} cannot be read: the server says ${answer.status}`)
 return answer.blob()
 }
@@ -16274,6 +16341,7 @@ var REST = 5
 async function openDoor() {
 const door = document.documentElement.dataset["door"]
 const isLive = door === "live" || secrets.token !== ""
+const isLatest = takeTurn()
 problem.value = ""
 retryOpening.value = null
 if (door === "site") opening.value = "Reading this site"
@@ -16282,17 +16350,18 @@ try {
 if (door === "site") {
 warmWorkers()
 home$1.value = await openSite((done,total) => {
-opening.value = `Reading this site: ${done} of ${total} files`
+if (isLatest()) opening.value = `Reading this site: ${done} of ${total} files`
 })
-await openThing(home$1.value)
-} else if (isLive) await openLive()
+if (isLatest()) await openThing(home$1.value)
+} else if (isLive) await openLive(isLatest)
 } catch (error) {
+if (!isLatest()) return
 opening.value = ""
 problem.value = error.message
 retryOpening.value = () => void openDoor()
 }
 }
-async function openLive() {
+async function openLive(isLatest) {
 await askOtherTabs()
 if (!secrets.token) throw new Error("This page has no token. Open the link that aver serve prints when it starts.")
 const access = {origin:location.origin,token:secrets.token}
@@ -16302,23 +16371,25 @@ doorServer.value = {api,about}
 answerOtherTabs(() => isStreaming)
 liveState.value = {isLive:true,since:new Date().toISOString(),words:""}
 home$1.value = {name:`ledger ${about.ledger.slice(0,8)}${about.tenant === "default" ? "" : ` · ${about.tenant}`}`,files:[],isFolder:true,live:access}
-const opened = openThing(home$1.value,"",() => pinByLink(api))
 const stream = new LiveStream(api,{onNews:sort => catchUp(sort),onState:(isLive,words) => {
 isStreaming = isLive
 noteState(isLive,words)
 }})
-setReconnect(() => void stream.follow())
+setLiveSteps(() => void stream.follow(),isStill => pinByLink(api,isStill))
+const opened = isLatest() ? openThing(home$1.value) : void 0
 stream.follow()
 await opened
 }
-async function pinByLink(api) {
+async function pinByLink(api,isStill) {
 if (!secrets.keys) return
 const raw = await api.bytes("keys")
+if (!isStill()) return
 if (sha256Hex(raw) !== secrets.keys.toLowerCase()) {
 problem.value = "The server's list of keys is not the one that its link vouches for. None was pinned: compare them on Keys."
 return
 }
-for (const key of readPins(raw)) pinKey(key,"by the link that aver serve printed")
+await Promise.all(readPins(raw).map(key => pinKey(key,"by the link that aver serve printed")))
+forgetKeys()
 }
 function noteState(isLive,words) {
 const before = liveState.value
@@ -16360,6 +16431,7 @@ function planVerification() {
 if (totalRecords.value > 2e4 || planned !== void 0) return
 planned = setTimeout(() => {
 planned = void 0
+if (!thing.value?.live) return
 if (judgement.value.state === "working") return planVerification()
 const start = performance.now()
 verifyThing().then(() => {
