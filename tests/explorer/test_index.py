@@ -249,6 +249,28 @@ def test_a_decision_that_held_nothing_back_counts_as_observed(
 # --- apart
 
 
+def test_a_prompt_is_found_at_its_own_records(index: LedgerIndex, ledger: Ledger) -> None:
+    """A prompt that was given twice is found twice. Records that follow it name its hash, and only repeat it."""
+
+    def said(turn: str, **more: object) -> dict[str, object]:
+        trigger = {"request": "polish the brass", "correlation_id": turn}
+        return {"type": "chat", "domain": "claude-code", "trigger": trigger, "context": {"session_id": "s"}, **more}
+
+    follows = {"reasoning": {"prompt_hash": "ab" * 32}}
+    first, second = "claude-code:s:p1", "claude-code:s:p2"
+    drafts = [
+        (said(first), first),
+        (said(first, **follows), "claude-code:s:a1"),
+        (said(second), second),
+        (said(second, **follows), "claude-code:s:a2"),
+        (said("", **follows), "own:1"),
+    ]
+    for draft, key in drafts:
+        ledger.append("claude-code.s", draft, key=key)
+        assert index.catch_up(ledger).is_complete
+    assert sorted(places(index, ledger, "brass")) == [("claude-code.s", at) for at in (0, 2, 4)]
+
+
 def test_ledgers_and_tenants_do_not_mix(index: LedgerIndex, ledger: Ledger, tmp_path: Path) -> None:
     home = tmp_path / "home"
     with (

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Literal
 
-from aver.capsule.aver_block import read_block, read_kind
+from aver.capsule.aver_block import BLOCK_KEY, read_block, read_kind
 from aver.capsule.blobs import TEXT_MEDIA, blob_references
 from aver.capsule.sealed import Sealed
 from aver.diffs import count_changed_lines
@@ -176,6 +176,10 @@ class Step:
     """The cost of the whole session so far, if the tool reports it."""
     cut: Mapping[str, str] = field(default_factory=dict)
     """By field, the digest of the whole text."""
+    calls: tuple[Mapping[str, Any], ...] = ()
+    """All calls of tools, whatever the type of the record."""
+    others: tuple[Any, ...] = ()
+    """What the sections tell besides, for a search: a request that is no prompt, options, approver, metrics and so on."""
 
     @property
     def has_happened(self) -> bool:
@@ -219,10 +223,18 @@ def read_step(record: Sealed) -> Step:
     environment = _object_or_empty(sections["context"].get("environment"))
     block = read_block(content)
     what = _step_kind(content, sections, environment, block)
-    call = _first_tool_call(sections["execution"])
+    calls = tuple(_object_or_empty(call) for call in _list_or_empty(sections["execution"].get("tool_calls")))
+    call = calls[0] if calls else _EMPTY
     outcome = sections["outcome"]
     diff, result, more = _split_result(call, outcome, own=block is not None)
     status = _text_or_empty(outcome.get("status"))
+    request = _text_or_empty(sections["trigger"].get("request"))
+    cut = _cut_digests(what, outcome, block)
+    others = _list_others(sections, environment, cut)
+    if what in ("call", "answer"):
+        others.append(more if what == "call" else sections["reasoning"].get("analysis"))
+    if what != "prompt" and block is not None and not _follows_prompt(content, sections, block):
+        others.insert(0, request)
     return Step(
         what=what,
         kind=_text_or_empty(block.get("kind")) if block else read_kind(content),
@@ -235,7 +247,7 @@ def read_step(record: Sealed) -> Step:
         agent=_text_or_empty(sections["context"].get("agent_id")).partition("/")[2],
         key=_text_or_empty((block or {}).get("key")),
         summary=_text_or_empty(outcome.get("summary")),
-        asked=_text_or_empty(sections["trigger"].get("request")) if what == "prompt" or block is None else "",
+        asked=request if what == "prompt" or block is None else "",
         text=_visible_text(what, sections),
         thinking=_text_or_empty(sections["reasoning"].get("reasoning")),
         redacted=environment.get("thinking_redacted") is True,
@@ -260,7 +272,9 @@ def read_step(record: Sealed) -> Step:
         more=more if what != "call" else None,
         workspace=_text_or_empty(environment.get("cwd")),
         session_cost=parse_cost(environment.get(SESSION_COST)),
-        cut=_cut_digests(what, outcome, block),
+        cut=cut,
+        calls=calls,
+        others=tuple(others),
         **seal,
     )
 
@@ -302,6 +316,7 @@ def full_text(step: Step, name: str, blob: ReadBlob) -> str:
         return text
 
 
+_LINE_METRICS = ("lines_added", "lines_removed")
 _SECTIONS = ("trigger", "context", "reasoning", "authority", "execution", "outcome")
 
 
@@ -407,13 +422,47 @@ def is_blob_reference(value: Any) -> bool:
     return isinstance(value, dict) and value.keys() == {"blob"} and next(blob_references(value), None) is not None
 
 
-def _first_tool_call(execution: Mapping[str, Any]) -> Mapping[str, Any]:
-    calls = _list_or_empty(execution.get("tool_calls"))
-    return _object_or_empty(calls[0]) if calls else {}
+def _follows_prompt(
+    content: Mapping[str, Any], sections: Mapping[str, Mapping[str, Any]], block: Mapping[str, Any]
+) -> bool:
+    """Whether the request only repeats a prompt, which has a record of its own: see `aver.ingest.draft`."""
+    key = _text_or_empty(block.get("key"))
+    of_agent = key.startswith(f"{_text_or_empty(content.get('domain'))}:")
+    return of_agent and sections["reasoning"].get("prompt_hash") is not None
+
+
+def _list_others(
+    sections: Mapping[str, Mapping[str, Any]], environment: Mapping[str, Any], cut: Mapping[str, str]
+) -> list[Any]:
+    """The values that no other field of the step has. Those that all records of a session repeat are left out."""
+    # This runs for every record of a ledger, and most have little of this.
+    trigger, context, reasoning, authority, execution, outcome = sections.values()
+    found = [
+        reasoning.get("options") or reasoning.get("options_considered"),
+        reasoning.get("selected_option"),
+        trigger.get("user_id"),
+        authority.get("approver"),
+        authority.get("escalation_reason"),
+    ]
+    if statements := _list_or_empty(authority.get("chain")):
+        # Of a signed statement its content; the rest is signatures.
+        found += [_object_or_empty(statement).get("content") or statement for statement in statements]
+    if metrics := _object_or_empty(outcome.get("metrics")):
+        # The lines that changed stand in every edit.
+        found += [told for name, value in metrics.items() if name not in _LINE_METRICS for told in (name, value)]
+    if not context.get("session_id"):
+        found += (trigger.get("source"), context.get("agent_id"), execution.get("resources_used"))
+        found += [value for name, value in environment.items() if name != BLOCK_KEY]
+    if whole := _object_or_empty(_object_or_empty(environment.get(BLOCK_KEY)).get("whole")):
+        found += [reference for path, reference in whole.items() if _CUT_FIELDS.get(path) not in cut]
+    return [value for value in found if value]
+
+
+_EMPTY: Mapping[str, Any] = {}
 
 
 def _object_or_empty(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
+    return value if isinstance(value, dict) else _EMPTY
 
 
 def _list_or_empty(value: Any) -> list[Any]:

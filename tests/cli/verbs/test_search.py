@@ -142,3 +142,18 @@ def test_hostile_texts_reach_no_terminal(aver: Aver) -> None:
     ran = aver("search", "\x1b[31m\u202e...")
     assert "\x1b" not in ran.out + ran.err
     assert "\u202e" not in ran.out + ran.err
+
+
+def test_a_request_that_is_no_prompt_is_found_and_quoted(aver: Aver) -> None:
+    """The first example of docs/explorer.md: a record that tells nothing but its request."""
+    aver.seal({"type": "tool", "trigger": {"source": "ci", "request": "run the tests"}})
+    (hit,) = aver("search", "tests", "--json").json["hits"]
+    assert (hit["excerpt"]["before"], hit["excerpt"]["hit"]) == ("run the ", "tests")
+
+
+def test_words_of_a_later_call_are_quoted(aver: Aver) -> None:
+    calls = [{"tool": "Compile", "result": "fine"}, {"tool": "Link", "error": "an undefined symbol"}]
+    aver.seal({"type": "agent", "execution": {"tool_calls": calls}, "outcome": {"status": "failure", "summary": "no"}})
+    (hit,) = aver("search", "undefined", "tool:link", "--json").json["hits"]
+    assert hit["excerpt"]["hit"] == "undefined"
+    assert hit["excerpt"]["after"].startswith(" symbol")

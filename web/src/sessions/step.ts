@@ -143,6 +143,10 @@ export interface Step {
   sessionCost: number | null;
   /** By field, the digest of the whole text. */
   cut: ReadonlyMap<string, string>;
+  /** All calls of tools, whatever the type of the record. */
+  calls: JsonObject[];
+  /** What the sections tell besides, for a search: a request that is no prompt, options, approver, metrics and so on. */
+  others: Json[];
 }
 
 const EDIT_VERBS = ["edited ", "wrote ", "added ", "deleted "];
@@ -181,7 +185,7 @@ const EMPTY: Step = {
   toolName: "", session: "", agent: "", key: "", summary: "", asked: "", askedLeft: 0, text: "", thinking: "", redacted: false, model: "",
   call: "", callId: "", arguments: null, result: null, diff: null, lines: null, status: "", error: "", sideEffects: [],
   authority: "", rule: "", durationMs: null, spent: UNKNOWN_CONSUMPTION, message: "", title: "", workspace: "", subagent: "", addition: null,
-  more: null, sessionCost: null, cut: new Map(),
+  more: null, sessionCost: null, cut: new Map(), calls: [], others: [],
 };
 
 /** A prompt that the record of another tool repeats, as a step of its own with that record's seal. */
@@ -205,16 +209,26 @@ export function readStep(record: Sealed): Step {
     return { ...EMPTY, ...seal, summary: `this record cannot be read: ${error.message}` };
   }
   // Capsules of other tools may lack sections, or have values of other types. So every value is checked.
-  const section = (name: string) => asObject(content.get(name));
-  const [trigger, context, reasoning, authority, execution, outcome] = ["trigger", "context", "reasoning", "authority", "execution", "outcome"].map(section) as [JsonObject, JsonObject, JsonObject, JsonObject, JsonObject, JsonObject];
+  const sections = ["trigger", "context", "reasoning", "authority", "execution", "outcome"].map((name) => asObject(content.get(name))) as Sections;
+  const [trigger, context, reasoning, authority, execution, outcome] = sections;
   const environment = asObject(context.get("environment"));
   const block = readBlock(content);
   const what = stepKind(content, trigger, environment, block);
-  const call = asObject(asList(execution.get("tool_calls"))[0]);
+  const calls = asList(execution.get("tool_calls")).map(asObject);
+  const call = asObject(calls[0]);
   const { diff, result, more } = splitResult(call, outcome, block !== null);
   const status = asText(outcome.get("status"));
   const agent = asText(context.get("agent_id"));
   const slash = agent.indexOf("/");
+  const request = asText(trigger.get("request"));
+  const key = asText(block?.get("key"));
+  const cut = cutDigests(what, outcome, block);
+  const others = listOthers(sections, environment, cut);
+  if (what === "call") others.push(more);
+  if (what === "answer") others.push(reasoning.get("analysis"));
+  // The records of a coding agent repeat the first line of the prompt that they follow, and name it by its hash.
+  const followsPrompt = key.startsWith(`${asText(content.get("domain"))}:`) && (reasoning.get("prompt_hash") ?? null) !== null;
+  if (what !== "prompt" && block !== null && !followsPrompt) others.unshift(request);
   return {
     ...seal,
     what,
@@ -226,9 +240,9 @@ export function readStep(record: Sealed): Step {
     toolName: asText(content.get("domain")),
     session: asText(context.get("session_id")),
     agent: slash < 0 ? "" : agent.slice(slash + 1),
-    key: asText(block?.get("key")),
+    key,
     summary: asText(outcome.get("summary")),
-    asked: what === "prompt" || block === null ? asText(trigger.get("request")) : "",
+    asked: what === "prompt" || block === null ? request : "",
     askedLeft: 0,
     text: (what === "answer" && asText(answerValue(outcome))) || asText(reasoning.get("analysis")),
     thinking: asText(reasoning.get("reasoning")),
@@ -254,8 +268,30 @@ export function readStep(record: Sealed): Step {
     addition: readAddition(block, outcome),
     more: what === "call" ? null : (more ?? null),
     sessionCost: asCost(environment.get("session_cost_usd")),
-    cut: cutDigests(what, outcome, block),
+    cut,
+    calls,
+    others: others.filter((value) => value !== undefined),
   };
+}
+
+type Sections = [trigger: JsonObject, context: JsonObject, reasoning: JsonObject, authority: JsonObject, execution: JsonObject, outcome: JsonObject];
+
+/** The values that no other field of the step has. Those that all records of a session repeat are left out. */
+function listOthers([trigger, context, reasoning, authority, execution, outcome]: Sections, environment: JsonObject, cut: ReadonlyMap<string, string>): (Json | undefined)[] {
+  const found = [
+    isTruthy(reasoning.get("options")) ? reasoning.get("options") : reasoning.get("options_considered"),
+    reasoning.get("selected_option"), trigger.get("user_id"), authority.get("approver"), authority.get("escalation_reason"),
+    // Of a signed statement its content; the rest is signatures.
+    ...asList(authority.get("chain")).map((entry) => (isTruthy(asObject(entry).get("content")) ? asObject(entry).get("content") : entry)),
+  ];
+  // The lines that changed stand in every edit.
+  for (const [name, value] of asObject(outcome.get("metrics"))) if (name !== "lines_added" && name !== "lines_removed") found.push(name, value);
+  if (!isTruthy(context.get("session_id"))) {
+    found.push(trigger.get("source"), context.get("agent_id"), execution.get("resources_used"));
+    for (const [name, value] of environment) if (name !== "aver") found.push(value);
+  }
+  for (const [path, reference] of asObject(asObject(environment.get("aver")).get("whole"))) if (!cut.has(lookUp(CUT_FIELDS, path) ?? "")) found.push(reference);
+  return found;
 }
 
 function stepKind(content: JsonObject, trigger: JsonObject, environment: JsonObject, block: JsonObject | null): StepKind {

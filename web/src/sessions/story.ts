@@ -223,6 +223,8 @@ function lighten(step: Step): Step {
     result: null,
     diff: null,
     more: null,
+    calls: [],
+    others: [],
     addition: step.addition === null ? null : { ...step.addition, says: new Map() },
   };
 }

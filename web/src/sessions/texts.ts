@@ -1,4 +1,4 @@
-/** The texts of a record that can be searched. The twin of `aver.explorer.index.texts`: what its step tells, and its paths. */
+/** The texts of a record that can be searched. The twin of `aver.explorer.index.texts`: all that its sections tell, and its paths. */
 
 import { at } from "../verify/block.ts";
 import { type Json, isObject } from "../verify/json.ts";
@@ -19,17 +19,18 @@ export interface RecordTexts {
   paths: string;
 }
 
-/** The texts of a step. `lastAsked` is the prompt before it: a record that repeats it is not found by it. */
+/** The texts of a step. `lastAsked` is the prompt before it: a record of another tool that repeats it is not found by it. */
 export async function readTexts(step: Step, blob: ReadBlob, lastAsked: string): Promise<RecordTexts> {
   const { asked, text, thinking, error } = await fullTexts(step, blob);
-  const parts = [step.summary, text, thinking, error, step.title, step.call, step.rule, ...step.sideEffects];
-  if (!step.asked || step.asked !== lastAsked) parts.push(asked);
+  const parts = [step.summary, text, thinking, error, step.title, step.rule, step.model, ...step.sideEffects];
+  if (step.own || step.asked !== lastAsked) parts.push(asked);
   const paths = step.sideEffects.flatMap((effect) => EFFECT_PATH.exec(effect)?.[1] ?? []);
-  await collect(step.arguments, blob, parts, paths);
+  for (const call of step.calls) await collect(call.get("arguments"), blob, parts, paths);
   // The rest of a decision is numbers and settings. Its reasons are the text of the step.
   const more = step.kind === DECISION_KIND ? at(step.more ?? undefined, "action") : step.more;
-  for (const value of [step.result, step.diff, more, step.addition?.says]) await collect(value, blob, parts, null);
-  return { text: cutText(parts.filter(Boolean).join("\n"), TEXT_MAX), paths: cutText(paths.join("\n"), TEXT_MAX) };
+  const called = step.calls.flatMap((call) => [call.get("tool"), call.get("error"), call.get("result")]);
+  for (const value of [...step.others, ...called, step.diff, more, step.addition?.says]) await collect(value, blob, parts, null);
+  return { text: cutText([...new Set(parts)].filter(Boolean).join("\n"), TEXT_MAX), paths: cutText(paths.join("\n"), TEXT_MAX) };
 }
 
 /** Add all texts inside a value, without the names of its fields; to `paths` also those under names of paths. */

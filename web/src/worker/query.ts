@@ -7,7 +7,7 @@
 
 import type { Step } from "../sessions/step.ts";
 import type { RecordTexts } from "../sessions/texts.ts";
-import { toUtc } from "../sessions/values.ts";
+import { asText, toUtc } from "../sessions/values.ts";
 import { BadInput } from "../verify/json.ts";
 import { codePoints } from "../verify/text.ts";
 import type { Excerpt } from "./protocol.ts";
@@ -86,7 +86,7 @@ export function makeFilter(query: Query): { fitsStep: (step: Step) => boolean; f
     fitsStep: (step) => {
       const kind = step.kind || step.what;
       const outcome = (step.status || step.addition?.status || "").toLowerCase();
-      const names = [step.toolName, step.call].map((name) => name.toLowerCase());
+      const names = [step.toolName, ...step.calls.map((call) => asText(call.get("tool")))].map((name) => name.toLowerCase());
       return (
         isAny(query.tool, (value) => names.includes(value)) &&
         isAny(query.kind, (value) => kind === value || kind.startsWith(`${value}.`)) &&

@@ -1,11 +1,8 @@
 /** Search in records that no index covers: a bundle, a site, a file. It reads every record, and finds what `aver search` finds. */
 
-import { type Step, readStep } from "../sessions/step.ts";
+import { readStep } from "../sessions/step.ts";
 import { readTexts } from "../sessions/texts.ts";
-import { at } from "../verify/block.ts";
 import { BadInput } from "../verify/json.ts";
-import type { Sealed } from "../verify/sealed.ts";
-import { ActionItem } from "./actions.ts";
 import type { Library } from "./library.ts";
 import type { Hit, Results } from "./protocol.ts";
 import { cutExcerpt, makeFilter, parseQuery } from "./query.ts";
@@ -28,7 +25,7 @@ export async function search(library: Library, given: string, limit: number): Pr
         place++;
         searched++;
         if (item instanceof BadInput) continue;
-        const step = readSearched(item);
+        const step = readStep(item);
         const asked = lastAsked;
         lastAsked = step.asked || asked;
         if (!fitsStep(step)) continue;
@@ -49,16 +46,10 @@ export async function readHit(library: Library, chain: string, place: number, gi
     if (item === undefined) continue;
     const row = describeRow(item, place);
     if (item instanceof BadInput) return { chain, row, excerpt: null, hasHash: false };
-    const texts = await readTexts(readSearched(item), readBlobOf(library), "");
+    const texts = await readTexts(readStep(item), readBlobOf(library), "");
     return { chain, row, excerpt: cutExcerpt(texts, parseQuery(given)), hasHash: item.computedHash === item.hash };
   }
   return null;
-}
-
-/** The step that a record tells of. That of an action has all fields of its line, to be found by them. */
-function readSearched(item: Sealed): Step {
-  const step = readStep(item);
-  return item instanceof ActionItem ? { ...step, result: at(item.value, "outcome", "result") ?? null } : step;
 }
 
 /** Reads blobs; null for one that is missing, damaged or too large. */

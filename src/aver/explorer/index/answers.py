@@ -165,8 +165,8 @@ def _match_query(query: SearchQuery) -> tuple[str, str, list[Any]]:
         conditions.append("{texts} MATCH ?")
         values.append(expression)
     if query.tools:
-        conditions.append(_any_of("lower(tool) = ? OR lower(call) = ?", query.tools))
-        values += [value for tool in query.tools for value in (tool, tool)]
+        conditions.append(_any_of("lower(tool) = ? OR lower(call) = ? OR instr(lower(calls), ?)", query.tools))
+        values += [value for tool in query.tools for value in (tool, tool, f"\n{tool}\n")]
     if query.kinds:
         # A kind by its whole name, or by the word before its first dot. Not LIKE, which has wildcards.
         conditions.append(_any_of("kind = ? OR substr(kind, 1, length(?) + 1) = ? || '.'", query.kinds))

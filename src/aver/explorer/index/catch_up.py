@@ -311,7 +311,7 @@ class SliceEntries:
         self._row = row
         self._known = run.chains.get(row.name)
         self._last_asked = "" if self._known is None else self._known.last_asked
-        self._records: list[tuple[int, int, str, str, str, str]] = []
+        self._records: list[tuple[int, int, str, str, str, str, str]] = []
         self._texts: list[tuple[int, str, str]] = []
         self._activity: Counter[tuple[str, str, str]] = Counter()
         self._cut = 0
@@ -320,7 +320,9 @@ class SliceEntries:
     def add(self, stored: RecordRow, step: Step) -> None:
         """Take a record and its step."""
         run = self._run
-        found = read_texts(step, run.ledger.blob, repeats_prompt=bool(step.asked) and step.asked == self._last_asked)
+        # Records of other tools repeat the prompt that they follow. A prompt that Aver sealed was given once more.
+        repeats = not step.own and bool(step.asked) and step.asked == self._last_asked
+        found = read_texts(step, run.ledger.blob, repeats_prompt=repeats)
         self._last_asked = step.asked or self._last_asked
         self._cut += found.is_cut
         self._last = stored
@@ -330,8 +332,11 @@ class SliceEntries:
         run.number += 1
         kind = _to_stored_name((step.kind or step.what)[:NAME_MAX])
         outcome = _to_stored_name((step.status or (step.addition.status if step.addition else ""))[:NAME_MAX])
-        tool, call = _to_stored_name(step.tool_name[:NAME_MAX]), _to_stored_name(step.call[:NAME_MAX])
-        self._records.append((record, stored.sequence, tool, call, kind, outcome))
+        tool = _to_stored_name(step.tool_name[:NAME_MAX])
+        calls = [_to_stored_name(name[:NAME_MAX]) for call in step.calls if type(name := call.get("tool")) is str]
+        # A condition such as `tool:Bash` has no line break, so a name with one is never asked for.
+        others = "".join(f"\n{name}\n" for name in calls[1:] if "\n" not in name)
+        self._records.append((record, stored.sequence, tool, calls[0] if calls else "", others, kind, outcome))
         self._texts.append((record, found.text, found.paths))
         counted = OBSERVED if _is_observed(step) else outcome
         self._activity[at[:HOUR_LENGTH] if at else "", kind, counted] += 1
@@ -348,8 +353,8 @@ class SliceEntries:
             self._records.sort()
             self._texts.sort()
             run.execute_many(
-                f"INSERT OR IGNORE INTO {{records}} (record, chain, sequence, tool, call, kind, outcome)"
-                f" VALUES (?, {known.number:d}, ?, ?, ?, ?, ?)",
+                f"INSERT OR IGNORE INTO {{records}} (record, chain, sequence, tool, call, calls, kind, outcome)"
+                f" VALUES (?, {known.number:d}, ?, ?, ?, ?, ?, ?)",
                 self._records,
             )
             run.execute_many("INSERT INTO {texts} (rowid, text, paths) VALUES (?, ?, ?)", self._texts)

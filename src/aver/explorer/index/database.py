@@ -38,8 +38,8 @@ INDEX_NAME = "index.db"
 APPLICATION_ID = 0x61766572
 """Marks the file as Aver's index, for SQLite and for `file`."""
 
-VERSION = 2
-"""The version of the tables. A file with an older one is made anew; a newer one is left alone."""
+VERSION = 3
+"""The version of the tables and of the texts in them. A file with an older one is made anew; a newer one is left alone."""
 
 BUSY_SECONDS = 2.0
 """How long a statement waits for another program that has locked the file. The reader of a page waits no longer."""
@@ -275,7 +275,7 @@ def make_scope(connection: sqlite3.Connection, key: tuple[str, str, str]) -> Sco
         "chains": "chain INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, count INTEGER NOT NULL, hash TEXT,"
         " cut INTEGER NOT NULL, session INTEGER",
         "records": "record INTEGER PRIMARY KEY, chain INTEGER NOT NULL, sequence INTEGER NOT NULL,"
-        " tool TEXT NOT NULL, call TEXT NOT NULL, kind TEXT NOT NULL, outcome TEXT NOT NULL",
+        " tool TEXT NOT NULL, call TEXT NOT NULL, calls TEXT NOT NULL, kind TEXT NOT NULL, outcome TEXT NOT NULL",
         "sessions": "session INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, tool TEXT NOT NULL,"
         " title TEXT NOT NULL, started TEXT NOT NULL, latest TEXT NOT NULL, actions INTEGER NOT NULL,"
         " edits INTEGER NOT NULL, tokens INTEGER NOT NULL, cost REAL NOT NULL, denials INTEGER NOT NULL,"

@@ -1,13 +1,16 @@
-"""The texts of a record that can be searched: what its `Step` tells, and the paths that it names.
+"""The texts of a record that can be searched: all that its six sections tell, each once, and the paths that it names.
 
-`aver.sessions.step` reads the record; nothing here reads a capsule by itself. The texts are those that a person sees in
-the story of a session: summary, prompt, answer, reasoning, arguments, result, diff, error, side effects and rule.
+`aver.sessions.step` reads the record; nothing here reads a capsule by itself.
 
-    text     summary, prompt, answer, arguments and so on, one after the other
+    text     summary, request, answer, reasoning, options, approver, calls, result and so on, one after the other
     paths    the arguments that name paths, and the objects of side effects such as `edited src/app.py`
 
+A record that only repeats the prompt before it is not found by that prompt. The records of a session repeat the names
+and ids of their context, which are left out there; so are numbers, and digests: a record is found by its hash with
+`aver show`.
+
 Texts beyond `INLINE_MAX` live in blobs beside the record; they are searched, too. A record is searched up to `TEXT_MAX`
-characters. Digests are left out: a record is found by its hash with `aver show`.
+characters.
 """
 
 from __future__ import annotations
@@ -49,25 +52,30 @@ def read_texts(step: Step, blob: ReadBlob, *, repeats_prompt: bool = False) -> R
     if step.cut:
         asked, text, thinking, error = (full_text(step, name, blob) for name in ("asked", "text", "thinking", "error"))
     effects = step.side_effects
-    parts = [step.summary, text, thinking, error, step.title, step.call, step.rule, *effects]
+    parts = [step.summary, text, thinking, error, step.title, step.rule, step.model, *effects]
     if not repeats_prompt:
         parts.append(asked)
     paths = [match[1] for effect in effects if (match := _EFFECT_PATH.match(effect))]
     is_cut = False
-    if step.arguments:
-        is_cut = _collect(step.arguments, blob, parts, paths)
+    values = list(step.others)
+    for call in step.calls:
+        values += (call.get("tool"), call.get("error"))
+        if arguments := call.get("arguments"):
+            is_cut |= _collect(arguments, blob, parts, paths)
+        values.append(call.get("result"))
     more = step.more
     if step.kind == DECISION_KIND:
         # The rest of a decision is numbers and settings. Its reasons are the text of the step.
         more = more.get("action") if isinstance(more, dict) else None
-    for value in (step.result, step.diff, more):
+    values += (step.diff, more)
+    if step.addition is not None:
+        values.append(dict(step.addition.says))
+    for value in values:
         if type(value) is str and len(value) not in DIGEST_LENGTHS:
             parts.append(value)
         elif value is not None:
             is_cut |= _collect(value, blob, parts, None)
-    if step.addition is not None:
-        is_cut |= _collect(dict(step.addition.says), blob, parts, None)
-    joined = "\n".join(filter(None, parts))
+    joined = "\n".join(filter(None, dict.fromkeys(parts)))
     is_cut |= len(joined) > TEXT_MAX
     return RecordTexts(to_stored(joined[:TEXT_MAX]), to_stored("\n".join(paths)[:TEXT_MAX]), is_cut)
 

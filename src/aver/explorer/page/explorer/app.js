@@ -9091,7 +9091,7 @@ return step.what === "call" && step.status !== "blocked" && (hasEffect(step,["ra
 function hasEffect(step,beginnings) {
 return step.sideEffects.some(effect => beginnings.some(beginning => effect.startsWith(beginning)))
 }
-var EMPTY = {what:"unreadable",kind:"",id:"",chain:null,sequence:null,hash:"",signedBy:"",signedAt:"",own:false,at:null,toolName:"",session:"",agent:"",key:"",summary:"",asked:"",askedLeft:0,text:"",thinking:"",redacted:false,model:"",call:"",callId:"",arguments:null,result:null,diff:null,lines:null,status:"",error:"",sideEffects:[],authority:"",rule:"",durationMs:null,spent:UNKNOWN_CONSUMPTION,message:"",title:"",workspace:"",subagent:"",addition:null,more:null,sessionCost:null,cut:new Map()}
+var EMPTY = {what:"unreadable",kind:"",id:"",chain:null,sequence:null,hash:"",signedBy:"",signedAt:"",own:false,at:null,toolName:"",session:"",agent:"",key:"",summary:"",asked:"",askedLeft:0,text:"",thinking:"",redacted:false,model:"",call:"",callId:"",arguments:null,result:null,diff:null,lines:null,status:"",error:"",sideEffects:[],authority:"",rule:"",durationMs:null,spent:UNKNOWN_CONSUMPTION,message:"",title:"",workspace:"",subagent:"",addition:null,more:null,sessionCost:null,cut:new Map(),calls:[],others:[]}
 function promptOf({id,chain,sequence,hash,signedBy,signedAt,at,asked,askedLeft}) {
 return {...EMPTY,what:"prompt",id,chain,sequence,hash,signedBy,signedAt,at,asked,askedLeft}
 }
@@ -9107,17 +9107,36 @@ content = record.content
 if (!(error instanceof BadInput)) throw error
 return {...EMPTY,...seal,summary:`this record cannot be read: ${error.message}`}
 }
-const section = name => asObject(content.get(name))
-const [trigger,context,reasoning,authority,execution,outcome] = ["trigger","context","reasoning","authority","execution","outcome"].map(section)
+const sections = ["trigger","context","reasoning","authority","execution","outcome"].map(name => asObject(content.get(name)))
+const [trigger,context,reasoning,authority,execution,outcome] = sections
 const environment = asObject(context.get("environment"))
 const block = readBlock(content)
 const what = stepKind(content,trigger,environment,block)
-const call = asObject(asList(execution.get("tool_calls"))[0])
+const calls = asList(execution.get("tool_calls")).map(asObject)
+const call = asObject(calls[0])
 const {diff,result,more} = splitResult(call,outcome,block !== null)
 const status = asText(outcome.get("status"))
 const agent = asText(context.get("agent_id"))
 const slash = agent.indexOf("/")
-return {...seal,what,kind:block?.size ? asText(block.get("kind")) : readKind(content),id:asText(content.get("id")),sequence:asCount(content.get("sequence")),own:block !== null,at:environment.get("time_known") === false ? null : toUtc(trigger.get("timestamp")) ?? toUtc(environment.get("timestamp")),toolName:asText(content.get("domain")),session:asText(context.get("session_id")),agent:slash < 0 ? "" : agent.slice(slash + 1),key:asText(block?.get("key")),summary:asText(outcome.get("summary")),asked:what === "prompt" || block === null ? asText(trigger.get("request")) : "",askedLeft:0,text:what === "answer" && asText(answerValue(outcome)) || asText(reasoning.get("analysis")),thinking:asText(reasoning.get("reasoning")),redacted:environment.get("thinking_redacted") === true,model:asText(reasoning.get("model")) || asText(environment.get("model")),call:what === "call" ? asText(call.get("tool")) : "",callId:asText(environment.get("tool_call_id")),arguments:call.get("arguments") ?? null,result:result ?? null,diff:diff ?? null,lines:hasHappened(status) ? changedLines(outcome,diff) : null,status,error:asText(outcome.get("error")) || asText(call.get("error")),sideEffects:asTexts(outcome.get("side_effects")),authority:asText(authority.get("type")),rule:asText(authority.get("policy_reference")),durationMs:environment.get("duration_known") === false ? null : asCount(execution.get("duration_ms")) || asCount(call.get("duration_ms")) || null,spent:readConsumption(asObject(execution.get("resources_used"))),message:block === null || !block.size ? asText(environment.get("request_id")) : "",title:asText(environment.get("title")),workspace:asText(environment.get("cwd")),subagent:asText(asObject(environment.get("subagent")).get("chain")),addition:readAddition(block,outcome),more:what === "call" ? null : more ?? null,sessionCost:asCost(environment.get("session_cost_usd")),cut:cutDigests(what,outcome,block)}
+const request = asText(trigger.get("request"))
+const key = asText(block?.get("key"))
+const cut = cutDigests(what,outcome,block)
+const others = listOthers(sections,environment,cut)
+if (what === "call") others.push(more)
+if (what === "answer") others.push(reasoning.get("analysis"))
+const followsPrompt = key.startsWith(`${asText(content.get("domain"))}:`) && (reasoning.get("prompt_hash") ?? null) !== null
+if (what !== "prompt" && block !== null && !followsPrompt) others.unshift(request)
+return {...seal,what,kind:block?.size ? asText(block.get("kind")) : readKind(content),id:asText(content.get("id")),sequence:asCount(content.get("sequence")),own:block !== null,at:environment.get("time_known") === false ? null : toUtc(trigger.get("timestamp")) ?? toUtc(environment.get("timestamp")),toolName:asText(content.get("domain")),session:asText(context.get("session_id")),agent:slash < 0 ? "" : agent.slice(slash + 1),key,summary:asText(outcome.get("summary")),asked:what === "prompt" || block === null ? request : "",askedLeft:0,text:what === "answer" && asText(answerValue(outcome)) || asText(reasoning.get("analysis")),thinking:asText(reasoning.get("reasoning")),redacted:environment.get("thinking_redacted") === true,model:asText(reasoning.get("model")) || asText(environment.get("model")),call:what === "call" ? asText(call.get("tool")) : "",callId:asText(environment.get("tool_call_id")),arguments:call.get("arguments") ?? null,result:result ?? null,diff:diff ?? null,lines:hasHappened(status) ? changedLines(outcome,diff) : null,status,error:asText(outcome.get("error")) || asText(call.get("error")),sideEffects:asTexts(outcome.get("side_effects")),authority:asText(authority.get("type")),rule:asText(authority.get("policy_reference")),durationMs:environment.get("duration_known") === false ? null : asCount(execution.get("duration_ms")) || asCount(call.get("duration_ms")) || null,spent:readConsumption(asObject(execution.get("resources_used"))),message:block === null || !block.size ? asText(environment.get("request_id")) : "",title:asText(environment.get("title")),workspace:asText(environment.get("cwd")),subagent:asText(asObject(environment.get("subagent")).get("chain")),addition:readAddition(block,outcome),more:what === "call" ? null : more ?? null,sessionCost:asCost(environment.get("session_cost_usd")),cut,calls,others:others.filter(value => value !== void 0)}
+}
+function listOthers([trigger,context,reasoning,authority,execution,outcome],environment,cut) {
+const found = [isTruthy(reasoning.get("options")) ? reasoning.get("options") : reasoning.get("options_considered"),reasoning.get("selected_option"),trigger.get("user_id"),authority.get("approver"),authority.get("escalation_reason"),...asList(authority.get("chain")).map(entry => isTruthy(asObject(entry).get("content")) ? asObject(entry).get("content") : entry)]
+for (const [name,value] of asObject(outcome.get("metrics"))) if (name !== "lines_added" && name !== "lines_removed") found.push(name,value)
+if (!isTruthy(context.get("session_id"))) {
+found.push(trigger.get("source"),context.get("agent_id"),execution.get("resources_used"))
+for (const [name,value] of environment) if (name !== "aver") found.push(value)
+}
+for (const [path,reference] of asObject(asObject(environment.get("aver")).get("whole"))) if (!cut.has(lookUp(CUT_FIELDS,path) ?? "")) found.push(reference)
+return found
 }
 function stepKind(content,trigger,environment,block) {
 if (block !== null && isTruthy(asObject(block.get("refs")).get("adds_to"))) return "addition"
@@ -10624,13 +10643,14 @@ var DIGEST$1 = /^(?:[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128})$/
 var EFFECT_PATH = /^(?:edited|wrote|added|deleted|read|moved|copied|renamed) (.+)/s
 async function readTexts(step,blob,lastAsked) {
 const {asked,text,thinking,error} = await fullTexts(step,blob)
-const parts = [step.summary,text,thinking,error,step.title,step.call,step.rule,...step.sideEffects]
-if (!step.asked || step.asked !== lastAsked) parts.push(asked)
+const parts = [step.summary,text,thinking,error,step.title,step.rule,step.model,...step.sideEffects]
+if (step.own || step.asked !== lastAsked) parts.push(asked)
 const paths = step.sideEffects.flatMap(effect => EFFECT_PATH.exec(effect)?.[1] ?? [])
-await collect$1(step.arguments,blob,parts,paths)
+for (const call of step.calls) await collect$1(call.get("arguments"),blob,parts,paths)
 const more = step.kind === "gate.decision" ? at(step.more ?? void 0,"action") : step.more
-for (const value of [step.result,step.diff,more,step.addition?.says]) await collect$1(value,blob,parts,null)
-return {text:cutText(parts.filter(Boolean).join("\n"),TEXT_MAX$2),paths:cutText(paths.join("\n"),TEXT_MAX$2)}
+const called = step.calls.flatMap(call => [call.get("tool"),call.get("error"),call.get("result")])
+for (const value of [...step.others,...called,step.diff,more,step.addition?.says]) await collect$1(value,blob,parts,null)
+return {text:cutText([...new Set(parts)].filter(Boolean).join("\n"),TEXT_MAX$2),paths:cutText(paths.join("\n"),TEXT_MAX$2)}
 }
 async function collect$1(value,blob,parts,paths) {
 const waiting = [[value,false]]
@@ -10691,7 +10711,7 @@ const isAny = (values,fits) => !values.length || values.some(fits)
 return {fitsStep:step => {
 const kind = step.kind || step.what
 const outcome = (step.status || step.addition?.status || "").toLowerCase()
-const names = [step.toolName,step.call].map(name => name.toLowerCase())
+const names = [step.toolName,...step.calls.map(call => asText(call.get("tool")))].map(name => name.toLowerCase())
 return isAny(query.tool,value => names.includes(value)) && isAny(query.kind,value => kind === value || kind.startsWith(`${value}.`)) && isAny(query.outcome,value => outcome === value) && (query.since === null || secondsOf(step.at ?? toUtc(step.signedAt)) >= secondsOf(query.since))
 },fitsTexts:({text,paths:named}) => {
 const folded = words.length ? fold(text) : ""
@@ -10734,7 +10754,7 @@ for (const item of items) {
 place++
 searched++
 if (item instanceof BadInput) continue
-const step = readSearched(item)
+const step = readStep(item)
 const asked = lastAsked
 lastAsked = step.asked || asked
 if (!fitsStep(step)) continue
@@ -10753,13 +10773,9 @@ for await (const [item] of library.readBatches(chain,place,place + 1)) {
 if (item === void 0) continue
 const row = describeRow(item,place)
 if (item instanceof BadInput) return {chain,row,excerpt:null,hasHash:false}
-return {chain,row,excerpt:cutExcerpt(await readTexts(readSearched(item),readBlobOf(library),""),parseQuery(given)),hasHash:item.computedHash === item.hash}
+return {chain,row,excerpt:cutExcerpt(await readTexts(readStep(item),readBlobOf(library),""),parseQuery(given)),hasHash:item.computedHash === item.hash}
 }
 return null
-}
-function readSearched(item) {
-const step = readStep(item)
-return item instanceof ActionItem ? {...step,result:at(item.value,"outcome","result") ?? null} : step
 }
 function readBlobOf(library) {
 return digest => library.blob(digest).catch(() => null)
@@ -11027,7 +11043,7 @@ const left = whole.slice(asked.length).replace(/^\n/,"")
 return {asked,askedLeft:left ? left.split("\n").length : 0}
 }
 function lighten(step) {
-return {...step,summary:step.what === "call" || step.summary ? cutText(stepSummary({...step,status:""}),TEXT_MAX$1) : "",...keepPrompt(step.asked),text:cutText(step.text,TEXT_MAX$1),thinking:cutText(step.thinking,TEXT_MAX$1),error:cutText(step.error,TEXT_MAX$1),arguments:null,result:null,diff:null,more:null,addition:step.addition === null ? null : {...step.addition,says:new Map()}}
+return {...step,summary:step.what === "call" || step.summary ? cutText(stepSummary({...step,status:""}),TEXT_MAX$1) : "",...keepPrompt(step.asked),text:cutText(step.text,TEXT_MAX$1),thinking:cutText(step.thinking,TEXT_MAX$1),error:cutText(step.error,TEXT_MAX$1),arguments:null,result:null,diff:null,more:null,calls:[],others:[],addition:step.addition === null ? null : {...step.addition,says:new Map()}}
 }
 function applyAdditions(step,additions) {
 let whole = step
