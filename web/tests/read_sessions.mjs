@@ -71,6 +71,7 @@ function describe(entry, recordAt) {
     for (const [name, value] of Object.entries(snake(whole))) if (!isEmpty(value)) out[name] = name === "spent" ? snake(value) : value;
     out.chain = entry.chain;
     delete out.askedLeft; // Only the page's list cuts a prompt.
+    for (const name of ["calls", "others"]) delete out[name]; // Only a search reads them.
     if (additions.length) out.added = additions.map(({ addition: { lines, ...addition } }) => addition);
     if (out.addition) delete out.addition.lines;
   }

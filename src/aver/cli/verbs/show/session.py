@@ -67,6 +67,9 @@ FETCH_MAX = 1024 * 1024
 _CLOCK_WIDTH = 10
 """Columns for the time of day."""
 
+SEARCHED = ("calls", "others")
+"""Fields of a step that only a search reads: they repeat the record, and the others tell the story."""
+
 _DECISION_MARKS = {"pass": "success", "human_approved": "success", "human_review": "pending"}
 """The status signs of the gate's decisions; all others are denials."""
 
@@ -253,7 +256,8 @@ def story_to_dict(session: SessionTotals, entries: Iterator[StoryEntry], verdict
         if entry.agent:
             step["subagent"] = entry.agent
         if entry.step is not None:
-            step |= {name: value for name, value in asdict(entry.step).items() if value not in (None, "", (), {})}
+            told = {name: value for name, value in asdict(entry.step).items() if value not in (None, "", (), {})}
+            step |= {name: value for name, value in told.items() if name not in SEARCHED}
             step["chain"] = entry.chain
         if entry.decision is not None:
             decision = entry.decision
