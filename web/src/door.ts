@@ -15,9 +15,9 @@ import {
   openThing,
   opening,
   problem,
+  reconnect,
   refreshContents,
   retryOpening,
-  setReconnect,
   thing,
   totalRecords,
   verifyThing,
@@ -72,7 +72,7 @@ async function openLive(): Promise<void> {
   home.value = { name, files: [], isFolder: true, live: access };
   const opened = openThing(home.value, "", () => pinByLink(api));
   const stream = new LiveStream(api, { onNews: (sort) => catchUp(sort), onState: (isLive, words) => { isStreaming = isLive; noteState(isLive, words); } });
-  setReconnect(() => void stream.follow());
+  reconnect.value = () => void stream.follow();
   void stream.follow();
   await opened;
 }

@@ -14,7 +14,7 @@ export { link, recordLink, route } from "./route.ts";
 export type Judgement =
   | { state: "none" }
   | { state: "working"; progress: Progress | null }
-  | { state: "done"; verdict: Verdict; usesPlatform: boolean; fits: KeyFits; signers: string[]; at: Date }
+  | { state: "done"; verdict: Verdict; usesPlatform: boolean; fits: KeyFits; signers: string[]; strangers: string[]; at: Date }
   | { state: "not judged"; words: string };
 
 /** Records up to which everything is verified when it is opened. More are verified when the reader asks for it. */
@@ -58,7 +58,8 @@ export const news = signal({ heads: 0, approvals: 0, index: 0 });
 /** Records that came after the verdict on everything. */
 export const unjudged = signal(0);
 let original: OpenedThing | null = null;
-let retryLive: () => void = () => {};
+/** How to connect to the server again. The live door sets it. */
+export const reconnect = signal<() => void>(() => {});
 
 /** The verdict, if there is one. */
 export const verdict = computed(() => (judgement.value.state === "done" ? judgement.value.verdict : null));
@@ -303,13 +304,4 @@ export async function undoChange(): Promise<void> {
   const found = original;
   original = null;
   if (found !== null) await openThing(found);
-}
-
-/** Say how to connect again; the live door calls this once. */
-export function setReconnect(retry: () => void): void {
-  retryLive = retry;
-}
-
-export function reconnect(): void {
-  retryLive();
 }

@@ -22,7 +22,7 @@ export function Strips(): JSX.Element {
       {thing.value?.live && !state.isLive ? (
         <p class="strip stale" role="status">
           Not live since <Time short>{state.since}</Time>: <Text>{state.words || "the server does not answer"}</Text>. What you see is of that time.{" "}
-          <button type="button" class="small" onClick={() => reconnect()}>Try again</button>
+          <button type="button" class="small" onClick={() => reconnect.value()}>Try again</button>
         </p>
       ) : null}
     </>
