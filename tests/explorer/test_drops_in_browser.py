@@ -77,7 +77,7 @@ def test_cap_of_the_public_tool_shows_its_actions(page: Any, tmp_path: Path) -> 
     thing = tmp_path / "public.cap"
     thing.write_bytes(capseal.cap(capseal.files(capseal.actions(4))))
     assert drop(page, thing) == "Qualified"
-    assert "Pin the signer's key" not in page.locator(".band").inner_text()
+    assert "Pin this key" not in page.locator(".band").inner_text()
     assert [text.count("step") for text in rows(page, "public.cap")] == [1] * 4
     page.locator("a.row").nth(3).click()
     page.get_by_text("SHA-256 of 13 fields, computed here").wait_for()

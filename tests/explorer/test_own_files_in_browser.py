@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 from aver import Capsule, Ledger, open_ledger
+from aver.gate.approvals import endorse_passkey, enrol_approver, record_signed_vote
 from aver.ledger.bundle import export_bundle, import_bundle
+from support.approvals import SHOWN, opened, somebody
 from support.browser_pages import PAGE, go, key_of, open_folder, pin, wait_for_verdict
 from support.bundles import change_chain
 from support.explorer_servers import serve
+from support.passkeys import SoftPasskey
 from support.runs import make_sealed_run
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
@@ -250,3 +253,48 @@ def test_server_s_keys_are_not_called_those_of_a_bundle(page: Any, ledger: Ledge
         page.goto(served.server.link.split("&")[0])
         assert wait_for_verdict(page) == "Qualified"
         assert "match the key that the server lists, which you have not pinned" in page.locator(".band").inner_text()
+
+
+def test_every_unknown_signer_is_listed_to_compare_and_pin(page: Any, ledger: Ledger, tmp_path: Path) -> None:
+    """Signers of imported chains, approvers, and one whose key did not come along. Listing pins nobody."""
+    with open_ledger(tmp_path / "other.db", home=tmp_path / "elsewhere") as other:
+        other.append("ci.elsewhere", draft("done elsewhere"))
+        export_bundle(other, tmp_path / "theirs")
+        theirs = key_of(other)
+    import_bundle(ledger, tmp_path / "theirs")
+    ada, phone = somebody("ada"), SoftPasskey("phone")
+    enrol_approver(ledger, ada)
+    endorse_passkey(ledger, phone.enrolment(ledger), ada)
+    request = opened(ledger)
+    record_signed_vote(ledger, request.id, phone.vote(request), shown=SHOWN)
+    export_bundle(ledger, tmp_path / "bundle")
+    open_folder(page, tmp_path / "bundle")
+    band = page.locator(".band").inner_text()
+    assert f"of person:phone is not known here: give the key {ada.public.fingerprint} of person:ada" in band
+    assert "Pin this key on Keys" in band
+    go(page, "#/keys")
+    listed = page.get_by_role("region", name="Keys that came along")
+    for key, owner, chain in ((theirs, "ledger", ".keys"), (ada.public.ed25519, "person:ada", "approvers.default")):
+        row = listed.locator("tr", has_text=key[:16])
+        row.wait_for()
+        assert key == "".join(row.locator("code.whole").inner_text().split())
+        assert owner in row.inner_text()
+        assert chain in row.inner_text()
+        assert "not pinned, not used" in row.inner_text()
+    assert phone.fingerprint not in listed.inner_text()
+    assert page.get_by_role("button", name="Unpin").count() == 0
+    for key in (theirs, ada.public.ed25519, key_of(ledger)):
+        listed.locator("tr", has_text=key[:16]).get_by_role("button").last.click()
+        page.get_by_text("1 key pinned.").wait_for()
+    go(page, "#/")
+    page.locator(".band.verified").wait_for()
+
+    (tmp_path / "one").mkdir()
+    alone = tmp_path / "one" / "chain.json"
+    shutil.copy(next((tmp_path / "bundle").glob("import.*.ci.elsewhere.json")), alone)
+    choose(page, alone)
+    go(page, "#/keys")
+    stranger = listed.locator("tr", has_text=theirs[:16])
+    stranger.wait_for()
+    assert "its key did not come along" in stranger.inner_text()
+    assert "aver keys export" in stranger.inner_text()

@@ -38,6 +38,11 @@ export function toSealed(chain: string, text: RecordText): Sealed | BadInput {
   return new Sealed(text.canonical, { hash, signature, signature_pq: signaturePq, signed_at: signedAt, signed_by: signedBy }, chain);
 }
 
+/** The chains whose names begin so, also where they were imported. */
+export function chainsOf(name: RegExp): string[] {
+  return (contents.value?.chains ?? []).filter(({ id, origin }) => name.test((origin ?? id).replace(/^import\.[0-9a-f]{16}\./, ""))).map(({ id }) => id);
+}
+
 /** All records of a chain, in small batches. */
 export async function* readRecords(chain: string): AsyncGenerator<(Sealed | BadInput)[]> {
   const isLive = contents.value?.format === "ledger";

@@ -14,7 +14,7 @@ export { link, recordLink, route } from "./route.ts";
 export type Judgement =
   | { state: "none" }
   | { state: "working"; progress: Progress | null }
-  | { state: "done"; verdict: Verdict; usesPlatform: boolean; fits: KeyFits; signers: string[]; at: Date }
+  | { state: "done"; verdict: Verdict; usesPlatform: boolean; fits: KeyFits; signers: string[]; strangers: string[]; at: Date }
   | { state: "not judged"; words: string };
 
 /** Records up to which everything is verified when it is opened. More are verified when the reader asks for it. */

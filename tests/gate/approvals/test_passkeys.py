@@ -40,6 +40,7 @@ from aver.gate.approvals.vote import APPROVAL_PURPOSE
 from aver.keys import Statement, load_seed_signer, sign_statement
 from aver.keys.passkey import P256_ORDER, decode_base64url, encode_base64url
 from aver.ledger.bundle import export_bundle, import_bundle
+from aver.verdict import Finding
 from support.approvals import SHOWN, code_of, opened, seals_hold, somebody
 from support.passkeys import UP, UV, SoftPasskey, with_signature, write_vote
 
@@ -47,6 +48,10 @@ Found = list[tuple[str, str, int | None]]
 
 
 def found(ledger: Ledger, ring: Ring) -> Found:
+    return [(one.status, one.code, one.place.sequence) for one in examined(ledger, ring)]
+
+
+def examined(ledger: Ledger, ring: Ring) -> list[Finding]:
     has_requests = ledger.head("approvals.default").count
     tally = check_approvals(
         ledger.read("approvals.default") if has_requests else (),
@@ -55,7 +60,7 @@ def found(ledger: Ledger, ring: Ring) -> Found:
         tenant="default",
         enrolments=ledger.read("approvers.default"),
     )
-    return [(one.status, one.code, one.place.sequence) for one in tally.findings]
+    return tally.findings
 
 
 @pytest.fixture
@@ -97,6 +102,19 @@ def test_endorsed_passkey_approves(ledger: Ledger, ada: Person, alg: str) -> Non
     assert found(ledger, Ring.pin([ada.public])) == []
     assert found(ledger, Ring()) == [("not_checked", "UNKNOWN_SIGNER", 1)]
     assert found(ledger, Ring.pin([somebody("x").public])) == [("failed", "SIG_INVALID", 1)]
+
+
+def test_unknown_passkey_names_the_key_of_its_endorser(ledger: Ledger, ada: Person, phone: SoftPasskey) -> None:
+    """Nobody can pin a passkey. A passkey that another one endorsed is known by the key at the end of the line."""
+    laptop = SoftPasskey("ada-laptop")
+    enrol_passkey(ledger, laptop.enrolment(ledger, phone))
+    for device in (phone, laptop):
+        request = opened(ledger, gate_id=device.approver.identity)
+        record_signed_vote(ledger, request.id, device.vote(request), shown=SHOWN)
+    helps = f"is not known here: give the key {ada.public.fingerprint} of person:ada, who endorsed it"
+    for ring in (Ring(), Ring.pin([somebody("x").public])):
+        words = [finding.words for finding in examined(ledger, ring) if "passkey" in finding.words]
+        assert words[:2] == [f"the passkey {one.fingerprint} of {one.approver.identity} {helps}" for one in (phone, laptop)]
 
 
 def test_passkey_denies_and_passes_on(ledger: Ledger, phone: SoftPasskey, asked: ApprovalRequest) -> None:

@@ -7,16 +7,16 @@
  * empty, 2 bad input. Without `--key`, no key is known. FILE is one of `aver keys export`. Other programs import `verifyPath`.
  */
 
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { BadInput } from "../verify/json.ts";
-import { readKeyList } from "../verify/key_list.ts";
 import { NotJudged, type VerifyOptions } from "../verify/options.ts";
-import { PublicKey, Ring, type RingEntry, readRingEntry } from "../verify/ring.ts";
+import { type PublicKey, Ring, type RingEntry } from "../verify/ring.ts";
 import { type Verdict, verdictDocument } from "../verify/verdict.ts";
 import { openEd25519, verifyDirectory, verifyFile } from "../verify/verify.ts";
 import { DiskDirectory, openFile } from "./files.ts";
+import { readKeyOption } from "./keys.ts";
 
 // The names below are for the tests of the conformance corpus.
 export { canonicalJson, splitOffKeys } from "../verify/canonical.ts";
@@ -57,13 +57,6 @@ export function dumpVerdict(verdict: Verdict): string {
     2,
   );
   return [...digits].reduce((out, [mark, number]) => out.replace(mark, number), text);
-}
-
-/** The keys that an option names: 64 digits, or a file of `aver keys export`, whose retirements then count. */
-async function readKeyOption(given: string): Promise<(PublicKey | RingEntry)[]> {
-  const data = /^[0-9a-f]*$/.test(given) ? null : await readFile(given).catch(() => null);
-  if (data === null) return [new PublicKey(given)];
-  return readKeyList(data).map(({ key, entry }) => (entry === null ? key : readRingEntry(entry)));
 }
 
 async function main(given: string[]): Promise<number> {

@@ -1,7 +1,7 @@
 /** The chains of one domain, such as a gateway's: which of them is shown, and what a view makes of its records. */
 
 import type { JSX } from "preact";
-import { countRecords, readRecords, unreadWords } from "../records.ts";
+import { chainsOf, countRecords, readRecords, unreadWords } from "../records.ts";
 import { contents, link } from "../state.ts";
 import type { BadInput } from "../verify/json.ts";
 import type { Sealed } from "../verify/sealed.ts";
@@ -23,8 +23,7 @@ interface OfDomainProps {
 }
 
 export function OfDomain({ domain, title, route, wanted, what, empty: [words, command], children: show }: OfDomainProps): JSX.Element {
-  // Also those of imports.
-  const chains = (contents.value?.chains ?? []).filter(({ id, origin }) => (origin ?? id).replace(/^import\.[0-9a-f]{16}\./, "").startsWith(`${domain}.`)).map(({ id }) => id);
+  const chains = chainsOf(new RegExp(`^${domain}\\.`));
   const chosen = wanted ? (chains.includes(wanted) ? wanted : "") : (chains[0] ?? "");
   return (
     <section class={`${route}-view`}>

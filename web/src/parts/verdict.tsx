@@ -47,7 +47,8 @@ function isOnlyOfCommand({ name }: Check): boolean {
 function remedy(check: Check): JSX.Element | string {
   if (isOfActions()) return "";
   if (check.code === "UNKNOWN_SIGNER" || check.name === "signature" || check.name === "signature_pq") {
-    return <>Pin the signer's key on <a href={link("keys")}>Keys</a>, after you compared it with its owner.</>;
+    // The reason names the key. A passkey cannot be pinned: its reason names the key of the person who endorsed it.
+    return <>Pin this key on <a href={link("keys")}>Keys</a>, after you compared it with its owner.</>;
   }
   if (check.name === "page") {
     return <>Choose this folder under <a href={link("open")}>Verify a file</a>, or: <Command>{verifyCommand()}</Command></>;
@@ -68,8 +69,13 @@ function dayOf(at: string): string {
   return new Date(at).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 }
 
+/** How much a verdict is about, such as "42 records in 3 chains". */
+export function extentOf({ records, chains }: Verdict): string {
+  return `${thing.value?.areCopies ? "the copies of " : ""}${plural(records, "record")}${chains ? ` in ${plural(chains, "chain")}` : ""}`;
+}
+
 function sentence(verdict: Verdict, signers: string[]): string {
-  const extent = `${thing.value?.areCopies ? "the copies of " : ""}${plural(verdict.records, "record")}${verdict.chains ? ` in ${plural(verdict.chains, "chain")}` : ""}`;
+  const extent = extentOf(verdict);
   if (verdict.status === "verified") {
     const used = pins.value.filter((pin) => !signers.length || signers.includes(pin.publicKey));
     const named = used.slice(0, 3).map((pin) => `${pin.publicKey.slice(0, 16)}, which you pinned on ${dayOf(pin.at)}`);

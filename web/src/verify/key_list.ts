@@ -17,7 +17,9 @@ export function readKeyList(text: Uint8Array | string): ListedKey[] {
     else if (value instanceof Map) {
       // The list of a server says of each key where the server has it from. The rest of an entry is that of an export.
       const entry: JsonObject = new Map([...value].filter(([name]) => name !== "origin"));
-      if (typeof entry.get("identity") === "string" && entry.has("public_key")) found.push({ key: readRingEntry(entry).key, entry });
+      // A server lists a key of which it knows no owner. In an export that would be an entry which says nothing.
+      const isBare = !entry.has("identity") || (value.has("origin") && entry.get("identity") === null);
+      if (!isBare) found.push({ key: readRingEntry(entry).key, entry });
       else if (typeof value.get("public_key") === "string" && value.has("public_key_pq")) {
         found.push({ key: new PublicKey(value.get("public_key"), value.get("public_key_pq")), entry: null });
       } else for (const item of value.values()) look(item);

@@ -225,7 +225,7 @@ export class Library {
     seen.addTo(verdict, chains ?? (this.contents?.isPart ? this.chains.map(({ id }) => id) : null));
     if (thing.areCopies || thing.site) noteLimits(verdict, Boolean(thing.areCopies));
     const [heads, held] = verdict.status === "failed" ? [[], []] : [seen.heads, this.live === null ? [] : seen.notes.digests];
-    return { verdict, usesPlatform: this.ed25519.usesPlatform, heads, held, fits: [...fits], signers: [...signers].flatMap((name) => ring.lookup(name).map((key) => key.ed25519)) };
+    return { verdict, usesPlatform: this.ed25519.usesPlatform, heads, held, fits: [...fits], signers: [...signers].flatMap((name) => ring.lookup(name).map((key) => key.ed25519)), strangers: [...signers].filter((name) => !ring.lookup(name).length) };
   }
 
   /** The first record of a chain; null where there is none. */

@@ -62,7 +62,7 @@ async function carryOut(library: Library, request: Request): Promise<unknown> {
     case "sessions":
       return listSessions(library);
     case "search":
-      return search(library, request.words, request.limit);
+      return search(library, request.words, request.limit, request.chains ?? null);
     case "locate":
       return locate(library, request.uri);
     case "hit":

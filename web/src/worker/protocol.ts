@@ -218,7 +218,7 @@ export type Request =
   | { id: number; type: "rows"; chain: string; start: number; stop: number }
   | { id: number; type: "records"; chain: string; start: number; stop: number }
   | { id: number; type: "blob"; digest: string }
-  | { id: number; type: "search"; words: string; limit: number }
+  | { id: number; type: "search"; words: string; limit: number; chains?: string[] }
   /** The record that a `capsule://` URI names. */
   | { id: number; type: "locate"; uri: string }
   | { id: number; type: "hit"; chain: string; place: number; words: string }
@@ -261,7 +261,7 @@ export interface Results {
   /** The chains of a ledger as they are now. */
   refresh: Contents;
   /** `fits` has, by signer, how many records match the key that came along and is not pinned, and how many do not. */
-  verify: { verdict: Verdict; usesPlatform: boolean; heads: RememberedHeads; held: HeldDigests; fits: KeyFits; /** The pinned keys that records name as theirs. */ signers: string[] };
+  verify: { verdict: Verdict; usesPlatform: boolean; heads: RememberedHeads; held: HeldDigests; fits: KeyFits; /** The pinned keys that records name as theirs. */ signers: string[]; /** The signers of records whose keys are not pinned. */ strangers: string[] };
   sessions: SessionChains[];
   figures: SessionFigures;
   /** The files that are others in the copy, by their names; null for one that it lacks. */

@@ -11,13 +11,13 @@ import { describeRow } from "./rows.ts";
 /** Records that one search reads. */
 const SEARCHED_MAX = 200_000;
 
-/** Raises `BadInput` for a query that says nothing to search for. */
-export async function search(library: Library, given: string, limit: number): Promise<Results["search"]> {
+/** Search some chains, or all. Raises `BadInput` for a query that says nothing to search for. */
+export async function search(library: Library, given: string, limit: number, chains: string[] | null): Promise<Results["search"]> {
   const query = parseQuery(given);
   const { fitsStep, fitsTexts } = makeFilter(query);
   const hits: Hit[] = [];
   let searched = 0;
-  for (const { id: chain } of library.chains) {
+  for (const chain of chains ?? library.chains.map(({ id }) => id)) {
     let place = -1;
     let lastAsked = "";
     for await (const items of library.readBatches(chain)) {

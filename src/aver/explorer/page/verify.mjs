@@ -417,6 +417,31 @@ function equalNumbers(one, other) {
 	const [whole, real] = one.isInteger ? [one, other] : [other, one];
 	return Number.isInteger(real.value) && BigInt(real.value) === BigInt(whole.text);
 }
+// src/verify/options.ts
+/** The reader has stopped the verification. There is no verdict. */
+var Stopped = class extends Error {};
+/** The thing is too large or of a sort that this verifier does not judge. There is no verdict. */
+var NotJudged = class extends Error {};
+/** Counts what was read, tells the caller, and stops when the caller wants it. */
+var ProgressMeter = class {
+	bytes = 0;
+	records = 0;
+	constructor(options, totalBytes) {
+		this.options = options;
+		this.totalBytes = totalBytes;
+	}
+	/** Note that so many records, of so many bytes, were judged. Raises `Stopped`. */
+	add(records, bytes) {
+		this.records += records;
+		this.bytes = Math.min(this.bytes + bytes, this.totalBytes);
+		if (this.options.signal?.aborted) throw new Stopped("stopped by the reader");
+		this.options.progress?.({
+			records: this.records,
+			bytes: this.bytes,
+			totalBytes: this.totalBytes
+		});
+	}
+};
 // src/verify/canonical.ts
 /**
 * Canonical bytes: the one form of a JSON value that Aver hashes and signs. The twin of `aver.capsule.canonical`.
@@ -3461,57 +3486,6 @@ function readRotation(statement, ed25519) {
 		throw error;
 	}
 }
-// src/verify/key_list.ts
-/** The keys in a list: a file of `aver keys export`, the list of a server, known keys, or those of a bundle's index. */
-/** Read a list, which may have no key: a new ledger has none before its first record. Raises `BadInput`. */
-function readKeyList(text) {
-	const found = [];
-	const look = (value) => {
-		if (Array.isArray(value)) value.forEach(look);
-		else if (value instanceof Map) {
-			const entry = new Map([...value].filter(([name]) => name !== "origin"));
-			if (typeof entry.get("identity") === "string" && entry.has("public_key")) found.push({
-				key: readRingEntry(entry).key,
-				entry
-			});
-			else if (typeof value.get("public_key") === "string" && value.has("public_key_pq")) found.push({
-				key: new PublicKey(value.get("public_key"), value.get("public_key_pq")),
-				entry: null
-			});
-			else for (const item of value.values()) look(item);
-		} else if (typeof value === "string" && /^[0-9a-f]{64}$/.test(value)) found.push({
-			key: new PublicKey(value),
-			entry: null
-		});
-	};
-	look(readJson(text));
-	return found;
-}
-// src/verify/options.ts
-/** The reader has stopped the verification. There is no verdict. */
-var Stopped = class extends Error {};
-/** The thing is too large or of a sort that this verifier does not judge. There is no verdict. */
-var NotJudged = class extends Error {};
-/** Counts what was read, tells the caller, and stops when the caller wants it. */
-var ProgressMeter = class {
-	bytes = 0;
-	records = 0;
-	constructor(options, totalBytes) {
-		this.options = options;
-		this.totalBytes = totalBytes;
-	}
-	/** Note that so many records, of so many bytes, were judged. Raises `Stopped`. */
-	add(records, bytes) {
-		this.records += records;
-		this.bytes = Math.min(this.bytes + bytes, this.totalBytes);
-		if (this.options.signal?.aborted) throw new Stopped("stopped by the reader");
-		this.options.progress?.({
-			records: this.records,
-			bytes: this.bytes,
-			totalBytes: this.totalBytes
-		});
-	}
-};
 // src/verify/verdict.ts
 /** Every check of a record or chain, in the order of the report. Other rooms add their own after these. */
 var CHECKS = [...[
@@ -7685,6 +7659,14 @@ var ApprovalChecker = class {
 		if (!(key instanceof PublicKey)) return this.knownPasskeys.has(approverKey(approver));
 		return this.examination.rules.ring.lookup(key.fingerprint).some((known) => known.equals(key));
 	}
+	/** Which key would make an approver known: their own, or of a passkey those of the people who endorsed it. */
+	unknownWords(approver) {
+		const words = `the ${approver.key instanceof PublicKey ? "key" : "passkey"} ${approver.key.fingerprint} of ${approver.identity} is not known here`;
+		if (approver.key instanceof PublicKey) return words;
+		const found = /* @__PURE__ */ new Map([[approverKey(approver), approver]]);
+		for (const name of found.keys()) for (const endorser of this.enrolled.get(name)?.endorsers ?? []) found.set(approverKey(endorser), endorser);
+		return `${words}: give ${[...found.values()].flatMap(({ key, identity }) => key instanceof PublicKey ? [`the key ${key.fingerprint} of ${identity}`] : []).join(", or ") || "the key of a person"}, who endorsed it`;
+	}
 	/** Why an approver's key cannot be a person's: it is known as another one, or it seals records here. */
 	roleProblem(record, { key, identity }) {
 		const { ring, roles } = this.examination.rules;
@@ -7821,7 +7803,7 @@ var ApprovalChecker = class {
 		const approver = request.approvers.get(String(vote.approver));
 		const { key, identity } = approver;
 		if (!this.isKnown(approver)) {
-			const words = `the key ${key.fingerprint} of ${identity} is not known here`;
+			const words = this.unknownWords(approver);
 			if (ring.isClosed) this.add(record, "failed", "SIG_INVALID", words);
 			else this.add(record, "not_checked", "UNKNOWN_SIGNER", words);
 		} else {
@@ -12534,6 +12516,75 @@ var DiskDirectory = class {
 		return null;
 	}
 };
+// src/verify/key_list.ts
+/** The keys in a list: a file of `aver keys export`, the list of a server, known keys, or those of a bundle's index. */
+/** Read a list, which may have no key: a new ledger has none before its first record. Raises `BadInput`. */
+function readKeyList(text) {
+	const found = [];
+	const look = (value) => {
+		if (Array.isArray(value)) value.forEach(look);
+		else if (value instanceof Map) {
+			const entry = new Map([...value].filter(([name]) => name !== "origin"));
+			if (!(!entry.has("identity") || value.has("origin") && entry.get("identity") === null)) found.push({
+				key: readRingEntry(entry).key,
+				entry
+			});
+			else if (typeof value.get("public_key") === "string" && value.has("public_key_pq")) found.push({
+				key: new PublicKey(value.get("public_key"), value.get("public_key_pq")),
+				entry: null
+			});
+			else for (const item of value.values()) look(item);
+		} else if (typeof value === "string" && /^[0-9a-f]{64}$/.test(value)) found.push({
+			key: new PublicKey(value),
+			entry: null
+		});
+	};
+	look(readJson(text));
+	return found;
+}
+// src/node/keys.ts
+/** The keys that `--key` names. The twin of `aver.keys.exchange.read_keys`: a file that Aver refuses is refused here, too. */
+var EXPORT_FORMAT = "aver-public-keys";
+/** Bytes of a text that may be a key alone. */
+var TEXT_MAX = 128;
+/** Read a key of 64 digits, or a file of `aver keys export`, whose retirements then count. Raises `BadInput`. */
+async function readKeyOption(given) {
+	const data = /^[0-9A-Fa-f]{64}$/.test(given) ? null : await readFile(given).catch(() => null);
+	const keys = data === null ? [new PublicKey(given)] : readKeyFile(data);
+	const ring = new Ring(keys);
+	if (!ring.keys.length) throw new BadInput(`no public key in ${given}`);
+	for (const { ed25519, fingerprint } of ring.keys) if (!isPrimeOrderPoint(ed25519)) throw new BadInput(`${fingerprint} is not a usable Ed25519 public key`);
+	return keys;
+}
+function readKeyFile(data) {
+	const plain = data.length <= TEXT_MAX ? decodeUtf8(data).trim() : "";
+	if (/^[0-9A-Fa-f]{64}$/.test(plain)) return [new PublicKey(plain)];
+	const document = readJson(data);
+	if (!isObject(document)) throw new BadInput("it is in no format of keys that Aver reads");
+	if (document.get("format") === EXPORT_FORMAT) {
+		checkVersion(checkObject(document, "export", [
+			"format",
+			"version",
+			"keys"
+		]).get("version"), "export");
+		const keys = document.get("keys");
+		if (!Array.isArray(keys)) throw new BadInput("keys must be a list");
+		return keys.map(readExported);
+	}
+	return readKeyList(data).map(({ key, entry }) => entry === null ? key : readRingEntry(entry));
+}
+function readExported(item) {
+	if (isObject(item) && item.has("identity")) return readRingEntry(item);
+	const bare = checkObject(item, "key", [
+		"algorithm",
+		"fingerprint",
+		"public_key",
+		"public_key_pq"
+	]);
+	const key = new PublicKey(bare.get("public_key"), bare.get("public_key_pq"));
+	if (bare.get("algorithm") !== key.algorithm || bare.get("fingerprint") !== key.fingerprint) throw new BadInput("algorithm or fingerprint contradicts the key");
+	return key;
+}
 // src/node/main.ts
 /**
 * The verifier as a command, without Python:
@@ -12562,12 +12613,6 @@ function dumpVerdict(verdict) {
 		return mark;
 	}, 2);
 	return [...digits].reduce((out, [mark, number]) => out.replace(mark, number), text);
-}
-/** The keys that an option names: 64 digits, or a file of `aver keys export`, whose retirements then count. */
-async function readKeyOption(given) {
-	const data = /^[0-9a-f]*$/.test(given) ? null : await readFile(given).catch(() => null);
-	if (data === null) return [new PublicKey(given)];
-	return readKeyList(data).map(({ key, entry }) => entry === null ? key : readRingEntry(entry));
 }
 async function main(given) {
 	const things = [];

@@ -173,6 +173,24 @@ class _ApprovalChecker:
             return approver.key in self._ring.lookup(approver.fingerprint)
         return (approver.identity, approver.key) in self._known_passkeys
 
+    def _describe_unknown(self, approver: Approver) -> str:
+        """Which key would make an approver known: their own, or of a passkey those of the people who endorsed it."""
+        if isinstance(approver.key, PublicKey):
+            return f"the key {approver.fingerprint} of {approver.identity} is not known here"
+        words = f"the passkey {approver.fingerprint} of {approver.identity} is not known here"
+        # A passkey may be endorsed by another one.
+        seen, waiting, keys = set[tuple[str, ApproverKey]](), [approver], list[str]()
+        while waiting:
+            each = waiting.pop()
+            if (name := (each.identity, each.key)) in seen:
+                continue
+            seen.add(name)
+            if isinstance(each.key, PublicKey):
+                keys.append(f"the key {each.fingerprint} of {each.identity}")
+            elif name in self._enrolled:
+                waiting += self._enrolled[name].endorsers
+        return f"{words}: give {', or '.join(keys) or 'the key of a person'}, who endorsed it"
+
     def compare_with_ring(self) -> None:
         """Compare the roster, as all enrolments leave it, with the people on the ring."""
         for name, approver in self._roster.approvers.items() if self._is_own else ():
@@ -336,12 +354,14 @@ class _ApprovalChecker:
         fingerprint, identity = approver.fingerprint, approver.identity
         if not self._is_known(approver):
             # A closed ring lists every key that counts. An open one may just not know this key.
-            if self._ring.closed:
+            words = self._describe_unknown(approver)
+            if not self._ring.closed:
+                self._add_finding(record, "not_checked", "UNKNOWN_SIGNER", words)
+            elif isinstance(approver.key, PublicKey):
                 words = f"the key {fingerprint} of {identity} is none of the given keys"
                 self._add_finding(record, "failed", "SIG_INVALID", f"{words}: if it is a person's, give it, too")
             else:
-                words = f"the key {fingerprint} of {identity} is not known here"
-                self._add_finding(record, "not_checked", "UNKNOWN_SIGNER", words)
+                self._add_finding(record, "failed", "SIG_INVALID", words)
         elif (foreign := self._role_problem(record, approver)) is not None:
             self._add_finding(record, "failed", "ROLE_POLICY_VIOLATION", foreign)
         # The ring, or the owner's export, may know of an end that the roster does not have.

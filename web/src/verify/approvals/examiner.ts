@@ -135,6 +135,17 @@ class ApprovalChecker {
     return this.examination.rules.ring.lookup(key.fingerprint).some((known) => known.equals(key));
   }
 
+  /** Which key would make an approver known: their own, or of a passkey those of the people who endorsed it. */
+  private unknownWords(approver: Approver): string {
+    const words = `the ${approver.key instanceof PublicKey ? "key" : "passkey"} ${approver.key.fingerprint} of ${approver.identity} is not known here`;
+    if (approver.key instanceof PublicKey) return words;
+    // A passkey may be endorsed by another one. The map grows meanwhile.
+    const found = new Map([[approverKey(approver), approver]]);
+    for (const name of found.keys()) for (const endorser of this.enrolled.get(name)?.endorsers ?? []) found.set(approverKey(endorser), endorser);
+    const keys = [...found.values()].flatMap(({ key, identity }) => (key instanceof PublicKey ? [`the key ${key.fingerprint} of ${identity}`] : []));
+    return `${words}: give ${keys.join(", or ") || "the key of a person"}, who endorsed it`;
+  }
+
   /** Why an approver's key cannot be a person's: it is known as another one, or it seals records here. */
   private roleProblem(record: Sealed, { key, identity }: Approver): string | null {
     const { ring, roles } = this.examination.rules;
@@ -279,7 +290,7 @@ class ApprovalChecker {
     const approver = request.approvers.get(String(vote.approver)) as Approver;
     const { key, identity } = approver;
     if (!this.isKnown(approver)) {
-      const words = `the key ${key.fingerprint} of ${identity} is not known here`;
+      const words = this.unknownWords(approver);
       if (ring.isClosed) this.add(record, "failed", "SIG_INVALID", words);
       else this.add(record, "not_checked", "UNKNOWN_SIGNER", words);
     } else {

@@ -5,6 +5,7 @@ import gateway from "../../../../src/aver/gateway/codes.json" with { type: "json
 import { Value } from "../../parts/json.tsx";
 import { OfDomain, ReadChain } from "../../parts/of_domain.tsx";
 import { NotHere } from "../../parts/states.tsx";
+import { Table } from "../../parts/table.tsx";
 import { Hex, Text, Time, plural } from "../../parts/text.tsx";
 import { Mark } from "../../parts/verdict.tsx";
 import { unreadWords } from "../../records.ts";
@@ -149,13 +150,12 @@ function Shares({ commit, act }: { commit: ActRecord; act: Act }): JSX.Element {
   return (
     <>
       <p><Mark name={joined.isOfThisAct && isSame ? "qualified" : "failed"} /> {!joined.isOfThisAct ? <strong class="bad">These shares are of another act or request.</strong> : isSame ? "Joined, both shares say what the preview says. Their MACs are checked by aver verify, which has the servers' keys." : <strong class="bad">Joined, the shares do not say what the preview says.</strong>}</p>
-      <div class="scroll"><table class="plain shares">
-        <thead><tr><th scope="col">Answer</th>{joined.servers.map(({ server }) => <th key={server} scope="col"><Text>{server}</Text></th>)}<th scope="col">together</th></tr></thead>
-        <tbody>{names.map((name, place) => (
+      <Table of="plain shares" heads={["Answer", ...joined.servers.map(({ server }) => <Text>{server}</Text>), "together"]}>
+        {names.map((name, place) => (
           <tr key={name}><th scope="row"><Text>{name.replaceAll("_", " ")}</Text></th>{joined.servers.map(({ server, outputs }) => <td key={server} class="figure"><Text>{outputs[place]?.[1] ?? "–"}</Text></td>)}
             <td class="figure">{name === "allow_pre" ? joined.allow : name === "need_confirm" ? joined.confirm : joined.patch === null ? "–" : (joined.patch >> (name === "patch1" ? 1 : 0)) & 1}</td></tr>
-        ))}</tbody>
-      </table></div>
+        ))}
+      </Table>
     </>
   );
 }

@@ -5,6 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { DiffView } from "../../parts/diff.tsx";
 import { Value } from "../../parts/json.tsx";
 import { Loading, Problem, useAnswer } from "../../parts/states.tsx";
+import { Table } from "../../parts/table.tsx";
 import { Command, Copy, Hex, Text, Time } from "../../parts/text.tsx";
 import { Mark, ledgerCommand } from "../../parts/verdict.tsx";
 import { link } from "../../route.ts";
@@ -44,41 +45,36 @@ async function readParts(content: Json): Promise<{ action: JsonObject; beside: J
 
 function Levels({ one }: { one: ApprovalCase }): JSX.Element {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Levels"><table class="plain">
-      <thead><tr><th scope="col">Level</th><th scope="col">Who decides</th><th scope="col">How many</th><th scope="col">From</th></tr></thead>
-      <tbody>
-        {one.levels.map((level, index) => (
-          <tr key={index} class={index + 1 === one.floor ? "current" : ""}>
-            <td>{index + 1}{index + 1 === one.floor && stateOf(one) === "pending" ? " (decides now)" : ""}</td>
-            <td>{level.approvers.map((name) => {
-              const key = one.approvers.find((approver) => approver.identity === name);
-              return <p key={name} class="tight"><Text>{name}</Text> {key ? <span class="beside"><Hex>{key.fingerprint}</Hex> <Text>{key.custody}</Text></span> : null}</p>;
-            })}</td>
-            <td>{level.quorum} of {level.approvers.length}</td>
-            <td>{level.after ? `${level.after} s after it was opened` : "at once"}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table></div>
+    <Table label="Levels" heads={["Level", "Who decides", "How many", "From"]}>
+      {one.levels.map((level, index) => (
+        <tr key={index} class={index + 1 === one.floor ? "current" : ""}>
+          <td>{index + 1}{index + 1 === one.floor && stateOf(one) === "pending" ? " (decides now)" : ""}</td>
+          <td>{level.approvers.map((name) => {
+            const key = one.approvers.find((approver) => approver.identity === name);
+            return <p key={name} class="tight"><Text>{name}</Text> {key ? <span class="beside"><Hex>{key.fingerprint}</Hex> <Text>{key.custody}</Text></span> : null}</p>;
+          })}</td>
+          <td>{level.quorum} of {level.approvers.length}</td>
+          <td>{level.after ? `${level.after} s after it was opened` : "at once"}</td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 
 function Votes({ one }: { one: ApprovalCase }): JSX.Element {
   if (!one.votes.length) return <p class="soft">Nobody has answered.</p>;
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Answers"><table class="plain">
-      <tbody>
-        {one.votes.map((vote) => (
-          <tr key={vote.place}>
-            <td><Mark name={vote.problem ? "failed" : "verified"} /> <Text>{vote.word}</Text></td>
-            <td><Text>{vote.approver || "the gate"}</Text></td>
-            <td><Time>{vote.at}</Time></td>
-            <td>{vote.problem ? <strong class="bad"><Text>{vote.problem}</Text></strong> : vote.approver ? "the signature holds, by the key that the request names" : ""}</td>
-            <td><a href={link("c", one.chain, `p${vote.place}`)}>record</a></td>
-          </tr>
-        ))}
-      </tbody>
-    </table></div>
+    <Table label="Answers">
+      {one.votes.map((vote) => (
+        <tr key={vote.place}>
+          <td><Mark name={vote.problem ? "failed" : "verified"} /> <Text>{vote.word}</Text></td>
+          <td><Text>{vote.approver || "the gate"}</Text></td>
+          <td><Time>{vote.at}</Time></td>
+          <td>{vote.problem ? <strong class="bad"><Text>{vote.problem}</Text></strong> : vote.approver ? "the signature holds, by the key that the request names" : ""}</td>
+          <td><a href={link("c", one.chain, `p${vote.place}`)}>record</a></td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

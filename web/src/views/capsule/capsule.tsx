@@ -1,7 +1,7 @@
 /** One record: six sections, its seal, its relatives, and the exact bytes with the computed hash beside the stored one. */
 
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { useKeys } from "../../parts/keyboard.ts";
 import { Value } from "../../parts/json.tsx";
 import { Problem, useAnswer } from "../../parts/states.tsx";
@@ -40,24 +40,12 @@ function readAddress(text: string): Address | null {
 }
 
 export function CapsuleView({ parts: [chain = "", address = "", fragment = ""] }: { parts: string[] }): JSX.Element {
-  const [detail, setDetail] = useState<RecordDetail | null>(null);
-  const [words, setWords] = useState("");
-  const [turn, setTurn] = useState(0);
-  useEffect(() => {
-    let isCurrent = true;
-    setWords("");
+  const { value: detail, words, retry } = useAnswer(async () => {
     const place = readAddress(address);
-    if (place === null) {
-      setWords(`${address} names no record: a number does, or p and a place`);
-      return;
-    }
-    connection.ask({ type: "record", chain, at: place, keys: pinnedKeys() }).then(
-      (found) => { if (isCurrent) setDetail(found); },
-      (error: Error) => { if (isCurrent) { setDetail(null); setWords(error.message); } },
-    );
+    if (place === null) throw new Error(`${address} names no record: a number does, or p and a place`);
     void verifyChain(chain);
-    return () => { isCurrent = false; };
-  }, [chain, address, contents.value, pins.value, turn]);
+    return connection.ask({ type: "record", chain, at: place, keys: pinnedKeys() });
+  }, [chain, address, contents.value, pins.value]);
   const place = detail?.row.place ?? 0;
   const length = contents.value?.chains.find((one) => one.id === chain)?.length ?? null;
   const hasNext = length === null || place + 1 < length;
@@ -72,7 +60,7 @@ export function CapsuleView({ parts: [chain = "", address = "", fragment = ""] }
     return (
       <>
         <p><a href={link("s", chain)}>Back to the chain</a></p>
-        <Problem words={words} retry={() => setTurn(turn + 1)} />
+        <Problem words={words} retry={retry} />
       </>
     );
   }

@@ -3,6 +3,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { DiffView } from "../../parts/diff.tsx";
 import { Value } from "../../parts/json.tsx";
+import { Table } from "../../parts/table.tsx";
 import { Terminal } from "../../parts/terminal.tsx";
 import { Linked, Text, Time } from "../../parts/text.tsx";
 import { isDiff } from "../../sessions/changed_lines.ts";
@@ -86,26 +87,21 @@ function Reasoning({ section }: { section: JsonObject }): JSX.Element {
 function Options({ options, selected }: { options: JsonObject[]; selected: Json }): JSX.Element {
   const known = ["id", "description", "pros", "cons", "estimated_impact", "feasibility", "risks", "selected", "rejection_reason"];
   return (
-    <div class="scroll">
-      <table class="options">
-        <thead><tr><th scope="col">Option</th><th scope="col">Feasibility</th><th scope="col">Chosen</th><th scope="col">Why, or why not</th></tr></thead>
-        <tbody>
-          {options.map((option, place) => {
-            const name = asText(option.get("description")) || asText(option.get("id")) || `option ${place}`;
-            const isChosen = option.get("selected") === true || (selected !== null && (selected === option.get("id") || selected === option.get("description")));
-            const others = new Map([...option].filter(([key, value]) => !known.includes(key) || (["pros", "cons", "risks"].includes(key) && asList(value).length)));
-            return (
-              <tr key={place} class={isChosen ? "chosen" : ""}>
-                <th scope="row"><Text>{name}</Text></th>
-                <td class="figure">{option.get("feasibility") instanceof JsonNumber ? (option.get("feasibility") as JsonNumber).text : "–"}</td>
-                <td>{isChosen ? <strong>✓ chosen</strong> : "rejected"}</td>
-                <td><Text>{asText(option.get("rejection_reason")) || (isChosen ? "" : "it does not say why")}</Text>{others.size ? <Value value={others} /> : null}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
+    <Table of="options" heads={["Option", "Feasibility", "Chosen", "Why, or why not"]}>
+      {options.map((option, place) => {
+        const name = asText(option.get("description")) || asText(option.get("id")) || `option ${place}`;
+        const isChosen = option.get("selected") === true || (selected !== null && (selected === option.get("id") || selected === option.get("description")));
+        const others = new Map([...option].filter(([key, value]) => !known.includes(key) || (["pros", "cons", "risks"].includes(key) && asList(value).length)));
+        return (
+          <tr key={place} class={isChosen ? "chosen" : ""}>
+            <th scope="row"><Text>{name}</Text></th>
+            <td class="figure">{option.get("feasibility") instanceof JsonNumber ? (option.get("feasibility") as JsonNumber).text : "–"}</td>
+            <td>{isChosen ? <strong>✓ chosen</strong> : "rejected"}</td>
+            <td><Text>{asText(option.get("rejection_reason")) || (isChosen ? "" : "it does not say why")}</Text>{others.size ? <Value value={others} /> : null}</td>
+          </tr>
+        );
+      })}
+    </Table>
   );
 }
 

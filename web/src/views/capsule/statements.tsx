@@ -11,7 +11,8 @@ import { connection, contents, pinnedKeys } from "../../state.ts";
 import { at } from "../../verify/block.ts";
 import { canonicalJson } from "../../verify/canonical.ts";
 import { type Json, JsonNumber } from "../../verify/json.ts";
-import type { Contents, StatementCheck } from "../../worker/protocol.ts";
+import type { StatementCheck } from "../../worker/protocol.ts";
+import { readOwners } from "../keys/owners.ts";
 
 const STATES: Record<StatementCheck["state"], ["verified" | "qualified" | "failed" | "not judged", string]> = {
   pinned: ["verified", "The signature is valid, by a key that you pinned."],
@@ -30,36 +31,13 @@ const NAMES: Record<string, string> = {
   "protocol-report": "The auditor's report",
 };
 
-/** Records of a chain of keys that are searched. */
-const SEARCHED_MAX = 2_000;
-const known = new WeakMap<Contents, Promise<[string, string][]>>();
-
-/** The keys that the records themselves name: of approvers, of the ledger, and of participants in traces. */
-function collectKeys(open: Contents): Promise<[string, string][]> {
-  const before = known.get(open);
-  if (before !== undefined) return before;
-  const reading = (async () => {
-    const keys = new Map<string, string>();
-    for (const { id } of open.chains) {
-      const isRoster = id === "keys" || /^(?:import\.[0-9a-f]{16}\.)?approvers\./.test(id);
-      if (!isRoster && !/^(?:import\.[0-9a-f]{16}\.)?protocol\./.test(id)) continue;
-      // The first event of a trace binds its participants.
-      const found = await connection.ask({ type: "records", chain: id, start: 0, stop: isRoster ? SEARCHED_MAX : 1 }).catch(() => []);
-      for (const { canonical } of found) for (const [, key] of canonical.matchAll(/"public_key":"([0-9a-f]{64})"/g)) keys.set((key as string).slice(0, 16), key as string);
-    }
-    return [...keys];
-  })();
-  known.set(open, reading);
-  return reading;
-}
-
 /** Statements with the result of each check. */
 export function Statements({ values }: { values: Json[] }): JSX.Element {
   const { value: checked, words, retry } = useAnswer(async () => {
     const open = contents.value;
-    const second = new Map(open?.pqKeys ?? []);
-    const named = open === null ? [] : [...open.keys, ...(await collectKeys(open))];
-    const along = named.map(([fingerprint, key]): [string, string] => [key, second.get(fingerprint) ?? ""]);
+    const second = new Map(open?.pqKeys);
+    const along = (open?.keys ?? []).map(([fingerprint, key]): [string, string] => [key, second.get(fingerprint) ?? ""]);
+    for (const { key, keyPq } of (await readOwners()).values()) along.push([key, keyPq]);
     return connection.ask({ type: "statements", text: canonicalJson(values), keys: pinnedKeys(), along });
   }, [values, pins.value]);
   if (words) return <Problem words={words} retry={retry} />;

@@ -3,7 +3,8 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
-import { Copy, Text, Time, plural, visible } from "../../parts/text.tsx";
+import { Table } from "../../parts/table.tsx";
+import { Command, Copy, Text, Time, plural, visible } from "../../parts/text.tsx";
 import { FitWords } from "../../parts/verdict.tsx";
 import { isRetired, pinKey, pins, readKeys, toPin, unpinKey } from "../../source/pins.ts";
 import { connection, contents, judgement, link, recordLink, thing, verifyThing } from "../../state.ts";
@@ -30,6 +31,8 @@ function storageWords(): string {
   return "This names no ledger. Pins for such things are kept in this browser, for this address.";
 }
 
+/** The fingerprints of keys in the words of a finding. That of a passkey is of no use: nobody can pin it. */
+const FINGERPRINTS = /(?<!passkey )\b[0-9a-f]{16}\b/g;
 /** Records of the `keys` chain that are listed, the first. */
 const RECORDS_MAX = 200;
 
@@ -45,13 +48,11 @@ function KeyRecords(): JSX.Element | null {
       {words ? <Problem words={words} retry={answer.retry} /> : null}
       {answer.state === "loading" ? <Loading rows={2} words="Reading the keys chain" /> : null}
       {answer.value ? (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Records of the keys chain"><table class="plain">
-          <tbody>
-            {answer.value.rows.map((row) => (
-              <tr key={row.place}><td><Time>{row.at}</Time></td><td><Text>{row.kind}</Text></td><td><a href={recordLink("keys", row)}><Text>{row.problem || row.summary}</Text></a></td></tr>
-            ))}
-          </tbody>
-        </table></div>
+        <Table label="Records of the keys chain">
+        {answer.value.rows.map((row) => (
+          <tr key={row.place}><td><Time>{row.at}</Time></td><td><Text>{row.kind}</Text></td><td><a href={recordLink("keys", row)}><Text>{row.problem || row.summary}</Text></a></td></tr>
+        ))}
+        </Table>
       ) : null}
       {answer.value && answer.value.total > RECORDS_MAX ? <p><a href={link("chain", "keys")}>All {answer.value.total} records</a></p> : null}
     </section>
@@ -62,27 +63,34 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
   const [given, setGiven] = useState("");
   const [words, setWords] = useState("");
   const [done, setDone] = useState("");
-  const pinAll = (keys: PinnedKey[], origin: string) => {
-    for (const key of keys) void pinKey(key, origin);
-    setWords("");
-    setDone(`${plural(keys.length, "key")} pinned.`);
-    void verifyThing();
-  };
-  const add = (text: string, origin: string) => {
+  const pinAll = (read: () => PinnedKey[], origin: string) => {
     try {
-      pinAll(readKeys(text), origin);
+      const keys = read();
+      for (const key of keys) void pinKey(key, origin);
       setGiven("");
+      setWords("");
+      setDone(`${plural(keys.length, "key")} pinned.`);
+      void verifyThing();
     } catch (error) {
       setDone("");
       setWords((error as Error).message);
     }
   };
   const isPinned = (key: string) => pins.value.some((pin) => pin.publicKey === key);
-  const came = contents.value?.keys ?? [];
-  const fits = new Map((judgement.value.state === "done" ? judgement.value.fits : []).map(([signer, counts]) => [signer, [counts]]));
-  const pq = new Map(contents.value?.pqKeys ?? []);
+  const judged = judgement.value.state === "done" ? judgement.value : null;
+  const fits = new Map(judged?.fits.map(([signer, counts]) => [signer, [counts]]));
+  const pq = new Map(contents.value?.pqKeys);
   const named = useAnswer(readOwners, [contents.value]);
   const [owners, isKnown] = [named.value ?? new Map<string, Owner>(), named.state === "done"];
+  const came = new Map(contents.value?.keys);
+  for (const [fingerprint, { key, keyPq }] of owners) {
+    if (came.has(fingerprint)) continue;
+    came.set(fingerprint, key);
+    pq.set(fingerprint, keyPq);
+  }
+  // Statements have signers, too. A finding names them in its words.
+  const unknown = judged?.verdict.findings.flatMap(({ code, words }) => (code === "UNKNOWN_SIGNER" ? (words.match(FINGERPRINTS) ?? []) : [])) ?? [];
+  const strangers = new Set([...(judged?.strangers ?? []), ...unknown].filter((signer) => signer && !came.has(signer)));
   const source = thing.value?.live ? "The server says" : "Came with the records";
   return (
     <>
@@ -91,22 +99,19 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
       <section>
         <h2>Pinned by you</h2>
         {pins.value.length ? (
-          <div class="scroll" tabIndex={0} role="region" aria-label="Pinned keys"><table class="plain keys">
-            <thead><tr><th scope="col">Owner</th><th scope="col">Key</th><th scope="col">From</th><th scope="col">When</th><th scope="col"><span class="hidden">Unpin</span></th></tr></thead>
-            <tbody>
-              {pins.value.map((pin) => (
-                <tr key={pin.publicKey}>
-                  <OwnerCell owner={owners.get(pin.publicKey.slice(0, 16))} isKnown={isKnown} />
-                  <td><Whole value={pin.publicKey} />{pin.publicKeyPq ? <p class="beside tight">with an ML-DSA-65 half</p> : null}{isRetired(pin) ? <p class="beside tight">retired, by its owner's export</p> : null}</td>
-                  <td><Text>{pin.origin}</Text></td>
-                  <td><Time>{pin.at}</Time></td>
-                  <td><button type="button" class="small" aria-label={`Unpin ${pin.publicKey.slice(0, 16)}`} onClick={() => { unpinKey(pin.publicKey); void verifyThing(); }}>Unpin</button></td>
-                </tr>
-              ))}
-            </tbody>
-          </table></div>
+          <Table label="Pinned keys" of="plain keys" heads={["Owner", "Key", "From", "When", <span class="hidden">Unpin</span>]}>
+            {pins.value.map((pin) => (
+              <tr key={pin.publicKey}>
+                <OwnerCell owner={owners.get(pin.publicKey.slice(0, 16))} isKnown={isKnown} />
+                <td><Whole value={pin.publicKey} />{pin.publicKeyPq ? <p class="beside tight">with an ML-DSA-65 half</p> : null}{isRetired(pin) ? <p class="beside tight">retired, by its owner's export</p> : null}</td>
+                <td><Text>{pin.origin}</Text></td>
+                <td><Time>{pin.at}</Time></td>
+                <td><button type="button" class="small" aria-label={`Unpin ${pin.publicKey.slice(0, 16)}`} onClick={() => { unpinKey(pin.publicKey); void verifyThing(); }}>Unpin</button></td>
+              </tr>
+            ))}
+          </Table>
         ) : <Empty command="aver keys export">None. Signatures are not checked until you pin a key. Its owner prints it by this command.</Empty>}
-        <form onSubmit={(event) => { event.preventDefault(); add(given, "pasted"); }}>
+        <form onSubmit={(event) => { event.preventDefault(); pinAll(() => readKeys(given), "pasted"); }}>
           <label>Paste a key: 64 hex digits, or the text of a key export<br />
             <textarea rows={3} value={given} onInput={(event) => setGiven(event.currentTarget.value)} spellcheck={false} autocomplete="off" data-testid="key" />
           </label>
@@ -115,7 +120,7 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
             <label class="button">Choose a file
               <input type="file" class="hidden" onChange={(event) => {
                 const file = event.currentTarget.files?.[0];
-                if (file) void file.text().then((text) => add(text, `from ${file.name}`));
+                if (file) void file.text().then((text) => pinAll(() => readKeys(text), `from ${file.name}`));
               }} />
             </label>
           </p>
@@ -127,26 +132,20 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
       <KeyRecords />
       <section>
         <h2>{source}</h2>
-        {came.length ? (
-          <div class="scroll" tabIndex={0} role="region" aria-label="Keys that came along"><table class="plain keys">
-            <thead><tr><th scope="col">Owner</th><th scope="col">Key</th><th scope="col">State</th><th scope="col"><span class="hidden">Pin</span></th></tr></thead>
-            <tbody>
-              {came.map(([fingerprint, key]) => (
-                <tr key={fingerprint}>
-                  <OwnerCell owner={owners.get(fingerprint)} isKnown={isKnown} />
-                  <td><Whole value={key} /> <Copy text={key} label="copy" /></td>
-                  <td>{isPinned(key) ? <span class="good">pinned</span> : <><span class="warn">not pinned, not used</span><FitWords fits={fits.get(fingerprint) ?? []} /></>}</td>
-                  <td>{isPinned(key) ? null : <button type="button" class="small" onClick={() => {
-                    try {
-                      pinAll([toPin(new PublicKey(key, pq.get(fingerprint) ?? ""))], thing.value?.live ? "listed by the server, and compared by you" : "came with the records, and compared by you");
-                    } catch (error) {
-                      setWords((error as Error).message);
-                    }
-                  }}>I compared it: pin it</button>}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table></div>
+        {came.size || strangers.size ? (
+          <Table label="Keys that came along" of="plain keys" heads={["Owner", "Key", "State", <span class="hidden">Pin</span>]}>
+            {[...came].map(([fingerprint, key]) => (
+              <tr key={fingerprint}>
+                <OwnerCell owner={owners.get(fingerprint)} isKnown={isKnown} />
+                <td><Whole value={key} /> <Copy text={key} label="copy" /></td>
+                <td>{isPinned(key) ? <span class="good">pinned</span> : <><span class="warn">not pinned, not used</span><FitWords fits={fits.get(fingerprint) ?? []} /></>}</td>
+                <td>{isPinned(key) ? null : <button type="button" class="small" onClick={() => pinAll(() => [toPin(new PublicKey(key, pq.get(fingerprint)))], `${thing.value?.live ? "listed by the server" : "came with the records"}, and compared by you`)}>I compared it: pin it</button>}</td>
+              </tr>
+            ))}
+            {isKnown ? [...strangers].map((signer) => (
+              <tr key={signer}><td class="soft">nobody says</td><td><code><Text>{signer}</Text></code></td><td colSpan={2}><span class="warn">signed here, and its key did not come along.</span> Ask its owner for the key: <Command>aver keys export</Command></td></tr>
+            )) : null}
+          </Table>
         ) : <p class="soft">No key came along.</p>}
       </section>
     </>

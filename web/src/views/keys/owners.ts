@@ -1,9 +1,10 @@
 /** Whose key it is, as the records and the server say. A name proves nothing: only a pinned key does. */
 
-import { readRecords } from "../../records.ts";
-import { asObject, asText, contentOf } from "../../sessions/values.ts";
+import { chainsOf, readRecords } from "../../records.ts";
+import { asText, contentOf } from "../../sessions/values.ts";
 import { contents, server } from "../../state.ts";
 import { at } from "../../verify/block.ts";
+import { type Json, isObject } from "../../verify/json.ts";
 import { Sealed } from "../../verify/sealed.ts";
 
 export interface Owner {
@@ -12,48 +13,64 @@ export interface Owner {
   isRetired: boolean;
   /** Who says so: a chain of the records, or the server. */
   from: string;
+  key: string;
+  keyPq: string;
 }
 
 interface ServerKey {
   public_key: string;
+  public_key_pq?: string;
   identity: string;
   status: string;
 }
 
-/** Records of a chain that are read for owners. */
-const READ_MAX = 2_000;
+/** The chains whose records tell keys: of the ledger and of imported ones, of approvers and of those who joined a trace. */
+const TELLING = /^(?:keys$|(?:approvers|approvals|protocol)\.)/;
+/** Records of these chains that are read. */
+const READ_MAX = 10_000;
 
-/** The owners of keys by the first 16 digits of the key. The records say more than the server, so they are read last. */
-export async function readOwners(): Promise<Map<string, Owner>> {
+/** What was read of the thing that is open. */
+let last: { open: unknown; owners: Promise<Map<string, Owner>> } | null = null;
+
+/** The owners of keys by the first 16 digits of the key. */
+export function readOwners(): Promise<Map<string, Owner>> {
+  if (last === null || last.open !== contents.value) last = { open: contents.value, owners: collectOwners() };
+  last.owners.catch(() => { last = null; });
+  return last.owners;
+}
+
+/** The records say more than the server, so they are read last. */
+async function collectOwners(): Promise<Map<string, Owner>> {
   const owners = new Map<string, Owner>();
   const listed = (await server.value?.api.json<{ keys: ServerKey[] }>("keys").catch(() => null))?.keys ?? [];
-  for (const { public_key, identity, status } of listed) {
-    owners.set(public_key.slice(0, 16), { identity, isRetired: status !== "active" && status !== "trusted", from: "the server" });
+  for (const { public_key: key, public_key_pq: keyPq = "", identity, status } of listed) {
+    owners.set(key.slice(0, 16), { identity, isRetired: status !== "active" && status !== "trusted", from: "the server", key, keyPq });
   }
-  for (const { id } of contents.value?.chains ?? []) {
-    if (id === "keys" || id.startsWith("approvers.")) await collectOwners(id, owners);
+  let records = 0;
+  for (const chain of chainsOf(TELLING)) {
+    for await (const batch of readRecords(chain)) {
+      for (const record of batch) if (record instanceof Sealed) noteOwner(record, chain, owners);
+      if ((records += batch.length) >= READ_MAX) return owners;
+    }
   }
   return owners;
 }
 
-async function collectOwners(chain: string, owners: Map<string, Owner>): Promise<void> {
-  let records = 0;
-  for await (const batch of readRecords(chain)) {
-    for (const record of batch) {
-      if (record instanceof Sealed) noteOwner(record, chain, owners);
-    }
-    if ((records += batch.length) >= READ_MAX) return;
-  }
-}
-
-/** A record of `keys` has the key in its result, one of `approvers.…` in the statement of the newcomer. */
+/** The keys in a record, and in the statements that came with it. */
 function noteOwner(record: Sealed, chain: string, owners: Map<string, Owner>): void {
   const content = contentOf(record) ?? undefined;
-  const result = asObject(at(content, "outcome", "result"));
-  const statements = at(content, "authority", "chain");
-  const enrolled = Array.isArray(statements) ? asText(at(statements[0], "content", "public_key")) : "";
-  const [identity, key] = [asText(result.get("identity")), asText(result.get("public_key")) || enrolled];
-  if (identity && key) owners.set(key.slice(0, 16), { identity, isRetired: false, from: `the chain ${chain}` });
-  const before = owners.get(asText(result.get("replaces")));
-  if (before) owners.set(asText(result.get("replaces")), { ...before, isRetired: true });
+  const note = (value: Json | undefined, identity: string): void => {
+    if (Array.isArray(value)) for (const item of value) note(item, identity);
+    if (!isObject(value)) return;
+    const [key, keyPq, named] = [asText(value.get("public_key")), asText(value.get("public_key_pq")), asText(value.get("identity")) || asText(value.get("agent")) || identity];
+    if (named && /^[0-9a-f]{64}$/.test(key)) owners.set(key.slice(0, 16), { identity: named, isRetired: false, from: `the chain ${chain}`, key, keyPq });
+    // Nobody can pin a passkey: it is known by the key of the person who endorsed it.
+    for (const [name, item] of value) if (name !== "passkey") note(item, name.startsWith("person:") ? name : named);
+  };
+  const result = at(content, "outcome", "result");
+  note(at(content, "authority", "chain"), "");
+  note(result, "");
+  const replaced = asText(at(result, "replaces"));
+  const before = owners.get(replaced);
+  if (before) owners.set(replaced, { ...before, isRetired: true });
 }

@@ -1,6 +1,7 @@
 /** A chart of days as bars, drawn as SVG. Its table says the same, for those who cannot see it, and for print. */
 
 import type { JSX } from "preact";
+import { Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
 
 interface Series {
@@ -39,12 +40,9 @@ export function DayChart({ title, days, series, show }: { title: string; days: s
       {series.length > 1 ? <p class="legend">{series.map((one) => <span key={one.name}><span class={`swatch ${one.colour}`} aria-hidden="true" />{one.name} {show(one.values.reduce((sum, value) => sum + value, 0))}</span>)}</p> : null}
       <details>
         <summary>As a table</summary>
-        <div class="scroll" tabIndex={0} role="region" aria-label={`${title} as a table`}>
-          <table class="plain">
-            <thead><tr><th scope="col">Day</th>{series.map((one) => <th key={one.name} scope="col" class="number">{one.name}</th>)}</tr></thead>
-            <tbody>{days.map((day, at) => <tr key={day}><th scope="row"><Text>{day}</Text></th>{series.map((one) => <td key={one.name} class="number">{show(one.values[at] ?? 0)}</td>)}</tr>)}</tbody>
-          </table>
-        </div>
+        <Table label={`${title} as a table`} heads={["Day", ...series.map(({ name }) => name)]}>
+          {days.map((day, at) => <tr key={day}><th scope="row"><Text>{day}</Text></th>{series.map((one) => <td key={one.name} class="number">{show(one.values[at] ?? 0)}</td>)}</tr>)}
+        </Table>
       </details>
     </figure>
   );

@@ -2,9 +2,9 @@
 
 import type { ComponentChildren, JSX } from "preact";
 import { Text, Time, count, plural } from "../../parts/text.tsx";
-import { Mark, describePlace } from "../../parts/verdict.tsx";
+import { Mark, describePlace, extentOf } from "../../parts/verdict.tsx";
 import { link, recordLink } from "../../route.ts";
-import { judgement, thing, waiting } from "../../state.ts";
+import { judgement, waiting } from "../../state.ts";
 import type { Verdict } from "../../verify/verdict.ts";
 import type { RecordRow } from "../../worker/protocol.ts";
 import { casesProblem } from "../approvals/cases.ts";
@@ -29,10 +29,11 @@ function Tile({ title, state = "", children, beside, more }: { title: string; st
 }
 
 /** How far a verdict reaches, in a few words. The band below says all of it. */
-function extentOf({ status, records, chains, first_bad, checks }: Verdict): string {
+function reachOf(verdict: Verdict): string {
+  const { status, first_bad, checks } = verdict;
   if (status === "failed") return first_bad === null ? "a check failed" : `${first_bad.code} at ${describePlace(first_bad.place)}`;
   if (status === "empty") return "no record was read";
-  const extent = `${thing.value?.areCopies ? "the copies of " : ""}${plural(records, "record")}${chains ? ` in ${plural(chains, "chain")}` : ""}`;
+  const extent = extentOf(verdict);
   const unmade = checks.filter((check) => check.status === "not_checked" && check.matters).length;
   return status === "verified" ? `${extent} hold` : `Nothing failed in ${extent}; ${unmade ? `${plural(unmade, "check")} not made` : "there is a warning"}`;
 }
@@ -53,7 +54,7 @@ function Intact({ audits }: { audits: Audits }): JSX.Element {
   if (now.state === "working") return <Tile title="Is it intact?" beside="Every hash and signature is computed here"><Mark name="working" /> Verifying</Tile>;
   if (now.state !== "done") return <Tile title="Is it intact?" beside="Nothing is called verified before it is"><Mark name="not judged" /> Not judged</Tile>;
   const { status } = now.verdict;
-  return <Tile title="Is it intact?" state={status} beside={<Text>{extentOf(now.verdict)}</Text>} more={<FailedAudits audits={audits} />}><Mark name={status} /> {status[0]?.toUpperCase()}{status.slice(1)}</Tile>;
+  return <Tile title="Is it intact?" state={status} beside={<Text>{reachOf(now.verdict)}</Text>} more={<FailedAudits audits={audits} />}><Mark name={status} /> {status[0]?.toUpperCase()}{status.slice(1)}</Tile>;
 }
 
 function RefusedTile({ refusals }: { refusals: Refusals | "loading" | "not counted" }): JSX.Element {

@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { OfDomain, ReadChain } from "../../parts/of_domain.tsx";
+import { Table } from "../../parts/table.tsx";
 import { Command, Hex, Text, Time, plural } from "../../parts/text.tsx";
 import { Mark, adviceOn, verifyCommand } from "../../parts/verdict.tsx";
 import { readBlob } from "../../records.ts";
@@ -45,8 +46,9 @@ function TraceOfChain({ chain, trace, report }: { chain: string; trace: Trace; r
       <h2>Events by role</h2>
       <Lanes trace={trace} chain={chain} />
       <h2>Participants</h2>
-      <div class="scroll"><table class="plain"><thead><tr><th scope="col">Agent</th><th scope="col">Role</th><th scope="col">Key</th><th scope="col">Held</th></tr></thead>
-        <tbody>{trace.participants.map((one, place) => <tr key={place}><th scope="row"><Text>{one.agent}</Text></th><td><Text>{one.role}</Text></td><td><Hex>{one.key}</Hex></td><td><Text>{one.held}</Text></td></tr>)}</tbody></table></div>
+      <Table heads={["Agent", "Role", "Key", "Held"]}>
+        {trace.participants.map((one, place) => <tr key={place}><th scope="row"><Text>{one.agent}</Text></th><td><Text>{one.role}</Text></td><td><Hex>{one.key}</Hex></td><td><Text>{one.held}</Text></td></tr>)}
+      </Table>
     </>
   );
 }
@@ -163,23 +165,20 @@ function Claim({ claim, chain, report, trace }: { claim: TraceClaim; chain: stri
 function Evidence({ items, judged, chain, trace }: { items: Json[]; judged: Json[]; chain: string; trace: Trace }): JSX.Element | null {
   if (!items.length) return null;
   return (
-    <table class="plain evidence">
-      <thead><tr><th scope="col">Evidence</th><th scope="col">From</th><th scope="col">By the audit</th></tr></thead>
-      <tbody>
-        {items.map((item, place) => {
-          const start = trace.events.find((event) => event.id === at(item, "execution"));
-          const word = judged[place];
-          const holds = at(word, "holds");
-          return (
-            <tr key={place}>
-              <td><Text>{describeCheck(at(item, "check"))}</Text></td>
-              <td>{start ? <a href={link("c", chain, `p${start.place}`)}>execution {start.place}</a> : null} {asText(at(item, "artifact")) ? <Hex>{asText(at(item, "artifact"))}</Hex> : null}</td>
-              <td>{word === undefined ? "–" : holds === true ? <span class="good">✓ holds</span> : <><span class="bad">✕ does not hold</span> <Text>{asText(at(word, "reason"))}</Text></>}{word !== undefined && at(word, "found") !== undefined ? <span class="beside"> found <Text>{foundText(at(word, "found") as Json)}</Text></span> : null}</td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
+    <Table of="plain evidence" heads={["Evidence", "From", "By the audit"]}>
+      {items.map((item, place) => {
+        const start = trace.events.find((event) => event.id === at(item, "execution"));
+        const word = judged[place];
+        const holds = at(word, "holds");
+        return (
+          <tr key={place}>
+            <td><Text>{describeCheck(at(item, "check"))}</Text></td>
+            <td>{start ? <a href={link("c", chain, `p${start.place}`)}>execution {start.place}</a> : null} {asText(at(item, "artifact")) ? <Hex>{asText(at(item, "artifact"))}</Hex> : null}</td>
+            <td>{word === undefined ? "–" : holds === true ? <span class="good">✓ holds</span> : <><span class="bad">✕ does not hold</span> <Text>{asText(at(word, "reason"))}</Text></>}{word !== undefined && at(word, "found") !== undefined ? <span class="beside"> found <Text>{foundText(at(word, "found") as Json)}</Text></span> : null}</td>
+          </tr>
+        );
+      })}
+    </Table>
   );
 }
 
@@ -194,17 +193,14 @@ function Lanes({ trace, chain }: { trace: Trace; chain: string }): JSX.Element {
   const roles = ROLES.filter((role) => trace.events.some((event) => event.role === role));
   return (
     <>
-      <div class="scroll"><table class="lanes">
-        <thead><tr><th scope="col">Event</th>{roles.map((role) => <th key={role} scope="col">{role}</th>)}</tr></thead>
-        <tbody>
-          {trace.events.slice(0, shown).map((event) => (
-            <tr key={event.place} class={event.before !== event.after ? "turn" : ""}>
-              <th scope="row"><a href={link("c", chain, `p${event.place}`)}>{event.place}</a> <span class="beside"><Time short>{event.at}</Time></span></th>
-              {roles.map((role) => <td key={role} data-role={role} class={role === event.role ? "said" : ""}>{role === event.role ? <EventCell event={event} /> : null}</td>)}
-            </tr>
-          ))}
-        </tbody>
-      </table></div>
+      <Table of="lanes" heads={["Event", ...roles]}>
+        {trace.events.slice(0, shown).map((event) => (
+          <tr key={event.place} class={event.before !== event.after ? "turn" : ""}>
+            <th scope="row"><a href={link("c", chain, `p${event.place}`)}>{event.place}</a> <span class="beside"><Time short>{event.at}</Time></span></th>
+            {roles.map((role) => <td key={role} data-role={role} class={role === event.role ? "said" : ""}>{role === event.role ? <EventCell event={event} /> : null}</td>)}
+          </tr>
+        ))}
+      </Table>
       {trace.events.length > shown ? <p><button type="button" onClick={() => setShown(shown + 10 * EVENTS_SHOWN)}>Show more of {plural(trace.events.length, "event")}</button></p> : null}
     </>
   );

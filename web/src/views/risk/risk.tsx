@@ -1,11 +1,12 @@
 /** The gate's decisions over time with their scores and intervals, how reliable the scores were, and what was learned. */
 
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { type ChartPoint, ChartWithTable, PointChart, ReliabilityChart } from "../../parts/chart.tsx";
-import { Empty, Problem } from "../../parts/states.tsx";
+import { Empty, Problem, useAnswer } from "../../parts/states.tsx";
+import { Table } from "../../parts/table.tsx";
 import { Command, Hex, Text, Time, count, formatTime, plural, visible } from "../../parts/text.tsx";
-import { Left, countRecords, readBlob, readRecords, unreadWords } from "../../records.ts";
+import { Left, chainsOf, countRecords, readBlob, readRecords, unreadWords } from "../../records.ts";
 import { isObserved, refuses, shownReasons } from "../../sessions/decisions.ts";
 import { decisionLabel } from "../../sessions/labels.ts";
 import { OUTCOMES_MIN, type RiskDecision, type RiskOutcome, RiskReader, reliability, riskClass } from "../../sessions/risk.ts";
@@ -35,13 +36,10 @@ interface Reading {
   words: string;
 }
 
-type State = { state: "loading"; records: number } | { state: "failed"; words: string } | { state: "done"; reading: Reading };
-
 async function readRisk(report: (records: number) => void): Promise<Reading> {
-  const all = (contents.value?.chains ?? []).map((chain) => chain.id).filter((id) => id !== "meta" && id !== "keys");
-  const isGate = (id: string) => id.replace(/^import\.[0-9a-f]{16}\./, "").startsWith("gate.");
-  const gates = all.filter(isGate);
-  const others = all.filter((id) => !isGate(id));
+  const all = chainsOf(/^(?!(?:meta|keys)$)/);
+  const gates = chainsOf(/^gate\./);
+  const others = all.filter((id) => !gates.includes(id));
   const isWhole = countRecords(all) <= READ_MAX;
   const reader = new RiskReader();
   let records = 0;
@@ -65,28 +63,17 @@ async function readRisk(report: (records: number) => void): Promise<Reading> {
 }
 
 export function RiskView(_: { parts: string[] }): JSX.Element {
-  const [now, setNow] = useState<State>({ state: "loading", records: 0 });
-  const [turn, setTurn] = useState(0);
-  useEffect(() => {
-    let isCurrent = true;
-    const set = (next: State) => { if (isCurrent) setNow((before) => (next.state === "loading" && before.state === "done" ? before : next)); };
-    const report = (records: number) => {
-      if (!isCurrent) throw new Left();
-      set({ state: "loading", records });
-    };
-    readRisk(report).then(
-      (reading) => set({ state: "done", reading }),
-      (error: Error) => set({ state: "failed", words: error.message }),
-    );
-    return () => { isCurrent = false; };
-  }, [contents.value, turn]);
+  const [records, setRecords] = useState(0);
+  const { value: reading, words, retry } = useAnswer((isCurrent) => readRisk((count) => {
+    if (!isCurrent()) throw new Left();
+    setRecords(count);
+  }), [contents.value]);
+  const problem = words || reading?.words;
   return (
     <section class="risk-view">
       <h1>Risk</h1>
-      {now.state === "loading" ? <div aria-busy="true"><p class="beside" role="status">Reading decisions: {plural(now.records, "record")} so far …</p><div class="band placeholder tall" /><div class="band placeholder tall" /></div> : null}
-      {now.state === "failed" ? <Problem words={now.words} retry={() => setTurn(turn + 1)} /> : null}
-      {now.state === "done" && now.reading.words ? <Problem words={now.reading.words} retry={() => setTurn(turn + 1)} /> : null}
-      {now.state === "done" ? <Decisions reading={now.reading} /> : null}
+      {problem ? <Problem words={problem} retry={retry} /> : null}
+      {reading ? <Decisions reading={reading} /> : words ? null : <div aria-busy="true"><p class="beside" role="status">Reading decisions: {plural(records, "record")} so far …</p><div class="band placeholder tall" /><div class="band placeholder tall" /></div>}
     </section>
   );
 }
@@ -198,9 +185,9 @@ function Reliability({ reading: { decisions, outcomes } }: { reading: Reading })
       <ChartWithTable
         chart={<ReliabilityChart bars={bars} label="Failed actions against predicted risk" />}
         table={
-          <table class="plain"><thead><tr><th scope="col">Scores</th><th scope="col">Actions</th><th scope="col">Predicted</th><th scope="col">Failed</th><th scope="col">95 % interval</th></tr></thead>
-            <tbody>{bars.map((bar) => <tr key={bar.low}><th scope="row">{bar.low} to {bar.high}</th><td>{bar.count}</td><td>{bar.predicted.toFixed(3)}</td><td>{bar.happened.toFixed(3)}</td><td>{bar.interval[0].toFixed(2)} to {bar.interval[1].toFixed(2)}</td></tr>)}</tbody>
-          </table>
+          <Table heads={["Scores", "Actions", "Predicted", "Failed", "95 % interval"]}>
+            {bars.map((bar) => <tr key={bar.low}><th scope="row">{bar.low} to {bar.high}</th><td>{bar.count}</td><td>{bar.predicted.toFixed(3)}</td><td>{bar.happened.toFixed(3)}</td><td>{bar.interval[0].toFixed(2)} to {bar.interval[1].toFixed(2)}</td></tr>)}
+          </Table>
         }
       />
     </>
@@ -218,21 +205,15 @@ interface LearnedState {
 
 /** The states of the model, each with its levels: what the gate had learned when it decided. */
 function Learned({ decisions }: { decisions: RiskDecision[] }): JSX.Element {
-  const [states, setStates] = useState<LearnedState[] | null>(null);
-  useEffect(() => {
-    let isCurrent = true;
-    void (async () => {
-      const found = new Map<string, LearnedState>();
-      for (const { state, workspace, at: since } of decisions) {
-        if (!state) continue;
-        const known = found.get(state) ?? { digest: state, workspace, since, uses: 0, levels: [], isHere: false };
-        found.set(state, { ...known, uses: known.uses + 1 });
-      }
-      const latest = [...found.values()].slice(-20).reverse();
-      const read = await Promise.all(latest.map(async (one) => ({ ...one, ...(await readLevels(one.digest)) })));
-      if (isCurrent) setStates(read);
-    })();
-    return () => { isCurrent = false; };
+  const { value: states } = useAnswer(async () => {
+    const found = new Map<string, LearnedState>();
+    for (const { state, workspace, at: since } of decisions) {
+      if (!state) continue;
+      const known = found.get(state) ?? { digest: state, workspace, since, uses: 0, levels: [], isHere: false };
+      found.set(state, { ...known, uses: known.uses + 1 });
+    }
+    const latest = [...found.values()].slice(-20).reverse();
+    return Promise.all(latest.map(async (one) => ({ ...one, ...(await readLevels(one.digest)) })));
   }, [decisions]);
   if (states === null) return <div class="band placeholder" aria-busy="true" />;
   if (!states.length) return <p class="strip">No decision names a learned state.</p>;
@@ -244,9 +225,9 @@ function Learned({ decisions }: { decisions: RiskDecision[] }): JSX.Element {
           {!one.isHere ? <p class="beside">Its content is not here: the blob is missing, damaged or too large.</p> : null}
           {one.isHere && !one.levels.length ? <p>Nothing was learned yet in <Text>{one.workspace || "this workspace"}</Text>: the gate used the prior that Aver ships.</p> : null}
           {one.levels.length ? (
-            <table class="plain"><thead><tr><th scope="col">Kind of action</th><th scope="col">Level</th><th scope="col">Variance</th><th scope="col">Outcomes learned from</th></tr></thead>
-              <tbody>{one.levels.map(([kind, level]) => <tr key={kind}><th scope="row"><Text>{kind}</Text></th>{["b", "v", "observations"].map((name) => <td key={name} class="figure"><Score value={at(level, name)} /></td>)}</tr>)}</tbody>
-            </table>
+            <Table heads={["Kind of action", "Level", "Variance", "Outcomes learned from"]}>
+              {one.levels.map(([kind, level]) => <tr key={kind}><th scope="row"><Text>{kind}</Text></th>{["b", "v", "observations"].map((name) => <td key={name} class="figure"><Score value={at(level, name)} /></td>)}</tr>)}
+            </Table>
           ) : null}
         </section>
       ))}

@@ -8,6 +8,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { focusGrid, useGridKeys, useKeys } from "../../parts/keyboard.ts";
+import { useAnswer } from "../../parts/states.tsx";
 import { Command, Text, Time, count, plural } from "../../parts/text.tsx";
 import { Timeline } from "../../parts/timeline.tsx";
 import { type TimelineRow, type Wanted, arrangeStory, isWanted } from "../../parts/timeline_rows.ts";
@@ -16,8 +17,7 @@ import { Left, countRecords, findSession, readBlob, readRecords } from "../../re
 import { type SessionChains, chainNames } from "../../sessions/chains.ts";
 import { totalFigures } from "../../sessions/labels.ts";
 import { type SessionReading, fetchPrompts, readSession } from "../../sessions/story.ts";
-import { contents, findingsOf, judgement, judgementOf, link, unjudgedOf, verifyChain } from "../../state.ts";
-import { Sealed } from "../../verify/sealed.ts";
+import { connection, contents, findingsOf, judgement, judgementOf, link, unjudgedOf, verifyChain } from "../../state.ts";
 import type { Contents } from "../../worker/protocol.ts";
 import { ChainView } from "../chains/chain.tsx";
 import { StepDetail, recordAddress } from "./step_detail.tsx";
@@ -39,44 +39,31 @@ type State =
 /** The session that was read last. A reader who opens a record and comes back does not wait for it again. */
 let last: { open: Contents; chains: SessionChains; reading: SessionReading } | null = null;
 
-function recall(chain: string): State {
-  const isHere = last !== null && last.open === contents.value && chainNames(last.chains).includes(chain);
-  return isHere && last !== null ? { state: "done", chains: last.chains, reading: last.reading } : { state: "loading", records: 0, total: 0 };
+function recall(chain: string): State | null {
+  return last !== null && last.open === contents.value && chainNames(last.chains).includes(chain) ? { state: "done", ...last } : null;
 }
 
 /** Read the session of a chain. While a grown one is read again, the earlier reading stays. */
 export function useSession(chain: string): State & { again: () => void } {
-  const [now, setNow] = useState<State>(() => recall(chain));
-  const [turn, setTurn] = useState(0);
-  useEffect(() => {
-    let isCurrent = true;
+  const [progress, setProgress] = useState({ records: 0, total: 0 });
+  const { value, words, retry } = useAnswer(async (isCurrent): Promise<State> => {
     const open = contents.value;
-    if (open === null || recall(chain).state === "done") {
-      setNow(recall(chain));
-      return;
-    }
-    const set = (next: State) => { if (isCurrent) setNow((before) => (next.state === "loading" && before.state === "done" ? before : next)); };
-    void (async () => {
-      try {
-        const chains = await findSession(chain);
-        if (chains === null) return set({ state: "none" });
-        const total = countRecords(chainNames(chains));
-        if (total > STORY_MAX) return set({ state: "too large", chains, total });
-        const report = (records: number) => {
-          if (!isCurrent) throw new Left();
-          set({ state: "loading", records, total });
-        };
-        const { totals, entries } = await readSession(chains, readRecords, readBlob, report);
-        const reading = { totals, entries: await fetchPrompts(entries, readBlob, () => report(total)) };
-        last = { open, chains, reading };
-        set({ state: "done", chains, reading });
-      } catch (error) {
-        if (!(error instanceof Left)) set({ state: "failed", words: (error as Error).message });
-      }
-    })();
-    return () => { isCurrent = false; };
-  }, [chain, contents.value, turn]);
-  return { ...now, again: () => setTurn(turn + 1) };
+    const recalled = recall(chain);
+    if (recalled !== null) return recalled;
+    const chains = await findSession(chain);
+    if (open === null || chains === null) return { state: "none" };
+    const total = countRecords(chainNames(chains));
+    if (total > STORY_MAX) return { state: "too large", chains, total };
+    const report = (records: number) => {
+      if (!isCurrent()) throw new Left();
+      setProgress({ records, total });
+    };
+    const { totals, entries } = await readSession(chains, readRecords, readBlob, report);
+    const reading = { totals, entries: await fetchPrompts(entries, readBlob, () => report(total)) };
+    last = { open, chains, reading };
+    return { state: "done", chains, reading };
+  }, [chain, contents.value]);
+  return { ...(recall(chain) ?? (words ? { state: "failed", words } : value ?? { state: "loading", ...progress })), again: retry };
 }
 
 /** What stands in place of a session that cannot be told; null where it can. */
@@ -254,45 +241,20 @@ function RecordsFigure({ words, names }: { words: string; names: string[] }): JS
   );
 }
 
-/** Rows whose records have the reader's words, anywhere in their text: arguments, results and paths too. */
+/** Rows whose records have the reader's words, by the language of searches. */
 function useHits(words: string, chains: string[], rows: TimelineRow[]): { rows: ReadonlySet<TimelineRow>; words: string } {
-  const [found, setFound] = useState<{ words: string; places: ReadonlySet<string> } | null>(null);
-  useEffect(() => {
-    let isCurrent = true;
-    if (!words.trim()) {
-      setFound(null);
-      return;
-    }
-    const timer = setTimeout(() => {
-      void findWords(words, chains).then((places) => { if (isCurrent) setFound({ words, places }); }, () => { if (isCurrent) setFound({ words, places: new Set() }); });
-    }, TYPING_MS);
-    return () => {
-      isCurrent = false;
-      clearTimeout(timer);
-    };
-  }, [words, chains.join("\n")]);
+  const wanted = words.trim();
+  const answer = useAnswer(async (isCurrent) => {
+    await new Promise((resolve) => setTimeout(resolve, TYPING_MS));
+    const { hits } = wanted && isCurrent() ? await connection.ask({ type: "search", words: wanted, limit: STORY_MAX, chains }) : { hits: [] };
+    return { wanted, places: new Set(hits.map(({ chain, row }) => `${chain}\n${row.place}`)) };
+  }, [wanted, chains.join("\n")]);
+  const found = answer.value;
   const hits = useMemo(() => {
     const placesOf = (row: TimelineRow) => [row.entry?.place ?? -1, ...(row.entry?.additions ?? [])];
     return new Set(found === null ? [] : rows.filter((row) => row.entry !== null && placesOf(row).some((place) => found.places.has(`${row.chain}\n${place}`))));
   }, [found, rows]);
-  const status = !words.trim() ? "" : found?.words !== words ? "looking …" : `${plural(hits.size, "hit")}; n and N go through them. Long texts beside the records are not searched.`;
-  return { rows: hits, words: status };
-}
-
-async function findWords(words: string, chains: string[]): Promise<Set<string>> {
-  // A record's text is JSON, so that a quote in it is escaped.
-  const wanted = JSON.stringify(words.trim().toLowerCase()).slice(1, -1);
-  const places = new Set<string>();
-  for (const chain of chains) {
-    let place = 0;
-    for await (const batch of readRecords(chain)) {
-      for (const record of batch) {
-        if (record instanceof Sealed && record.canonical.toLowerCase().includes(wanted)) places.add(`${chain}\n${place}`);
-        place++;
-      }
-    }
-  }
-  return places;
+  return { rows: hits, words: !wanted ? "" : answer.words || (found?.wanted === wanted ? `${plural(hits.size, "hit")}; n and N go through them.` : "looking …") };
 }
 
 function useIsWide(): boolean {

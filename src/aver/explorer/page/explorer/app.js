@@ -5383,6 +5383,13 @@ const {key}=approver
 if (!(key instanceof PublicKey)) return this.knownPasskeys.has(approverKey(approver))
 return this.examination.rules.ring.lookup(key.fingerprint).some(known => known.equals(key))
 }
+unknownWords(approver) {
+const words=`the ${approver.key instanceof PublicKey ? "key" : "passkey"} ${approver.key.fingerprint} of ${approver.identity} is not known here`
+if (approver.key instanceof PublicKey) return words
+const found=new Map([[approverKey(approver),approver]])
+for (const name of found.keys()) for (const endorser of this.enrolled.get(name)?.endorsers ?? []) found.set(approverKey(endorser),endorser)
+return `${words}: give ${[...found.values()].flatMap(({key,identity}) => key instanceof PublicKey ? [`the key ${key.fingerprint} of ${identity}`] : []).join(", or ") || "the key of a person"}, who endorsed it`
+}
 roleProblem(record,{key,identity}) {
 const {ring,roles}=this.examination.rules
 const entry=findRingEntry(ring,key)
@@ -5501,7 +5508,7 @@ this.checkAccount(record,found,before.validApprovals,String(vote.approver))
 const approver=request.approvers.get(String(vote.approver))
 const {key,identity}=approver
 if (!this.isKnown(approver)) {
-const words=`the key ${key.fingerprint} of ${identity} is not known here`
+const words=this.unknownWords(approver)
 if (ring.isClosed) this.add(record,"failed","SIG_INVALID",words)
 else this.add(record,"not_checked","UNKNOWN_SIGNER",words)
 } else {
@@ -9389,7 +9396,7 @@ if (!Array.isArray(command) || !command.every(word => typeof word === "string"))
 if (command.length === 3 && ["-lc","-c"].includes(command[1])) return command[2]
 return command.map(word => word === "" ? "''" : /[^A-Za-z0-9_@%+=:,./-]/.test(word) ? `'${word.replaceAll("'","'\"'\"'")}'` : word).join(" ")
 }
-var TELLING=["file_path","relpath","path","notebook_path","url","recipient","domain","query","pattern","name","id"]
+var TELLING$1=["file_path","relpath","path","notebook_path","url","recipient","domain","query","pattern","name","id"]
 var VERBS={file_read:"read",code_edit:"edit",file_delete:"delete",shell_exec:"run",api_request:"send"}
 function webTarget(given) {
 const domain=asText(given.get("domain"))
@@ -9402,7 +9409,7 @@ const command=commandLine(given)
 if (command) return command
 const type=asText(action.get("type"))
 const files=asList(action.get("files")).map(asText).filter(Boolean)
-const about=webTarget(given) || TELLING.map(name => asText(given.get(name))).find(Boolean) || (files.length > 1 ? `${files[0]} and ${files.length - 1} more` : files[0] ?? "")
+const about=webTarget(given) || TELLING$1.map(name => asText(given.get(name))).find(Boolean) || (files.length > 1 ? `${files[0]} and ${files.length - 1} more` : files[0] ?? "")
 return [asText(action.get("tool")) || lookUp(VERBS,type) || type.replaceAll("_"," ") || "an action",about].filter(Boolean).join(" ")
 }
 var BATCH=500
@@ -10255,7 +10262,7 @@ const verdict=thing.isFolder ? await verifyDirectory(this.live !== null && chain
 seen.addTo(verdict,chains ?? (this.contents?.isPart ? this.chains.map(({id}) => id) : null))
 if (thing.areCopies || thing.site) noteLimits(verdict,Boolean(thing.areCopies))
 const [heads,held]=verdict.status === "failed" ? [[],[]] : [seen.heads,this.live === null ? [] : seen.notes.digests]
-return {verdict,usesPlatform:this.ed25519.usesPlatform,heads,held,fits:[...fits],signers:[...signers].flatMap(name => ring.lookup(name).map(key => key.ed25519))}
+return {verdict,usesPlatform:this.ed25519.usesPlatform,heads,held,fits:[...fits],signers:[...signers].flatMap(name => ring.lookup(name).map(key => key.ed25519)),strangers:[...signers].filter(name => !ring.lookup(name).length)}
 }
 async readFirst(chain) {
 try {
@@ -10740,13 +10747,13 @@ return [`${before.length > AROUND ? "… " : ""}${parts[0]}`,parts[1],`${parts[2
 }
 return null
 }
-var SEARCHED_MAX$2=2e5
-async function search(library,given,limit) {
+var SEARCHED_MAX$1=2e5
+async function search(library,given,limit,chains) {
 const query=parseQuery(given)
 const {fitsStep,fitsTexts}=makeFilter(query)
 const hits=[]
 let searched=0
-for (const {id:chain} of library.chains) {
+for (const chain of chains ?? library.chains.map(({id}) => id)) {
 let place=-1
 let lastAsked=""
 for await (const items of library.readBatches(chain)) {
@@ -10763,7 +10770,7 @@ if (!fitsTexts(texts)) continue
 hits.push({chain,row:describeRow(item,place),excerpt:cutExcerpt(texts,query)})
 if (hits.length >= limit) return {hits,searched,isCut:true}
 }
-if (searched >= SEARCHED_MAX$2) return {hits,searched,isCut:true}
+if (searched >= SEARCHED_MAX$1) return {hits,searched,isCut:true}
 }
 }
 return {hits,searched,isCut:false}
@@ -11153,7 +11160,7 @@ case "records":return library.records(request.chain,request.start,request.stop)
 case "blob":return library.blob(request.digest)
 case "figures":return countSession(library,request.session)
 case "sessions":return listSessions(library)
-case "search":return search(library,request.words,request.limit)
+case "search":return search(library,request.words,request.limit,request.chains ?? null)
 case "locate":return locate(library,request.uri)
 case "hit":return readHit$1(library,request.chain,request.place,request.words)
 case "approvals":return listApprovals(library,makeRing(request.keys),request.now)
@@ -12444,7 +12451,7 @@ const look=value => {
 if (Array.isArray(value)) value.forEach(look)
 else if (value instanceof Map) {
 const entry=new Map([...value].filter(([name]) => name !== "origin"))
-if (typeof entry.get("identity") === "string" && entry.has("public_key")) found.push({key:readRingEntry(entry).key,entry})
+if (!(!entry.has("identity") || value.has("origin") && entry.get("identity") === null)) found.push({key:readRingEntry(entry).key,entry})
 else if (typeof value.get("public_key") === "string" && value.has("public_key_pq")) found.push({key:new PublicKey(value.get("public_key"),value.get("public_key_pq")),entry:null})
 else for (const item of value.values()) look(item)
 } else if (typeof value === "string" && /^[0-9a-f]{64}$/.test(value)) found.push({key:new PublicKey(value),entry:null})
@@ -12917,7 +12924,7 @@ return ["decisions","changes","evidence","effects","delegation","protocol"].incl
 }
 function remedy(check) {
 if (isOfActions()) return ""
-if (check.code === "UNKNOWN_SIGNER" || check.name === "signature" || check.name === "signature_pq") return k$2($,null,"Pin the signer's key on ",k$2("a",{href:link("keys")},"Keys"),", after you compared it with its owner.")
+if (check.code === "UNKNOWN_SIGNER" || check.name === "signature" || check.name === "signature_pq") return k$2($,null,"Pin this key on ",k$2("a",{href:link("keys")},"Keys"),", after you compared it with its owner.")
 if (check.name === "page") return k$2($,null,"Choose this folder under ",k$2("a",{href:link("open")},"Verify a file"),", or: ",k$2(Command,null,verifyCommand()))
 if (isOnlyOfCommand(check)) return changed.value ? "" : k$2(Command,null,verifyCommand())
 if (check.name === "unlisted_files") return k$2($,null,"Who has the site's directory runs: ",k$2(Command,null,"aver verify DIRECTORY"))
@@ -12929,8 +12936,11 @@ return ""
 function dayOf(at) {
 return new Date(at).toLocaleDateString("en-GB",{day:"numeric",month:"short",timeZone:"UTC"})
 }
+function extentOf({records,chains}) {
+return `${thing.value?.areCopies ? "the copies of " : ""}${plural(records,"record")}${chains ? ` in ${plural(chains,"chain")}` : ""}`
+}
 function sentence(verdict,signers) {
-const extent=`${thing.value?.areCopies ? "the copies of " : ""}${plural(verdict.records,"record")}${verdict.chains ? ` in ${plural(verdict.chains,"chain")}` : ""}`
+const extent=extentOf(verdict)
 if (verdict.status === "verified") {
 const used=pins.value.filter(pin => !signers.length || signers.includes(pin.publicKey))
 return `Verified: ${extent}, signed by ${used.slice(0,3).map(pin => `${pin.publicKey.slice(0,16)}, which you pinned on ${dayOf(pin.at)}`).join("; ") || "keys that you pinned"}${used.length > 3 ? `, and ${used.length - 3} more keys` : ""}.`
@@ -13127,6 +13137,9 @@ if (text.problem) return new Unreadable(text.problem)
 const {hash,signature,signaturePq,signedAt,signedBy}=text
 return new Sealed(text.canonical,{hash,signature,signature_pq:signaturePq,signed_at:signedAt,signed_by:signedBy},chain)
 }
+function chainsOf(name) {
+return (contents.value?.chains ?? []).filter(({id,origin}) => name.test((origin ?? id).replace(/^import\.[0-9a-f]{16}\./,""))).map(({id}) => id)
+}
 async function* readRecords(chain) {
 const isLive=contents.value?.format === "ledger"
 const step=isLive ? LIVE_RECORDS : FILE_RECORDS
@@ -13210,7 +13223,7 @@ function NotHere({what,name}) {
 return k$2("div",{class:"finding warning",role:"alert"},k$2("p",null,"There is no ",what," ",k$2("code",null,k$2(Text,null,name))," in ",k$2(Text,null,contents.value?.name ?? "these records"),". The link is for other records, or for a longer copy of these."))
 }
 function OfDomain({domain,title,route,wanted,what,empty:[words,command],children:show}) {
-const chains=(contents.value?.chains ?? []).filter(({id,origin}) => (origin ?? id).replace(/^import\.[0-9a-f]{16}\./,"").startsWith(`${domain}.`)).map(({id}) => id)
+const chains=chainsOf(new RegExp(`^${domain}\\.`))
 const chosen=wanted ? chains.includes(wanted) ? wanted : "" : chains[0] ?? ""
 return k$2("section",{class:`${route}-view`},k$2("h1",null,title),chains.length ? null : k$2(Empty,{command},words),chains.length && !chosen ? k$2(NotHere,{what,name:wanted}) : null,chains.length > 1 || chains.length && !chosen ? k$2("p",null,k$2("label",null,"Chain ",k$2("select",{value:chosen,onChange:event => {
 location.hash=link(route,event.currentTarget.value)
@@ -13228,6 +13241,9 @@ if (total > most) return k$2("p",{class:"strip"},"This chain has ",plural(total,
 if (words) return k$2(Problem,{words,retry})
 if (value === null) return k$2("div",{"aria-busy":"true"},k$2("div",{class:"band placeholder tall"}),k$2("div",{class:"band placeholder tall"}))
 return k$2($,null,value.unread ? k$2(Problem,{words:value.unread,retry}) : null,show(value.found))
+}
+function Table({heads=[],label,of="plain",children}) {
+return k$2("div",{class:"scroll",...label ? {tabIndex:0,role:"region","aria-label":label} : {}},k$2("table",{class:of},heads.length ? k$2("thead",null,k$2("tr",null,heads.map((head,at) => k$2("th",{key:at,scope:"col"},head)))) : null,k$2("tbody",null,children)))
 }
 var KINDS=new Set(["act.preview","act.commit","act.outcome"])
 function readActs(records) {
@@ -13273,31 +13289,51 @@ const [request,program]=["request_sha256","program_id"].map(name => asText(commi
 return {allow:bit("allow_pre"),confirm:bit("need_confirm"),patch:low === null || high === null ? null : low | high << 1,isOfThisAct:pair.every(share => share.get("action_id") === actionId && share.get("request_sha256") === request && share.get("program_id") === program),servers:pair.map((share,index) => ({server:`policy:${share.get("server_id") instanceof JsonNumber ? share.get("server_id").text : index}`,outputs:[...asObject(share.get("outputs"))].map(([name,value]) => [name,valueText(value)])}))}
 }
 var PATCH_NAMES=["NOOP","REDACT","CLAMP_LEN","REWRITE_DOMAIN_TO_PROXY"]
+var TELLING=/^(?:keys$|(?:approvers|approvals|protocol)\.)/
+var READ_MAX$3=1e4
+var last$1=null
+function readOwners() {
+if (last$1 === null || last$1.open !== contents.value) last$1={open:contents.value,owners:collectOwners()}
+last$1.owners.catch(() => {
+last$1=null
+})
+return last$1.owners
+}
+async function collectOwners() {
+const owners=new Map()
+const listed=(await server.value?.api.json("keys").catch(() => null))?.keys ?? []
+for (const {public_key:key,public_key_pq:keyPq="",identity,status} of listed) owners.set(key.slice(0,16),{identity,isRetired:status !== "active" && status !== "trusted",from:"the server",key,keyPq})
+let records=0
+for (const chain of chainsOf(TELLING)) for await (const batch of readRecords(chain)) {
+for (const record of batch) if (record instanceof Sealed) noteOwner(record,chain,owners)
+if ((records += batch.length) >= READ_MAX$3) return owners
+}
+return owners
+}
+function noteOwner(record,chain,owners) {
+const content=contentOf(record) ?? void 0
+const note=(value,identity) => {
+if (Array.isArray(value)) for (const item of value) note(item,identity)
+if (!isObject(value)) return
+const [key,keyPq,named]=[asText(value.get("public_key")),asText(value.get("public_key_pq")),asText(value.get("identity")) || asText(value.get("agent")) || identity]
+if (named && /^[0-9a-f]{64}$/.test(key)) owners.set(key.slice(0,16),{identity:named,isRetired:false,from:`the chain ${chain}`,key,keyPq})
+for (const [name,item] of value) if (name !== "passkey") note(item,name.startsWith("person:") ? name : named)
+}
+const result=at(content,"outcome","result")
+note(at(content,"authority","chain"),"")
+note(result,"")
+const replaced=asText(at(result,"replaces"))
+const before=owners.get(replaced)
+if (before) owners.set(replaced,{...before,isRetired:true})
+}
 var STATES={pinned:["verified","The signature is valid, by a key that you pinned."],"came along":["qualified","The signature matches the key that came with the records, which you have not pinned: not checked."],invalid:["failed","Nobody signed it, or the signature is not that of the pinned key."],"does not match":["failed","The signature does not match the key that came with the records."],unknown:["not judged","Not checked: the signer's key is not here."],"no statement":["not judged","It is no signed statement."]}
 var NAMES$1={approval:"A person's answer",policy:"A policy server's word",delegation:"A delegation","protocol-join":"A participant joins","protocol-event":"A participant's contribution","protocol-report":"The auditor's report"}
-var SEARCHED_MAX$1=2e3
-var known=new WeakMap()
-function collectKeys(open) {
-const before=known.get(open)
-if (before !== void 0) return before
-const reading=(async () => {
-const keys=new Map()
-for (const {id} of open.chains) {
-const isRoster=id === "keys" || /^(?:import\.[0-9a-f]{16}\.)?approvers\./.test(id)
-if (!isRoster && !/^(?:import\.[0-9a-f]{16}\.)?protocol\./.test(id)) continue
-const found=await connection.ask({type:"records",chain:id,start:0,stop:isRoster ? SEARCHED_MAX$1 : 1}).catch(() => [])
-for (const {canonical} of found) for (const [,key] of canonical.matchAll(/"public_key":"([0-9a-f]{64})"/g)) keys.set(key.slice(0,16),key)
-}
-return [...keys]
-})()
-known.set(open,reading)
-return reading
-}
 function Statements({values}) {
 const {value:checked,words,retry}=useAnswer(async () => {
 const open=contents.value
-const second=new Map(open?.pqKeys ?? [])
-const along=(open === null ? [] : [...open.keys,...await collectKeys(open)]).map(([fingerprint,key]) => [key,second.get(fingerprint) ?? ""])
+const second=new Map(open?.pqKeys)
+const along=(open?.keys ?? []).map(([fingerprint,key]) => [key,second.get(fingerprint) ?? ""])
+for (const {key,keyPq} of (await readOwners()).values()) along.push([key,keyPq])
 return connection.ask({type:"statements",text:canonicalJson(values),keys:pinnedKeys(),along})
 },[values,pins.value])
 if (words) return k$2(Problem,{words,retry})
@@ -13313,10 +13349,10 @@ const named=["approver","agent","principal","iss"].map(name => asText(at(value,"
 const server=at(value,"content","server_id")
 return named ?? (server instanceof JsonNumber ? `policy:${server.text}` : "")
 }
-var READ_MAX$3=2e4
+var READ_MAX$2=2e4
 var CODES=codes_default.codes
 function ActsView({parts:[wanted="",actionId=""]}) {
-return k$2(OfDomain,{domain:"gateway",title:"Acts",route:"acts",wanted,what:"chain of acts",empty:["No act went through a gateway in these records. This sends one:","aver gateway act INTENT --inputs '{}'"]},chain => k$2(ReadChain,{key:chain,chain,most:READ_MAX$3,command:"aver show ACTION_ID",read:records => ({acts:readActs(records),isWhole:!unreadWords(records)})},({acts,isWhole}) => k$2(ActsOfChain,{chain,acts,isWhole,actionId})))
+return k$2(OfDomain,{domain:"gateway",title:"Acts",route:"acts",wanted,what:"chain of acts",empty:["No act went through a gateway in these records. This sends one:","aver gateway act INTENT --inputs '{}'"]},chain => k$2(ReadChain,{key:chain,chain,most:READ_MAX$2,command:"aver show ACTION_ID",read:records => ({acts:readActs(records),isWhole:!unreadWords(records)})},({acts,isWhole}) => k$2(ActsOfChain,{chain,acts,isWhole,actionId})))
 }
 function ActsOfChain({chain,acts,isWhole,actionId}) {
 const chosen=actionId ? acts.find(act => act.actionId === actionId) : acts[0]
@@ -13351,7 +13387,7 @@ if (joined === null) return k$2("p",{class:"finding failed"},"The commit does no
 const preview=act.preview?.result
 const isSame=preview !== void 0 && bitText(preview.get("allow_pre"),"1","0") === String(joined.allow) && asText(at(preview,"patch","patch_name")) === PATCH_NAMES[joined.patch ?? 0]
 const names=joined.servers[0]?.outputs.map(([name]) => name) ?? []
-return k$2($,null,k$2("p",null,k$2(Mark,{name:joined.isOfThisAct && isSame ? "qualified" : "failed"})," ",!joined.isOfThisAct ? k$2("strong",{class:"bad"},"These shares are of another act or request.") : isSame ? "Joined, both shares say what the preview says. Their MACs are checked by aver verify, which has the servers' keys." : k$2("strong",{class:"bad"},"Joined, the shares do not say what the preview says.")),k$2("div",{class:"scroll"},k$2("table",{class:"plain shares"},k$2("thead",null,k$2("tr",null,k$2("th",{scope:"col"},"Answer"),joined.servers.map(({server}) => k$2("th",{key:server,scope:"col"},k$2(Text,null,server))),k$2("th",{scope:"col"},"together"))),k$2("tbody",null,names.map((name,place) => k$2("tr",{key:name},k$2("th",{scope:"row"},k$2(Text,null,name.replaceAll("_"," "))),joined.servers.map(({server,outputs}) => k$2("td",{key:server,class:"figure"},k$2(Text,null,outputs[place]?.[1] ?? "–"))),k$2("td",{class:"figure"},name === "allow_pre" ? joined.allow : name === "need_confirm" ? joined.confirm : joined.patch === null ? "–" : joined.patch >> (name === "patch1" ? 1 : 0) & 1)))))))
+return k$2($,null,k$2("p",null,k$2(Mark,{name:joined.isOfThisAct && isSame ? "qualified" : "failed"})," ",!joined.isOfThisAct ? k$2("strong",{class:"bad"},"These shares are of another act or request.") : isSame ? "Joined, both shares say what the preview says. Their MACs are checked by aver verify, which has the servers' keys." : k$2("strong",{class:"bad"},"Joined, the shares do not say what the preview says.")),k$2(Table,{of:"plain shares",heads:["Answer",...joined.servers.map(({server}) => k$2(Text,null,server)),"together"]},names.map((name,place) => k$2("tr",{key:name},k$2("th",{scope:"row"},k$2(Text,null,name.replaceAll("_"," "))),joined.servers.map(({server,outputs}) => k$2("td",{key:server,class:"figure"},k$2(Text,null,outputs[place]?.[1] ?? "–"))),k$2("td",{class:"figure"},name === "allow_pre" ? joined.allow : name === "need_confirm" ? joined.confirm : joined.patch === null ? "–" : joined.patch >> (name === "patch1" ? 1 : 0) & 1)))))
 }
 var claims=[]
 function useKeys(keys) {
@@ -13854,14 +13890,14 @@ const shown=at(content,"diff")
 return {action:whole(action,"action"),beside:whole(beside,"beside"),diff:diff ?? (typeof shown === "string" ? shown : "")}
 }
 function Levels({one}) {
-return k$2("div",{class:"scroll",tabIndex:0,role:"region","aria-label":"Levels"},k$2("table",{class:"plain"},k$2("thead",null,k$2("tr",null,k$2("th",{scope:"col"},"Level"),k$2("th",{scope:"col"},"Who decides"),k$2("th",{scope:"col"},"How many"),k$2("th",{scope:"col"},"From"))),k$2("tbody",null,one.levels.map((level,index) => k$2("tr",{key:index,class:index + 1 === one.floor ? "current" : ""},k$2("td",null,index + 1,index + 1 === one.floor && stateOf(one) === "pending" ? " (decides now)" : ""),k$2("td",null,level.approvers.map(name => {
+return k$2(Table,{label:"Levels",heads:["Level","Who decides","How many","From"]},one.levels.map((level,index) => k$2("tr",{key:index,class:index + 1 === one.floor ? "current" : ""},k$2("td",null,index + 1,index + 1 === one.floor && stateOf(one) === "pending" ? " (decides now)" : ""),k$2("td",null,level.approvers.map(name => {
 const key=one.approvers.find(approver => approver.identity === name)
 return k$2("p",{key:name,class:"tight"},k$2(Text,null,name)," ",key ? k$2("span",{class:"beside"},k$2(Hex,null,key.fingerprint)," ",k$2(Text,null,key.custody)) : null)
-})),k$2("td",null,level.quorum," of ",level.approvers.length),k$2("td",null,level.after ? `${level.after} s after it was opened` : "at once"))))))
+})),k$2("td",null,level.quorum," of ",level.approvers.length),k$2("td",null,level.after ? `${level.after} s after it was opened` : "at once"))))
 }
 function Votes({one}) {
 if (!one.votes.length) return k$2("p",{class:"soft"},"Nobody has answered.")
-return k$2("div",{class:"scroll",tabIndex:0,role:"region","aria-label":"Answers"},k$2("table",{class:"plain"},k$2("tbody",null,one.votes.map(vote => k$2("tr",{key:vote.place},k$2("td",null,k$2(Mark,{name:vote.problem ? "failed" : "verified"})," ",k$2(Text,null,vote.word)),k$2("td",null,k$2(Text,null,vote.approver || "the gate")),k$2("td",null,k$2(Time,null,vote.at)),k$2("td",null,vote.problem ? k$2("strong",{class:"bad"},k$2(Text,null,vote.problem)) : vote.approver ? "the signature holds, by the key that the request names" : ""),k$2("td",null,k$2("a",{href:link("c",one.chain,`p${vote.place}`)},"record")))))))
+return k$2(Table,{label:"Answers"},one.votes.map(vote => k$2("tr",{key:vote.place},k$2("td",null,k$2(Mark,{name:vote.problem ? "failed" : "verified"})," ",k$2(Text,null,vote.word)),k$2("td",null,k$2(Text,null,vote.approver || "the gate")),k$2("td",null,k$2(Time,null,vote.at)),k$2("td",null,vote.problem ? k$2("strong",{class:"bad"},k$2(Text,null,vote.problem)) : vote.approver ? "the signature holds, by the key that the request names" : ""),k$2("td",null,k$2("a",{href:link("c",one.chain,`p${vote.place}`)},"record")))))
 }
 function Answers({one}) {
 const [followed,setFollowed]=d$2("")
@@ -14159,12 +14195,12 @@ return k$2(Section,{name:"reasoning",title:"Why"},analysis ? k$2(Prose$1,{text:a
 }
 function Options({options,selected}) {
 const known=["id","description","pros","cons","estimated_impact","feasibility","risks","selected","rejection_reason"]
-return k$2("div",{class:"scroll"},k$2("table",{class:"options"},k$2("thead",null,k$2("tr",null,k$2("th",{scope:"col"},"Option"),k$2("th",{scope:"col"},"Feasibility"),k$2("th",{scope:"col"},"Chosen"),k$2("th",{scope:"col"},"Why, or why not"))),k$2("tbody",null,options.map((option,place) => {
+return k$2(Table,{of:"options",heads:["Option","Feasibility","Chosen","Why, or why not"]},options.map((option,place) => {
 const name=asText(option.get("description")) || asText(option.get("id")) || `option ${place}`
 const isChosen=option.get("selected") === true || selected !== null && (selected === option.get("id") || selected === option.get("description"))
 const others=new Map([...option].filter(([key,value]) => !known.includes(key) || ["pros","cons","risks"].includes(key) && asList(value).length))
 return k$2("tr",{key:place,class:isChosen ? "chosen" : ""},k$2("th",{scope:"row"},k$2(Text,null,name)),k$2("td",{class:"figure"},option.get("feasibility") instanceof JsonNumber ? option.get("feasibility").text : "–"),k$2("td",null,isChosen ? k$2("strong",null,"✓ chosen") : "rejected"),k$2("td",null,k$2(Text,null,asText(option.get("rejection_reason")) || (isChosen ? "" : "it does not say why")),others.size ? k$2(Value,{value:others}) : null))
-}))))
+}))
 }
 function AuthorityWords({section}) {
 const [approver,policy,reason]=["approver","policy_reference","escalation_reason"].map(name => asText(section.get(name)))
@@ -14213,30 +14249,12 @@ if (found === null) return null
 return found[1] ? {place:Number(found[2])} : {sequence:found[2]}
 }
 function CapsuleView({parts:[chain="",address="",fragment=""]}) {
-const [detail,setDetail]=d$2(null)
-const [words,setWords]=d$2("")
-const [turn,setTurn]=d$2(0)
-A$1(() => {
-let isCurrent=true
-setWords("")
+const {value:detail,words,retry}=useAnswer(async () => {
 const place=readAddress(address)
-if (place === null) {
-setWords(`${address} names no record: a number does, or p and a place`)
-return
-}
-connection.ask({type:"record",chain,at:place,keys:pinnedKeys()}).then(found => {
-if (isCurrent) setDetail(found)
-},error => {
-if (isCurrent) {
-setDetail(null)
-setWords(error.message)
-}
-})
+if (place === null) throw new Error(`${address} names no record: a number does, or p and a place`)
 verifyChain(chain)
-return () => {
-isCurrent=false
-}
-},[chain,address,contents.value,pins.value,turn])
+return connection.ask({type:"record",chain,at:place,keys:pinnedKeys()})
+},[chain,address,contents.value,pins.value])
 const place=detail?.row.place ?? 0
 const length=contents.value?.chains.find(one => one.id === chain)?.length ?? null
 const hasNext=length === null || place + 1 < length
@@ -14248,7 +14266,7 @@ if (detail && place > 0) location.hash=near(place - 1)
 },Escape:() => {
 location.hash=wayBack(chain,detail?.row.sequence ?? "")
 }})
-if (words) return k$2($,null,k$2("p",null,k$2("a",{href:link("s",chain)},"Back to the chain")),k$2(Problem,{words,retry:() => setTurn(turn + 1)}))
+if (words) return k$2($,null,k$2("p",null,k$2("a",{href:link("s",chain)},"Back to the chain")),k$2(Problem,{words,retry}))
 if (detail === null) return k$2("div",{"aria-busy":"true"},k$2("h1",null,"Record"),k$2("p",{class:"beside",role:"status"},"Reading the record …"),k$2("div",{class:"band placeholder tall"}),k$2("div",{class:"band placeholder tall"}))
 return k$2(Capsule,{key:detail.hash + place,chain,detail,hasNext,near,fragment})
 }
@@ -14936,44 +14954,28 @@ var WIDE=1200
 var TYPING_MS=250
 var last=null
 function recall(chain) {
-return last !== null && last.open === contents.value && chainNames(last.chains).includes(chain) && last !== null ? {state:"done",chains:last.chains,reading:last.reading} : {state:"loading",records:0,total:0}
+return last !== null && last.open === contents.value && chainNames(last.chains).includes(chain) ? {state:"done",...last} : null
 }
 function useSession(chain) {
-const [now,setNow]=d$2(() => recall(chain))
-const [turn,setTurn]=d$2(0)
-A$1(() => {
-let isCurrent=true
+const [progress,setProgress]=d$2({records:0,total:0})
+const {value,words,retry}=useAnswer(async isCurrent => {
 const open=contents.value
-if (open === null || recall(chain).state === "done") {
-setNow(recall(chain))
-return
-}
-const set=next => {
-if (isCurrent) setNow(before => next.state === "loading" && before.state === "done" ? before : next)
-};
-(async () => {
-try {
+const recalled=recall(chain)
+if (recalled !== null) return recalled
 const chains=await findSession(chain)
-if (chains === null) return set({state:"none"})
+if (open === null || chains === null) return {state:"none"}
 const total=countRecords(chainNames(chains))
-if (total > STORY_MAX) return set({state:"too large",chains,total})
+if (total > STORY_MAX) return {state:"too large",chains,total}
 const report=records => {
-if (!isCurrent) throw new Left()
-set({state:"loading",records,total})
+if (!isCurrent()) throw new Left()
+setProgress({records,total})
 }
 const {totals,entries}=await readSession(chains,readRecords,readBlob,report)
 const reading={totals,entries:await fetchPrompts(entries,readBlob,() => report(total))}
 last={open,chains,reading}
-set({state:"done",chains,reading})
-} catch (error) {
-if (!(error instanceof Left)) set({state:"failed",words:error.message})
-}
-})()
-return () => {
-isCurrent=false
-}
-},[chain,contents.value,turn])
-return {...now,again:() => setTurn(turn + 1)}
+return {state:"done",chains,reading}
+},[chain,contents.value])
+return {...recall(chain) ?? (words ? {state:"failed",words} : value ?? {state:"loading",...progress}),again:retry}
 }
 function SessionProblem({now,chain}) {
 if (now.state === "loading") return k$2("div",{"aria-busy":"true"},k$2("h1",null,k$2(Text,null,chain)),k$2("p",{class:"beside",role:"status"},"Reading ",now.total ? `${count(now.records)} of ${plural(now.total,"record")}` : "its records"," …"),Array.from({length:12},(_,at) => k$2("div",{key:at,class:"story-row-loading"})))
@@ -15071,42 +15073,18 @@ if (names.length === 1) return k$2("a",{class:"figure",href:link("chain",names[0
 return k$2("details",{class:"figure"},k$2("summary",null,words),k$2("ul",null,names.map(name => k$2("li",{key:name},k$2("a",{href:link("chain",name)},plural(countRecords([name]),"record")," in ",k$2(Text,null,name))))))
 }
 function useHits(words,chains,rows) {
-const [found,setFound]=d$2(null)
-A$1(() => {
-let isCurrent=true
-if (!words.trim()) {
-setFound(null)
-return
-}
-const timer=setTimeout(() => {
-findWords(words,chains).then(places => {
-if (isCurrent) setFound({words,places})
-},() => {
-if (isCurrent) setFound({words,places:new Set()})
-})
-},TYPING_MS)
-return () => {
-isCurrent=false
-clearTimeout(timer)
-}
-},[words,chains.join("\n")])
+const wanted=words.trim()
+const answer=useAnswer(async isCurrent => {
+await new Promise(resolve => setTimeout(resolve,TYPING_MS))
+const {hits}=wanted && isCurrent() ? await connection.ask({type:"search",words:wanted,limit:STORY_MAX,chains}) : {hits:[]}
+return {wanted,places:new Set(hits.map(({chain,row}) => `${chain}\n${row.place}`))}
+},[wanted,chains.join("\n")])
+const found=answer.value
 const hits=w$2(() => {
 const placesOf=row => [row.entry?.place ?? -1,...row.entry?.additions ?? []]
 return new Set(found === null ? [] : rows.filter(row => row.entry !== null && placesOf(row).some(place => found.places.has(`${row.chain}\n${place}`))))
 },[found,rows])
-return {rows:hits,words:!words.trim() ? "" : found?.words !== words ? "looking …" : `${plural(hits.size,"hit")}; n and N go through them. Long texts beside the records are not searched.`}
-}
-async function findWords(words,chains) {
-const wanted=JSON.stringify(words.trim().toLowerCase()).slice(1,-1)
-const places=new Set()
-for (const chain of chains) {
-let place=0
-for await (const batch of readRecords(chain)) for (const record of batch) {
-if (record instanceof Sealed && record.canonical.toLowerCase().includes(wanted)) places.add(`${chain}\n${place}`)
-place++
-}
-}
-return places
+return {rows:hits,words:!wanted ? "" : answer.words || (found?.wanted === wanted ? `${plural(hits.size,"hit")}; n and N go through them.` : "looking …")}
 }
 function useIsWide() {
 const [isWide,setWide]=d$2(innerWidth >= WIDE)
@@ -15188,31 +15166,6 @@ const step=value?.step ?? null
 const title=entry.step === null ? "" : stepSummary(entry.step)
 return k$2("section",{class:"file-change"},k$2("h3",null,entry.step?.at ? k$2(Time,{short:true},entry.step.at) : null," ",k$2("a",{href:recordAddress(entry)},k$2(Text,null,title))),words ? k$2(Problem,{words,retry}) : null,step === null && !words ? k$2("div",{class:"placeholder tall","aria-busy":"true"}) : null,step === null ? null : typeof step.diff === "string" ? k$2(DiffView,{diff:diffOfFile(step.diff,path),title:path}) : step.diff === null ? k$2("p",{class:"beside"},"The record has no diff of this change.") : k$2(Output,{value:step.diff}))
 }
-var READ_MAX$2=2e3
-async function readOwners() {
-const owners=new Map()
-const listed=(await server.value?.api.json("keys").catch(() => null))?.keys ?? []
-for (const {public_key,identity,status} of listed) owners.set(public_key.slice(0,16),{identity,isRetired:status !== "active" && status !== "trusted",from:"the server"})
-for (const {id} of contents.value?.chains ?? []) if (id === "keys" || id.startsWith("approvers.")) await collectOwners(id,owners)
-return owners
-}
-async function collectOwners(chain,owners) {
-let records=0
-for await (const batch of readRecords(chain)) {
-for (const record of batch) if (record instanceof Sealed) noteOwner(record,chain,owners)
-if ((records += batch.length) >= READ_MAX$2) return
-}
-}
-function noteOwner(record,chain,owners) {
-const content=contentOf(record) ?? void 0
-const result=asObject(at(content,"outcome","result"))
-const statements=at(content,"authority","chain")
-const enrolled=Array.isArray(statements) ? asText(at(statements[0],"content","public_key")) : ""
-const [identity,key]=[asText(result.get("identity")),asText(result.get("public_key")) || enrolled]
-if (identity && key) owners.set(key.slice(0,16),{identity,isRetired:false,from:`the chain ${chain}`})
-const before=owners.get(asText(result.get("replaces")))
-if (before) owners.set(asText(result.get("replaces")),{...before,isRetired:true})
-}
 function Whole({value}) {
 return k$2("code",{class:"whole"},visible(value.replace(/(.{16})/g,"$1 ").trim()))
 }
@@ -15227,56 +15180,57 @@ if (location.protocol === "file:") return `This page was opened from a file, whe
 if (of) return `Pins are kept in this browser, for this address and ${of}.`
 return "This names no ledger. Pins for such things are kept in this browser, for this address."
 }
+var FINGERPRINTS=/(?<!passkey )\b[0-9a-f]{16}\b/g
 var RECORDS_MAX=200
 function KeyRecords() {
 const isThere=contents.value?.chains.some(chain => chain.id === "keys") ?? false
 const answer=useAnswer(() => isThere ? connection.ask({type:"rows",chain:"keys",start:0,stop:RECORDS_MAX}) : Promise.resolve(null),[contents.value])
 if (!isThere) return null
 const words=answer.words || answer.value?.rows.find(row => row.problem)?.problem
-return k$2("section",null,k$2("h2",null,"Recorded in the keys chain"),words ? k$2(Problem,{words,retry:answer.retry}) : null,answer.state === "loading" ? k$2(Loading,{rows:2,words:"Reading the keys chain"}) : null,answer.value ? k$2("div",{class:"scroll",tabIndex:0,role:"region","aria-label":"Records of the keys chain"},k$2("table",{class:"plain"},k$2("tbody",null,answer.value.rows.map(row => k$2("tr",{key:row.place},k$2("td",null,k$2(Time,null,row.at)),k$2("td",null,k$2(Text,null,row.kind)),k$2("td",null,k$2("a",{href:recordLink("keys",row)},k$2(Text,null,row.problem || row.summary)))))))) : null,answer.value && answer.value.total > RECORDS_MAX ? k$2("p",null,k$2("a",{href:link("chain","keys")},"All ",answer.value.total," records")) : null)
+return k$2("section",null,k$2("h2",null,"Recorded in the keys chain"),words ? k$2(Problem,{words,retry:answer.retry}) : null,answer.state === "loading" ? k$2(Loading,{rows:2,words:"Reading the keys chain"}) : null,answer.value ? k$2(Table,{label:"Records of the keys chain"},answer.value.rows.map(row => k$2("tr",{key:row.place},k$2("td",null,k$2(Time,null,row.at)),k$2("td",null,k$2(Text,null,row.kind)),k$2("td",null,k$2("a",{href:recordLink("keys",row)},k$2(Text,null,row.problem || row.summary)))))) : null,answer.value && answer.value.total > RECORDS_MAX ? k$2("p",null,k$2("a",{href:link("chain","keys")},"All ",answer.value.total," records")) : null)
 }
 function KeysView(_) {
 const [given,setGiven]=d$2("")
 const [words,setWords]=d$2("")
 const [done,setDone]=d$2("")
-const pinAll=(keys,origin) => {
+const pinAll=(read,origin) => {
+try {
+const keys=read()
 for (const key of keys) pinKey(key,origin)
+setGiven("")
 setWords("")
 setDone(`${plural(keys.length,"key")} pinned.`)
 verifyThing()
-}
-const add=(text,origin) => {
-try {
-pinAll(readKeys(text),origin)
-setGiven("")
 } catch (error) {
 setDone("")
 setWords(error.message)
 }
 }
 const isPinned=key => pins.value.some(pin => pin.publicKey === key)
-const came=contents.value?.keys ?? []
-const fits=new Map((judgement.value.state === "done" ? judgement.value.fits : []).map(([signer,counts]) => [signer,[counts]]))
-const pq=new Map(contents.value?.pqKeys ?? [])
+const judged=judgement.value.state === "done" ? judgement.value : null
+const fits=new Map(judged?.fits.map(([signer,counts]) => [signer,[counts]]))
+const pq=new Map(contents.value?.pqKeys)
 const named=useAnswer(readOwners,[contents.value])
 const [owners,isKnown]=[named.value ?? new Map(),named.state === "done"]
+const came=new Map(contents.value?.keys)
+for (const [fingerprint,{key,keyPq}] of owners) {
+if (came.has(fingerprint)) continue
+came.set(fingerprint,key)
+pq.set(fingerprint,keyPq)
+}
+const unknown=judged?.verdict.findings.flatMap(({code,words}) => code === "UNKNOWN_SIGNER" ? words.match(FINGERPRINTS) ?? [] : []) ?? []
+const strangers=new Set([...judged?.strangers ?? [],...unknown].filter(signer => signer && !came.has(signer)))
 const source=thing.value?.live ? "The server says" : "Came with the records"
-return k$2($,null,k$2("h1",null,"Keys"),k$2("p",null,"A key that came with the records proves nothing: whoever made the records could have put it there. Pin only a key that you compared with its owner, by another way."),k$2("section",null,k$2("h2",null,"Pinned by you"),pins.value.length ? k$2("div",{class:"scroll",tabIndex:0,role:"region","aria-label":"Pinned keys"},k$2("table",{class:"plain keys"},k$2("thead",null,k$2("tr",null,k$2("th",{scope:"col"},"Owner"),k$2("th",{scope:"col"},"Key"),k$2("th",{scope:"col"},"From"),k$2("th",{scope:"col"},"When"),k$2("th",{scope:"col"},k$2("span",{class:"hidden"},"Unpin")))),k$2("tbody",null,pins.value.map(pin => k$2("tr",{key:pin.publicKey},k$2(OwnerCell,{owner:owners.get(pin.publicKey.slice(0,16)),isKnown}),k$2("td",null,k$2(Whole,{value:pin.publicKey}),pin.publicKeyPq ? k$2("p",{class:"beside tight"},"with an ML-DSA-65 half") : null,isRetired(pin) ? k$2("p",{class:"beside tight"},"retired, by its owner's export") : null),k$2("td",null,k$2(Text,null,pin.origin)),k$2("td",null,k$2(Time,null,pin.at)),k$2("td",null,k$2("button",{type:"button",class:"small","aria-label":`Unpin ${pin.publicKey.slice(0,16)}`,onClick:() => {
+return k$2($,null,k$2("h1",null,"Keys"),k$2("p",null,"A key that came with the records proves nothing: whoever made the records could have put it there. Pin only a key that you compared with its owner, by another way."),k$2("section",null,k$2("h2",null,"Pinned by you"),pins.value.length ? k$2(Table,{label:"Pinned keys",of:"plain keys",heads:["Owner","Key","From","When",k$2("span",{class:"hidden"},"Unpin")]},pins.value.map(pin => k$2("tr",{key:pin.publicKey},k$2(OwnerCell,{owner:owners.get(pin.publicKey.slice(0,16)),isKnown}),k$2("td",null,k$2(Whole,{value:pin.publicKey}),pin.publicKeyPq ? k$2("p",{class:"beside tight"},"with an ML-DSA-65 half") : null,isRetired(pin) ? k$2("p",{class:"beside tight"},"retired, by its owner's export") : null),k$2("td",null,k$2(Text,null,pin.origin)),k$2("td",null,k$2(Time,null,pin.at)),k$2("td",null,k$2("button",{type:"button",class:"small","aria-label":`Unpin ${pin.publicKey.slice(0,16)}`,onClick:() => {
 unpinKey(pin.publicKey)
 verifyThing()
-}},"Unpin"))))))) : k$2(Empty,{command:"aver keys export"},"None. Signatures are not checked until you pin a key. Its owner prints it by this command."),k$2("form",{onSubmit:event => {
+}},"Unpin"))))) : k$2(Empty,{command:"aver keys export"},"None. Signatures are not checked until you pin a key. Its owner prints it by this command."),k$2("form",{onSubmit:event => {
 event.preventDefault()
-add(given,"pasted")
+pinAll(() => readKeys(given),"pasted")
 }},k$2("label",null,"Paste a key: 64 hex digits, or the text of a key export",k$2("br",null),k$2("textarea",{rows:3,value:given,onInput:event => setGiven(event.currentTarget.value),spellcheck:false,autocomplete:"off","data-testid":"key"})),k$2("p",null,k$2("button",{type:"submit","data-testid":"pin"},"Pin it")," ",k$2("label",{class:"button"},"Choose a file",k$2("input",{type:"file",class:"hidden",onChange:event => {
 const file=event.currentTarget.files?.[0]
-if (file) file.text().then(text => add(text,`from ${file.name}`))
-}})))),words ? k$2(Problem,{words}) : null,k$2("p",{class:"good",role:"status"},done),k$2("p",{class:"beside"},k$2(Text,null,storageWords()))),k$2(KeyRecords,null),k$2("section",null,k$2("h2",null,source),came.length ? k$2("div",{class:"scroll",tabIndex:0,role:"region","aria-label":"Keys that came along"},k$2("table",{class:"plain keys"},k$2("thead",null,k$2("tr",null,k$2("th",{scope:"col"},"Owner"),k$2("th",{scope:"col"},"Key"),k$2("th",{scope:"col"},"State"),k$2("th",{scope:"col"},k$2("span",{class:"hidden"},"Pin")))),k$2("tbody",null,came.map(([fingerprint,key]) => k$2("tr",{key:fingerprint},k$2(OwnerCell,{owner:owners.get(fingerprint),isKnown}),k$2("td",null,k$2(Whole,{value:key})," ",k$2(Copy,{text:key,label:"copy"})),k$2("td",null,isPinned(key) ? k$2("span",{class:"good"},"pinned") : k$2($,null,k$2("span",{class:"warn"},"not pinned, not used"),k$2(FitWords,{fits:fits.get(fingerprint) ?? []}))),k$2("td",null,isPinned(key) ? null : k$2("button",{type:"button",class:"small",onClick:() => {
-try {
-pinAll([toPin(new PublicKey(key,pq.get(fingerprint) ?? ""))],thing.value?.live ? "listed by the server, and compared by you" : "came with the records, and compared by you")
-} catch (error) {
-setWords(error.message)
-}
-}},"I compared it: pin it"))))))) : k$2("p",{class:"soft"},"No key came along.")))
+if (file) file.text().then(text => pinAll(() => readKeys(text),`from ${file.name}`))
+}})))),words ? k$2(Problem,{words}) : null,k$2("p",{class:"good",role:"status"},done),k$2("p",{class:"beside"},k$2(Text,null,storageWords()))),k$2(KeyRecords,null),k$2("section",null,k$2("h2",null,source),came.size || strangers.size ? k$2(Table,{label:"Keys that came along",of:"plain keys",heads:["Owner","Key","State",k$2("span",{class:"hidden"},"Pin")]},[...came].map(([fingerprint,key]) => k$2("tr",{key:fingerprint},k$2(OwnerCell,{owner:owners.get(fingerprint),isKnown}),k$2("td",null,k$2(Whole,{value:key})," ",k$2(Copy,{text:key,label:"copy"})),k$2("td",null,isPinned(key) ? k$2("span",{class:"good"},"pinned") : k$2($,null,k$2("span",{class:"warn"},"not pinned, not used"),k$2(FitWords,{fits:fits.get(fingerprint) ?? []}))),k$2("td",null,isPinned(key) ? null : k$2("button",{type:"button",class:"small",onClick:() => pinAll(() => [toPin(new PublicKey(key,pq.get(fingerprint)))],`${thing.value?.live ? "listed by the server" : "came with the records"}, and compared by you`)},"I compared it: pin it")))),isKnown ? [...strangers].map(signer => k$2("tr",{key:signer},k$2("td",{class:"soft"},"nobody says"),k$2("td",null,k$2("code",null,k$2(Text,null,signer))),k$2("td",{colSpan:2},k$2("span",{class:"warn"},"signed here, and its key did not come along.")," Ask its owner for the key: ",k$2(Command,null,"aver keys export")))) : null) : k$2("p",{class:"soft"},"No key came along.")))
 }
 var ROW_HEIGHT=40
 var PHONE_ROW_HEIGHT=56
@@ -15616,7 +15570,7 @@ const height=most ? Math.max(value / most * HEIGHT$1,value ? 1.5 : 0) : 0
 bottom -= height
 return height ? k$2("rect",{key:`${day} ${one.name}`,x:at * step + step * .12,width:step * .76,y:bottom,height,class:one.colour}) : null
 })
-})),k$2("div",{class:"axis beside","aria-hidden":"true"},k$2("span",null,days[0] ?? ""),k$2("span",null,days.length > 1 ? days.at(-1) : "")),series.length > 1 ? k$2("p",{class:"legend"},series.map(one => k$2("span",{key:one.name},k$2("span",{class:`swatch ${one.colour}`,"aria-hidden":"true"}),one.name," ",show(one.values.reduce((sum,value) => sum + value,0))))) : null,k$2("details",null,k$2("summary",null,"As a table"),k$2("div",{class:"scroll",tabIndex:0,role:"region","aria-label":`${title} as a table`},k$2("table",{class:"plain"},k$2("thead",null,k$2("tr",null,k$2("th",{scope:"col"},"Day"),series.map(one => k$2("th",{key:one.name,scope:"col",class:"number"},one.name)))),k$2("tbody",null,days.map((day,at) => k$2("tr",{key:day},k$2("th",{scope:"row"},k$2(Text,null,day)),series.map(one => k$2("td",{key:one.name,class:"number"},show(one.values[at] ?? 0))))))))))
+})),k$2("div",{class:"axis beside","aria-hidden":"true"},k$2("span",null,days[0] ?? ""),k$2("span",null,days.length > 1 ? days.at(-1) : "")),series.length > 1 ? k$2("p",{class:"legend"},series.map(one => k$2("span",{key:one.name},k$2("span",{class:`swatch ${one.colour}`,"aria-hidden":"true"}),one.name," ",show(one.values.reduce((sum,value) => sum + value,0))))) : null,k$2("details",null,k$2("summary",null,"As a table"),k$2(Table,{label:`${title} as a table`,heads:["Day",...series.map(({name}) => name)]},days.map((day,at) => k$2("tr",{key:day},k$2("th",{scope:"row"},k$2(Text,null,day)),series.map(one => k$2("td",{key:one.name,class:"number"},show(one.values[at] ?? 0))))))))
 }
 function refusalWords({tool,summary,kind}) {
 const words=summary.replace(/^skip: /,"")
@@ -15629,10 +15583,11 @@ var BY_INDEX="by the index, not proved"
 function Tile({title,state="",children,beside,more}) {
 return k$2("div",{class:`tile ${state}`},k$2("dt",null,title),k$2("dd",null,k$2("p",{class:"answer"},children),k$2("p",{class:"beside"},beside),more))
 }
-function extentOf({status,records,chains,first_bad,checks}) {
+function reachOf(verdict) {
+const {status,first_bad,checks}=verdict
 if (status === "failed") return first_bad === null ? "a check failed" : `${first_bad.code} at ${describePlace(first_bad.place)}`
 if (status === "empty") return "no record was read"
-const extent=`${thing.value?.areCopies ? "the copies of " : ""}${plural(records,"record")}${chains ? ` in ${plural(chains,"chain")}` : ""}`
+const extent=extentOf(verdict)
 const unmade=checks.filter(check => check.status === "not_checked" && check.matters).length
 return status === "verified" ? `${extent} hold` : `Nothing failed in ${extent}; ${unmade ? `${plural(unmade,"check")} not made` : "there is a warning"}`
 }
@@ -15646,7 +15601,7 @@ const now=judgement.value
 if (now.state === "working") return k$2(Tile,{title:"Is it intact?",beside:"Every hash and signature is computed here"},k$2(Mark,{name:"working"})," Verifying")
 if (now.state !== "done") return k$2(Tile,{title:"Is it intact?",beside:"Nothing is called verified before it is"},k$2(Mark,{name:"not judged"})," Not judged")
 const {status}=now.verdict
-return k$2(Tile,{title:"Is it intact?",state:status,beside:k$2(Text,null,extentOf(now.verdict)),more:k$2(FailedAudits,{audits})},k$2(Mark,{name:status})," ",status[0]?.toUpperCase(),status.slice(1))
+return k$2(Tile,{title:"Is it intact?",state:status,beside:k$2(Text,null,reachOf(now.verdict)),more:k$2(FailedAudits,{audits})},k$2(Mark,{name:status})," ",status[0]?.toUpperCase(),status.slice(1))
 }
 function RefusedTile({refusals}) {
 const title="What was refused?"
@@ -15836,7 +15791,7 @@ return {trace,report:await readReport(trace)}
 }},({trace,report}) => k$2(TraceOfChain,{chain,trace,report})))
 }
 function TraceOfChain({chain,trace,report}) {
-return k$2($,null,k$2("p",{class:"sentence"},k$2(Text,null,asText(trace.task.get("objective")) || chain)),k$2("p",{class:"beside"},k$2("a",{href:link("chain",chain)},k$2(Text,null,chain))," · ",plural(trace.events.length,"event")," · state ",k$2("strong",null,k$2(Text,null,trace.state))," · profile ",k$2(Text,null,trace.profile)),k$2(Audit,{trace,report,chain}),k$2("h2",null,"Claims"),trace.claims.length ? trace.claims.map(claim => k$2(Claim,{key:claim.id,claim,chain,report,trace})) : k$2("p",{class:"strip"},"Nothing is claimed yet."),k$2("h2",null,"Events by role"),k$2(Lanes,{trace,chain}),k$2("h2",null,"Participants"),k$2("div",{class:"scroll"},k$2("table",{class:"plain"},k$2("thead",null,k$2("tr",null,k$2("th",{scope:"col"},"Agent"),k$2("th",{scope:"col"},"Role"),k$2("th",{scope:"col"},"Key"),k$2("th",{scope:"col"},"Held"))),k$2("tbody",null,trace.participants.map((one,place) => k$2("tr",{key:place},k$2("th",{scope:"row"},k$2(Text,null,one.agent)),k$2("td",null,k$2(Text,null,one.role)),k$2("td",null,k$2(Hex,null,one.key)),k$2("td",null,k$2(Text,null,one.held))))))))
+return k$2($,null,k$2("p",{class:"sentence"},k$2(Text,null,asText(trace.task.get("objective")) || chain)),k$2("p",{class:"beside"},k$2("a",{href:link("chain",chain)},k$2(Text,null,chain))," · ",plural(trace.events.length,"event")," · state ",k$2("strong",null,k$2(Text,null,trace.state))," · profile ",k$2(Text,null,trace.profile)),k$2(Audit,{trace,report,chain}),k$2("h2",null,"Claims"),trace.claims.length ? trace.claims.map(claim => k$2(Claim,{key:claim.id,claim,chain,report,trace})) : k$2("p",{class:"strip"},"Nothing is claimed yet."),k$2("h2",null,"Events by role"),k$2(Lanes,{trace,chain}),k$2("h2",null,"Participants"),k$2(Table,{heads:["Agent","Role","Key","Held"]},trace.participants.map((one,place) => k$2("tr",{key:place},k$2("th",{scope:"row"},k$2(Text,null,one.agent)),k$2("td",null,k$2(Text,null,one.role)),k$2("td",null,k$2(Hex,null,one.key)),k$2("td",null,k$2(Text,null,one.held))))))
 }
 async function readReport(trace) {
 const digest=asText(at(trace.audit?.payload,"report","blob","digest"))
@@ -15881,12 +15836,12 @@ return k$2("article",{class:`claim is-${tone}`},k$2("h3",null,k$2(Text,null,clai
 }
 function Evidence({items,judged,chain,trace}) {
 if (!items.length) return null
-return k$2("table",{class:"plain evidence"},k$2("thead",null,k$2("tr",null,k$2("th",{scope:"col"},"Evidence"),k$2("th",{scope:"col"},"From"),k$2("th",{scope:"col"},"By the audit"))),k$2("tbody",null,items.map((item,place) => {
+return k$2(Table,{of:"plain evidence",heads:["Evidence","From","By the audit"]},items.map((item,place) => {
 const start=trace.events.find(event => event.id === at(item,"execution"))
 const word=judged[place]
 const holds=at(word,"holds")
 return k$2("tr",{key:place},k$2("td",null,k$2(Text,null,describeCheck(at(item,"check")))),k$2("td",null,start ? k$2("a",{href:link("c",chain,`p${start.place}`)},"execution ",start.place) : null," ",asText(at(item,"artifact")) ? k$2(Hex,null,asText(at(item,"artifact"))) : null),k$2("td",null,word === void 0 ? "–" : holds === true ? k$2("span",{class:"good"},"✓ holds") : k$2($,null,k$2("span",{class:"bad"},"✕ does not hold")," ",k$2(Text,null,asText(at(word,"reason")))),word !== void 0 && at(word,"found") !== void 0 ? k$2("span",{class:"beside"}," found ",k$2(Text,null,foundText(at(word,"found")))) : null))
-})))
+}))
 }
 function foundText(value) {
 return isObject(value) ? [...value].map(([name,item]) => `${name} ${valueText(item)}`).join(", ") : valueText(value)
@@ -15894,7 +15849,7 @@ return isObject(value) ? [...value].map(([name,item]) => `${name} ${valueText(it
 function Lanes({trace,chain}) {
 const [shown,setShown]=d$2(EVENTS_SHOWN)
 const roles=ROLES.filter(role => trace.events.some(event => event.role === role))
-return k$2($,null,k$2("div",{class:"scroll"},k$2("table",{class:"lanes"},k$2("thead",null,k$2("tr",null,k$2("th",{scope:"col"},"Event"),roles.map(role => k$2("th",{key:role,scope:"col"},role)))),k$2("tbody",null,trace.events.slice(0,shown).map(event => k$2("tr",{key:event.place,class:event.before !== event.after ? "turn" : ""},k$2("th",{scope:"row"},k$2("a",{href:link("c",chain,`p${event.place}`)},event.place)," ",k$2("span",{class:"beside"},k$2(Time,{short:true},event.at))),roles.map(role => k$2("td",{key:role,"data-role":role,class:role === event.role ? "said" : ""},role === event.role ? k$2(EventCell,{event}) : null))))))),trace.events.length > shown ? k$2("p",null,k$2("button",{type:"button",onClick:() => setShown(shown + 2e3)},"Show more of ",plural(trace.events.length,"event"))) : null)
+return k$2($,null,k$2(Table,{of:"lanes",heads:["Event",...roles]},trace.events.slice(0,shown).map(event => k$2("tr",{key:event.place,class:event.before !== event.after ? "turn" : ""},k$2("th",{scope:"row"},k$2("a",{href:link("c",chain,`p${event.place}`)},event.place)," ",k$2("span",{class:"beside"},k$2(Time,{short:true},event.at))),roles.map(role => k$2("td",{key:role,"data-role":role,class:role === event.role ? "said" : ""},role === event.role ? k$2(EventCell,{event}) : null))))),trace.events.length > shown ? k$2("p",null,k$2("button",{type:"button",onClick:() => setShown(shown + 2e3)},"Show more of ",plural(trace.events.length,"event"))) : null)
 }
 function EventCell({event}) {
 const {payload}=event
@@ -15996,10 +15951,9 @@ var DRAWN_MAX=1e3
 var ACTION_SHOWN=200
 var LISTED=20
 async function readRisk(report) {
-const all=(contents.value?.chains ?? []).map(chain => chain.id).filter(id => id !== "meta" && id !== "keys")
-const isGate=id => id.replace(/^import\.[0-9a-f]{16}\./,"").startsWith("gate.")
-const gates=all.filter(isGate)
-const others=all.filter(id => !isGate(id))
+const all=chainsOf(/^(?!(?:meta|keys)$)/)
+const gates=chainsOf(/^gate\./)
+const others=all.filter(id => !gates.includes(id))
 const isWhole=countRecords(all) <= READ_MAX
 const reader=new RiskReader()
 let records=0
@@ -16018,23 +15972,13 @@ if (outcome !== null) outcomes.set(decision,outcome)
 return {decisions,outcomes,unread:isWhole ? 0 : countRecords(others),words:unreadWords(bad,records)}
 }
 function RiskView(_) {
-const [now,setNow]=d$2({state:"loading",records:0})
-const [turn,setTurn]=d$2(0)
-A$1(() => {
-let isCurrent=true
-const set=next => {
-if (isCurrent) setNow(before => next.state === "loading" && before.state === "done" ? before : next)
-}
-const report=records => {
-if (!isCurrent) throw new Left()
-set({state:"loading",records})
-}
-readRisk(report).then(reading => set({state:"done",reading}),error => set({state:"failed",words:error.message}))
-return () => {
-isCurrent=false
-}
-},[contents.value,turn])
-return k$2("section",{class:"risk-view"},k$2("h1",null,"Risk"),now.state === "loading" ? k$2("div",{"aria-busy":"true"},k$2("p",{class:"beside",role:"status"},"Reading decisions: ",plural(now.records,"record")," so far …"),k$2("div",{class:"band placeholder tall"}),k$2("div",{class:"band placeholder tall"})) : null,now.state === "failed" ? k$2(Problem,{words:now.words,retry:() => setTurn(turn + 1)}) : null,now.state === "done" && now.reading.words ? k$2(Problem,{words:now.reading.words,retry:() => setTurn(turn + 1)}) : null,now.state === "done" ? k$2(Decisions,{reading:now.reading}) : null)
+const [records,setRecords]=d$2(0)
+const {value:reading,words,retry}=useAnswer(isCurrent => readRisk(count => {
+if (!isCurrent()) throw new Left()
+setRecords(count)
+}),[contents.value])
+const problem=words || reading?.words
+return k$2("section",{class:"risk-view"},k$2("h1",null,"Risk"),problem ? k$2(Problem,{words:problem,retry}) : null,reading ? k$2(Decisions,{reading}) : words ? null : k$2("div",{"aria-busy":"true"},k$2("p",{class:"beside",role:"status"},"Reading decisions: ",plural(records,"record")," so far …"),k$2("div",{class:"band placeholder tall"}),k$2("div",{class:"band placeholder tall"})))
 }
 function Decisions({reading}) {
 const {decisions,unread,words}=reading
@@ -16072,13 +16016,10 @@ return outcome !== void 0 && decision.score instanceof JsonNumber ? [{score:deci
 })
 const bars=reliability(cases)
 if (bars === null) return k$2("p",{class:"strip"},"Too few to say: ",plural(cases.length,"outcome")," of scored actions ",cases.length === 1 ? "is" : "are"," sealed here, and ",30," are needed. An outcome is sealed with the record of a call, and by ",k$2(Command,null,"aver gate outcome GATE_ID failed"))
-return k$2($,null,k$2("p",null,plural(cases.length,"scored action")," with an outcome that is sealed here. On the dashed line, as many failed as the scores said."),k$2(ChartWithTable,{chart:k$2(ReliabilityChart,{bars,label:"Failed actions against predicted risk"}),table:k$2("table",{class:"plain"},k$2("thead",null,k$2("tr",null,k$2("th",{scope:"col"},"Scores"),k$2("th",{scope:"col"},"Actions"),k$2("th",{scope:"col"},"Predicted"),k$2("th",{scope:"col"},"Failed"),k$2("th",{scope:"col"},"95 % interval"))),k$2("tbody",null,bars.map(bar => k$2("tr",{key:bar.low},k$2("th",{scope:"row"},bar.low," to ",bar.high),k$2("td",null,bar.count),k$2("td",null,bar.predicted.toFixed(3)),k$2("td",null,bar.happened.toFixed(3)),k$2("td",null,bar.interval[0].toFixed(2)," to ",bar.interval[1].toFixed(2))))))}))
+return k$2($,null,k$2("p",null,plural(cases.length,"scored action")," with an outcome that is sealed here. On the dashed line, as many failed as the scores said."),k$2(ChartWithTable,{chart:k$2(ReliabilityChart,{bars,label:"Failed actions against predicted risk"}),table:k$2(Table,{heads:["Scores","Actions","Predicted","Failed","95 % interval"]},bars.map(bar => k$2("tr",{key:bar.low},k$2("th",{scope:"row"},bar.low," to ",bar.high),k$2("td",null,bar.count),k$2("td",null,bar.predicted.toFixed(3)),k$2("td",null,bar.happened.toFixed(3)),k$2("td",null,bar.interval[0].toFixed(2)," to ",bar.interval[1].toFixed(2)))))}))
 }
 function Learned({decisions}) {
-const [states,setStates]=d$2(null)
-A$1(() => {
-let isCurrent=true;
-(async () => {
+const {value:states}=useAnswer(async () => {
 const found=new Map()
 for (const {state,workspace,at:since} of decisions) {
 if (!state) continue
@@ -16086,16 +16027,11 @@ const known=found.get(state) ?? {digest:state,workspace,since,uses:0,levels:[],i
 found.set(state,{...known,uses:known.uses + 1})
 }
 const latest=[...found.values()].slice(-20).reverse()
-const read=await Promise.all(latest.map(async one => ({...one,...await readLevels(one.digest)})))
-if (isCurrent) setStates(read)
-})()
-return () => {
-isCurrent=false
-}
+return Promise.all(latest.map(async one => ({...one,...await readLevels(one.digest)})))
 },[decisions])
 if (states === null) return k$2("div",{class:"band placeholder","aria-busy":"true"})
 if (!states.length) return k$2("p",{class:"strip"},"No decision names a learned state.")
-return k$2($,null,states.map(one => k$2("section",{key:one.digest,class:"learned"},k$2("h3",null,"State ",k$2(Hex,null,one.digest)," ",k$2("span",{class:"soft"},"used by ",plural(one.uses,"decision")," since ",k$2(Time,null,one.since))),!one.isHere ? k$2("p",{class:"beside"},"Its content is not here: the blob is missing, damaged or too large.") : null,one.isHere && !one.levels.length ? k$2("p",null,"Nothing was learned yet in ",k$2(Text,null,one.workspace || "this workspace"),": the gate used the prior that Aver ships.") : null,one.levels.length ? k$2("table",{class:"plain"},k$2("thead",null,k$2("tr",null,k$2("th",{scope:"col"},"Kind of action"),k$2("th",{scope:"col"},"Level"),k$2("th",{scope:"col"},"Variance"),k$2("th",{scope:"col"},"Outcomes learned from"))),k$2("tbody",null,one.levels.map(([kind,level]) => k$2("tr",{key:kind},k$2("th",{scope:"row"},k$2(Text,null,kind)),["b","v","observations"].map(name => k$2("td",{key:name,class:"figure"},k$2(Score,{value:at(level,name)}))))))) : null)))
+return k$2($,null,states.map(one => k$2("section",{key:one.digest,class:"learned"},k$2("h3",null,"State ",k$2(Hex,null,one.digest)," ",k$2("span",{class:"soft"},"used by ",plural(one.uses,"decision")," since ",k$2(Time,null,one.since))),!one.isHere ? k$2("p",{class:"beside"},"Its content is not here: the blob is missing, damaged or too large.") : null,one.isHere && !one.levels.length ? k$2("p",null,"Nothing was learned yet in ",k$2(Text,null,one.workspace || "this workspace"),": the gate used the prior that Aver ships.") : null,one.levels.length ? k$2(Table,{heads:["Kind of action","Level","Variance","Outcomes learned from"]},one.levels.map(([kind,level]) => k$2("tr",{key:kind},k$2("th",{scope:"row"},k$2(Text,null,kind)),["b","v","observations"].map(name => k$2("td",{key:name,class:"figure"},k$2(Score,{value:at(level,name)})))))) : null)))
 }
 async function readLevels(digest) {
 const data=await readBlob(digest)
