@@ -54,7 +54,7 @@ def expect_verdict_on(page: Any, name: str) -> None:
 def hold_requests(page: Any, path: str) -> list[Any]:
     """Let requests to this path wait. Returns a list that gets them."""
     held: list[Any] = []
-    page.context.route(f"**/api/v1/{path}", lambda route: held.append(route))  # noqa: PLW0108 - Playwright marks it
+    page.context.route(f"**/api/v1/{path}", lambda route: held.append(route))
     return held
 
 
@@ -124,7 +124,9 @@ def test_keys_of_the_link_are_not_pinned_for_a_file_that_was_opened_meanwhile(
     page.locator(".band.verified").wait_for()
 
 
-def test_site_that_is_read_late_does_not_replace_a_file(page: Any, filled: Ledger, theirs: Path, tmp_path: Path) -> None:
+def test_site_that_is_read_late_does_not_replace_a_file(
+    page: Any, filled: Ledger, theirs: Path, tmp_path: Path
+) -> None:
     is_seen, is_let = threading.Event(), threading.Event()
 
     class SlowHandler(QuietHandler):

@@ -1,7 +1,7 @@
 """A site on a web server, in a real Chromium: its verdict is that of `aver verify` on the same files.
 
-A web server does not tell which files it has. So files that a site does not list are named as not checked, and the printed
-command fetches the bundle before it judges it.
+A web server does not tell which files it has. So files that a site does not list are named as not checked, and the
+printed command fetches the bundle before it judges it.
 """
 
 from __future__ import annotations

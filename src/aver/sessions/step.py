@@ -179,7 +179,7 @@ class Step:
     calls: tuple[Mapping[str, Any], ...] = ()
     """All calls of tools, whatever the type of the record."""
     others: tuple[Any, ...] = ()
-    """What the sections tell besides, for a search: a request that is no prompt, options, approver, metrics and so on."""
+    """What the sections tell besides, for a search: a request that is no prompt, options, approver, metrics."""
 
     @property
     def has_happened(self) -> bool:

@@ -114,7 +114,9 @@ def test_unknown_passkey_names_the_key_of_its_endorser(ledger: Ledger, ada: Pers
     helps = f"is not known here: give the key {ada.public.fingerprint} of person:ada, who endorsed it"
     for ring in (Ring(), Ring.pin([somebody("x").public])):
         words = [finding.words for finding in examined(ledger, ring) if "passkey" in finding.words]
-        assert words[:2] == [f"the passkey {one.fingerprint} of {one.approver.identity} {helps}" for one in (phone, laptop)]
+        assert words[:2] == [
+            f"the passkey {one.fingerprint} of {one.approver.identity} {helps}" for one in (phone, laptop)
+        ]
 
 
 def test_passkey_denies_and_passes_on(ledger: Ledger, phone: SoftPasskey, asked: ApprovalRequest) -> None:

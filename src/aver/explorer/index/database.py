@@ -39,7 +39,7 @@ APPLICATION_ID = 0x61766572
 """Marks the file as Aver's index, for SQLite and for `file`."""
 
 VERSION = 3
-"""The version of the tables and of the texts in them. A file with an older one is made anew; a newer one is left alone."""
+"""The version of the tables and of their texts. A file with an older one is made anew; a newer one is left alone."""
 
 BUSY_SECONDS = 2.0
 """How long a statement waits for another program that has locked the file. The reader of a page waits no longer."""
