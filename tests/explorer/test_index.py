@@ -151,6 +151,15 @@ def test_a_huge_text_is_cut_and_said(index: LedgerIndex, ledger: Ledger) -> None
     assert [place for chain, place in places(index, ledger, "needle") if chain == "notes.long"] == [0]
 
 
+def test_a_text_behind_many_equal_ones_is_left_out_and_that_is_said(index: LedgerIndex, ledger: Ledger) -> None:
+    """Equal texts are stored once. So the stored text is short, though reading ended before the last one."""
+    equal = [str(at % 2) * 8_000 for at in range(12)]
+    arguments = {"texts": [*equal, "needle"]}
+    ledger.append("notes.equal", note("a", execution={"tool_calls": [{"tool": "x", "arguments": arguments}]}))
+    assert index.catch_up(ledger).cut == 1
+    assert places(index, ledger, "needle") == []
+
+
 def test_hostile_texts_stay_texts(index: LedgerIndex, ledger: Ledger) -> None:
     hostile = "\x1b[31mred\x07 \u202eabc\u202c zero\u200bwidth nul\x00after '); DROP TABLE records_1; --"
     ledger.append("notes.hostile", note(hostile))

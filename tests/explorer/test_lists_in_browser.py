@@ -177,7 +177,7 @@ HITS_MAX = 500
 def found(ledger: Ledger) -> Ledger:
     """More hits than the page shows. One of them has a long text."""
     for number in range(HITS):
-        calls = [{"tool": "x", "arguments": {str(at): "more " * 3_000 for at in range(6)}}] if number == 7 else []
+        calls = [{"tool": "x", "arguments": {str(at): f"more{at} " * 2_500 for at in range(6)}}] if number == 7 else []
         outcome = {"status": "success", "summary": f"needle {number}"}
         ledger.append("ci.nightly", Capsule(type="tool", outcome=outcome, execution={"tool_calls": calls}))
     return ledger

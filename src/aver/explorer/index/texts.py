@@ -84,7 +84,7 @@ def _collect(value: Any, blob: ReadBlob, parts: list[str], paths: list[str] | No
     """Add all texts inside a value, without the names of its fields; to `paths` also those under names of paths.
 
     A stack instead of recursion, because values may be deep. It ends when there is more text than is searched. Returns
-    whether a blob was too large to be read.
+    whether something was left out: a blob that is too large, or the rest of the value.
     """
     size, is_cut = 0, False
     waiting: list[tuple[Any, bool]] = [(value, False)]
@@ -107,7 +107,8 @@ def _collect(value: Any, blob: ReadBlob, parts: list[str], paths: list[str] | No
             waiting += [(inner, is_path or _names_path(name)) for name, inner in reversed(item.items())]
         elif type(item) is list:
             waiting += [(inner, is_path) for inner in reversed(item)]
-    return is_cut
+    # The same text twice counts once in the end, so that the length alone does not tell.
+    return is_cut or bool(waiting)
 
 
 @lru_cache(maxsize=1024)
