@@ -22,6 +22,9 @@ from aver.files.atomic import sync_directory, temporary_prefix
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES})
 """Errors of `link` on file systems that have no hard links."""
 
+PRIVATE = 0o600
+"""The mode of a file that only its owner can read."""
+
 
 def check_new_path(path: Path, *, force: bool = False) -> None:
     """Raise the error that `open_new_file` would raise, before any other work is done."""
@@ -41,13 +44,15 @@ def write_new_file(path: Path, data: bytes, *, force: bool = False) -> None:
 
 
 @contextmanager
-def open_new_file(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
-    """Open a file that gets its name when the context ends well. Raises `BadInput`, `NotFound` or `Unavailable`."""
+def open_new_file(path: Path, *, force: bool = False, mode: int = 0o666) -> Iterator[BinaryIO]:
+    """Open a file that gets its name when the context ends well. Raises `BadInput`, `NotFound` or `Unavailable`.
+
+    The umask takes from `mode`, as for any other file that this person writes. `PRIVATE` is for copies of records.
+    """
     check_new_path(path, force=force)
     temporary = path.with_name(f"{temporary_prefix(path.name)}{secrets.token_hex(8)}.part")
     try:
-        # The umask decides who may read the file, as for any other file that this person writes.
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
         try:
             with os.fdopen(handle, "wb") as file:
                 yield file

@@ -27,7 +27,7 @@ from aver.capsule.sealed import hold_signer
 from aver.clock import now
 from aver.errors import BadInput, Unavailable
 from aver.fast_dataclass import dataclass
-from aver.files.new_file import check_new_path, open_new_file
+from aver.files.new_file import PRIVATE, check_new_path, open_new_file
 from aver.html import PAGE_SCRIPT
 from aver.keys import SeedSigner, sign_statement
 from aver.ledger import Ledger
@@ -97,7 +97,7 @@ def make_report(
             verdict = conclude(subject, judge.judge(), expected=(*CHECKS, "index"))  # 2.
             made_at = now()
             digest = hashlib.sha256()
-            with open_new_file(out, force=force) as file:  # 3.
+            with open_new_file(out, force=force, mode=PRIVATE) as file:  # 3.
                 pieces = _render(ledger, sessions, subject, verdict, made_at=made_at, signer=signer.fingerprint)
                 for piece in chain(pieces, _encode_files(place), (STATEMENT_OPENING,)):
                     encoded = piece.encode("utf-8", "replace")

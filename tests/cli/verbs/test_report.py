@@ -29,6 +29,14 @@ def test_a_session(worked: Aver) -> None:
     assert {check["name"]: check["status"] for check in judged["checks"]}["report"] == "passed"
 
 
+@pytest.mark.parametrize("given", [("report", "--out"), ("show", "--html")], ids=["report", "page"])
+def test_a_copy_of_records_is_readable_by_its_maker_alone(worked: Aver, given: tuple[str, str]) -> None:
+    verb, option = given
+    for force in ((), ("--force",)):
+        assert worked(verb, sample.SESSION[:4], option, "copy.html", *force).code == 0
+        assert (worked.directory / "copy.html").stat().st_mode & 0o777 == 0o600
+
+
 def test_the_sessions_of_a_time(worked: Aver) -> None:
     ran = worked("report", "--since", "2026-05-01", "--out", "all.html", "--json")
     assert (ran.code, ran.json["sessions"], ran.json["verdict"]["status"]) == (0, 2, "verified")

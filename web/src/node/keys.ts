@@ -32,7 +32,18 @@ function readKeyFile(data: Uint8Array): (PublicKey | RingEntry)[] {
     if (!Array.isArray(keys)) throw new BadInput("keys must be a list");
     return keys.map(readExported);
   }
-  return readKeyList(data).map(({ key, entry }) => (entry === null ? key : readRingEntry(entry)));
+  // A ring, that of another program, or the index of a bundle.
+  if (["epochs", "entries", "public_key", "chains"].some((name) => document.has(name))) {
+    return readKeyList(data).map(({ key, entry }) => (entry === null ? key : readRingEntry(entry)));
+  }
+  return [...document].map(([name, value]) => readKnown(name, value));
+}
+
+/** One of a list of known keys, such as that of a home: each under its fingerprint, or under itself. */
+function readKnown(name: string, value: Json): PublicKey {
+  const key = new PublicKey(value);
+  if (name !== key.fingerprint && name !== key.ed25519) throw new BadInput("a known key is listed under the name of another");
+  return key;
 }
 
 function readExported(item: Json): PublicKey | RingEntry {

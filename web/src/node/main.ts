@@ -31,7 +31,7 @@ export { Sealed, sealedFromJson } from "../verify/sealed.ts";
 export { sha3 } from "../verify/sha3.ts";
 export { statementBytes } from "../verify/statement.ts";
 export { conclude } from "../verify/verdict.ts";
-export { openEd25519 };
+export { openEd25519, readKeyOption };
 
 /** The verdict on a file or directory. */
 export async function verifyPath(path: string, options: VerifyOptions): Promise<Verdict> {

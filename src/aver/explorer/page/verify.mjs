@@ -12571,7 +12571,19 @@ function readKeyFile(data) {
 		if (!Array.isArray(keys)) throw new BadInput("keys must be a list");
 		return keys.map(readExported);
 	}
-	return readKeyList(data).map(({ key, entry }) => entry === null ? key : readRingEntry(entry));
+	if ([
+		"epochs",
+		"entries",
+		"public_key",
+		"chains"
+	].some((name) => document.has(name))) return readKeyList(data).map(({ key, entry }) => entry === null ? key : readRingEntry(entry));
+	return [...document].map(([name, value]) => readKnown(name, value));
+}
+/** One of a list of known keys, such as that of a home: each under its fingerprint, or under itself. */
+function readKnown(name, value) {
+	const key = new PublicKey(value);
+	if (name !== key.fingerprint && name !== key.ed25519) throw new BadInput("a known key is listed under the name of another");
+	return key;
 }
 function readExported(item) {
 	if (isObject(item) && item.has("identity")) return readRingEntry(item);
@@ -12642,7 +12654,7 @@ async function main(given) {
 	}
 }
 if (process.argv[1] !== void 0 && import.meta.url === pathToFileURL(process.argv[1]).href) process.exitCode = await main(process.argv.slice(2));
-export { BadInput, ChainJudge, Passkey, PublicKey, Ring, Sealed, canonicalJson, conclude, decodeUtf8, dumpVerdict, holdsByPoints, openEd25519, passkeyProblem, plainRules, readJson, readRecord, readRingEntry, sealedFromJson, sha3, splitOffKeys, statementBytes, verifyPath };
+export { BadInput, ChainJudge, Passkey, PublicKey, Ring, Sealed, canonicalJson, conclude, decodeUtf8, dumpVerdict, holdsByPoints, openEd25519, passkeyProblem, plainRules, readJson, readKeyOption, readRecord, readRingEntry, sealedFromJson, sha3, splitOffKeys, statementBytes, verifyPath };
 
 /*!
 This file contains these libraries, without the parts that it never calls:

@@ -24,7 +24,7 @@ from aver.config import home_dir
 from aver.diffs import classify_diff_lines
 from aver.errors import NotFound
 from aver.fast_dataclass import dataclass
-from aver.files.new_file import check_new_path, open_new_file
+from aver.files.new_file import PRIVATE, check_new_path, open_new_file
 from aver.gate.decision_record import NOT_HELD_BACK
 from aver.ingest.foreign_json import to_utc
 from aver.ledger.lookup import LedgerSource
@@ -310,7 +310,7 @@ def _present_session(shown: _SessionView, given: argparse.Namespace, screen: Scr
         verdict = shown.verify()
         # The page is written completely or not at all. Half a page would look like a session that broke off.
         pieces = render_page(shown.session, shown.entries, verdict, shown.blob)
-        with open_new_file(path, force=given.force) as file:
+        with open_new_file(path, force=given.force, mode=PRIVATE) as file:
             file.writelines(piece.encode("utf-8", "replace") for piece in pieces)
         screen.print_line(to_one_line(f"wrote {given.html}"))
         print_verdict(screen, verdict)
