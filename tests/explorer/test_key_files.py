@@ -1,4 +1,4 @@
-"""Files of keys: `verify.mjs --key FILE` takes those that `aver verify --key FILE` takes, and means the same by them."""
+"""Files of keys: `verify.mjs --key FILE` takes those that `aver verify --key FILE` takes, and means the same."""
 
 from __future__ import annotations
 
