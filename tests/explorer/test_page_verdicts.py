@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from support.loose_capsules import KEY, as_json, chain_of
 from support.page_cases import Cases, expect_agreement
 from support.page_verdicts import ROOT, VERIFIER, find_node
 from support.runs import make_sealed_run, packed, with_true_manifest
+from support.site_twins import CHANGED, TWIN_CHANGES, changed_pieces, export_long_site, twin_of
 from support.stolen_keys import seal_after_rotation
 
 FLIPS = 120
@@ -80,11 +82,8 @@ def test_bundles(filled: Ledger, tmp_path: Path) -> None:
     assert expect_agreement(tmp_path) == len(TAMPERED) + 2
 
 
-def change_twin(site: Path, change: Callable[[bytes], bytes]) -> None:
-    """Change the first twin whose data ends with padding."""
-    twins = sorted((site / "explorer" / "data").glob("[0-9]*.js"))
-    twin = next(path for path in twins if path.read_bytes().endswith(b'=");\n'))
-    twin.write_bytes(change(twin.read_bytes()))
+def change_twin(site: Path, change: Callable[[Path], object]) -> None:
+    change(twin_of(site, CHANGED))
 
 
 @pytest.mark.more
@@ -99,13 +98,16 @@ def test_sites(filled: Ledger, tmp_path: Path) -> None:
         "no twin": lambda site: (site / "explorer/data/1.js").unlink(),
         "another list": lambda site: (site / "explorer/data/names.js").write_text('averNames(["index.json"]);\n'),
         "no list": lambda site: (site / "explorer/data/names.js").unlink(),
-        "no padding": lambda site: change_twin(site, lambda data: data.replace(b"=", b"")),
-        "white space": lambda site: change_twin(site, lambda data: data.replace(b'","', b'"," ')),
-        "more after it": lambda site: change_twin(site, lambda data: data + b"alert(1);\n"),
+        **{f"twin: {name}": partial(change_twin, change=change) for name, change in TWIN_CHANGES.items()},
         "another record": change_chain(lambda records: records.pop()),
     }.items():
         site = export(filled, cases, html=True)
         tamper(site)
+        cases.add(site, ring, name)
+    changes = changed_pieces(export_long_site(filled, tmp_path / "long"))
+    for name, changed in changes.items():
+        site = cases.new_folder() / "bundle"
+        export_long_site(filled, site).write_bytes(changed)
         cases.add(site, ring, name)
     assert expect_agreement(tmp_path) == cases.count
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
 from collections.abc import Callable
 from pathlib import Path
@@ -14,20 +13,13 @@ from aver.check import verify
 from aver.ledger.bundle import export_bundle
 from aver.ledger.bundle.site import page_directory
 from support.bundles import bad, change_chain
+from support.site_twins import CHANGED, TWIN_CHANGES, changed_pieces, export_long_site, packed_bytes, twin_of
 
 
 @pytest.fixture
 def site(filled: Ledger, tmp_path: Path) -> Path:
     export_bundle(filled, tmp_path / "site", html=True)
     return tmp_path / "site"
-
-
-def twin_of(site: Path, name: str) -> Path:
-    """The twin of a file, by its own words."""
-    for path in (site / "explorer" / "data").glob("[0-9]*.js"):
-        if path.read_bytes().startswith(f'averFile("{name}",'.encode()):
-            return path
-    raise AssertionError(f"there is no twin of {name}")
 
 
 def test_honest_site(site: Path) -> None:
@@ -47,36 +39,29 @@ def test_page_is_that_of_this_version_but_for_its_door(site: Path) -> None:
 
 def test_twins_hold_the_bytes_of_their_files(site: Path) -> None:
     for name in ("index.json", "head.json", "codex.two.json"):
-        data = twin_of(site, name).read_bytes().split(b'","')[1].removesuffix(b'");\n')
-        assert gzip.decompress(base64.b64decode(data)) == (site / name).read_bytes()
+        assert gzip.decompress(packed_bytes(twin_of(site, name))) == (site / name).read_bytes()
 
 
-def write_twin(path: Path, name: str, data: bytes) -> None:
-    packed = base64.b64encode(gzip.compress(data))
-    path.write_bytes(b'averFile("%b","%b");\n' % (name.encode(), packed))
-
-
-CHANGES: dict[str, Callable[[Path], object]] = {
-    "other bytes": lambda path: write_twin(path, "codex.two.json", b"{}"),
-    "another name": lambda path: write_twin(path, "other.json", b"{}"),
-    "gone": lambda path: path.unlink(),
-    "empty": lambda path: path.write_bytes(b""),
-    "a script": lambda path: path.write_bytes(path.read_bytes() + b"alert(1)"),
-    "a longer file": lambda path: write_twin(path, "codex.two.json", bytes(30_000_000)),
-    "not base64": lambda path: path.write_bytes(b'averFile("codex.two.json","%%%");\n'),
-    "not gzip": lambda path: path.write_bytes(b'averFile("codex.two.json","aGVsbG8=");\n'),
-}
-
-
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+@pytest.mark.parametrize("change", TWIN_CHANGES.values(), ids=TWIN_CHANGES.keys())
 def test_changed_twin_is_named(site: Path, change: Callable[[Path], object]) -> None:
-    twin = twin_of(site, "codex.two.json")
+    twin = twin_of(site, CHANGED)
     change(twin)
     verdict = verify(site)
     assert verdict.first_bad is not None
     assert bad(verdict) == ("ARTIFACT_HASH_MISMATCH", None, None)
     assert verdict.first_bad.place.source == f"explorer/data/{twin.name}"
     assert verdict.first_bad.check == "page"
+
+
+def test_twin_of_several_pieces(filled: Ledger, tmp_path: Path) -> None:
+    twin = export_long_site(filled, tmp_path / "long")
+    assert verify(tmp_path / "long").check("page").status == "passed"
+    for name, changed in changed_pieces(twin).items():
+        twin.write_bytes(changed)
+        verdict = verify(tmp_path / "long")
+        assert bad(verdict) == ("ARTIFACT_HASH_MISMATCH", None, None), name
+        assert verdict.first_bad is not None
+        assert verdict.first_bad.place.source == f"explorer/data/{twin.name}"
 
 
 @pytest.mark.parametrize(

@@ -9574,363 +9574,6 @@ var BundleReader = class {
 		return this.heads.get(chain) ?? null;
 	}
 };
-// src/verify/run/inflate.ts
-/**
-* Unpack gzip in plain TypeScript: exactly one member, and nothing after it.
-*
-* The platform's own reader does not tell where the member ended, and would unpack a bomb before anyone can look. This one
-* stops at a ratio that no honest text reaches, and accepts what zlib accepts.
-*/
-/** An archive that unpacks to more bytes than the first, and to more than the second times its size, is refused. */
-var RATIO_CHECKED_FROM = 64 * 1024 ** 2;
-var RATIO_MAX = 250;
-/** Bytes by which the packed data counts as read, as Python's reader takes it. */
-var PACKED_CHUNK = 262144;
-/** Bytes that are unpacked between two looks at the ratio. */
-var LOOK_EVERY = 262144;
-/** Bytes that a page unpacks at most. `aver verify` has no such limit: it puts large members into files. */
-var UNPACKED_MAX = 512 * 1024 ** 2;
-var LENGTH_BASE = [
-	3,
-	4,
-	5,
-	6,
-	7,
-	8,
-	9,
-	10,
-	11,
-	13,
-	15,
-	17,
-	19,
-	23,
-	27,
-	31,
-	35,
-	43,
-	51,
-	59,
-	67,
-	83,
-	99,
-	115,
-	131,
-	163,
-	195,
-	227,
-	258
-];
-var LENGTH_EXTRA = [
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	1,
-	1,
-	1,
-	1,
-	2,
-	2,
-	2,
-	2,
-	3,
-	3,
-	3,
-	3,
-	4,
-	4,
-	4,
-	4,
-	5,
-	5,
-	5,
-	5,
-	0
-];
-var DISTANCE_BASE = [...[
-	1,
-	2,
-	3,
-	4,
-	5,
-	7,
-	9,
-	13,
-	17,
-	25,
-	33,
-	49,
-	65,
-	97,
-	129,
-	193,
-	257,
-	385,
-	513,
-	769
-], ...[
-	1025,
-	1537,
-	2049,
-	3073,
-	4097,
-	6145,
-	8193,
-	12289,
-	16385,
-	24577
-]];
-var DISTANCE_EXTRA = [
-	0,
-	0,
-	0,
-	0,
-	1,
-	1,
-	2,
-	2,
-	3,
-	3,
-	4,
-	4,
-	5,
-	5,
-	6,
-	6,
-	7,
-	7,
-	8,
-	8,
-	9,
-	9,
-	10,
-	10,
-	11,
-	11,
-	12,
-	12,
-	13,
-	13
-];
-var CODE_ORDER = [
-	16,
-	17,
-	18,
-	0,
-	8,
-	7,
-	9,
-	6,
-	10,
-	5,
-	11,
-	4,
-	12,
-	3,
-	13,
-	2,
-	14,
-	1,
-	15
-];
-function damaged$1(words) {
-	return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
-}
-/** Build a code. Like zlib, it refuses one that is over-subscribed, and an incomplete one with more than one bit. */
-function buildHuffman(lengths, start, end, mayBeIncomplete) {
-	const counts = /* @__PURE__ */ new Uint16Array(16);
-	for (let at = start; at < end; at++) counts[lengths[at]]++;
-	let left = 1;
-	let longest = 0;
-	for (let length = 1; length <= 15; length++) {
-		left = 2 * left - counts[length];
-		if (left < 0) throw damaged$1("a code is over-subscribed");
-		if (counts[length]) longest = length;
-	}
-	if (longest > 0 && left > 0 && !(mayBeIncomplete && longest === 1)) throw damaged$1("a code is incomplete");
-	const offsets = /* @__PURE__ */ new Uint16Array(16);
-	for (let length = 1; length < 15; length++) offsets[length + 1] = offsets[length] + counts[length];
-	const symbols = new Uint16Array(end - start);
-	for (let at = start; at < end; at++) {
-		const length = lengths[at];
-		if (length) symbols[offsets[length]++] = at - start;
-	}
-	counts[0] = 0;
-	return {
-		counts,
-		symbols
-	};
-}
-var FIXED_LITERALS = buildHuffman(Uint8Array.from({ length: 288 }, (_, at) => at < 144 ? 8 : at < 256 ? 9 : at < 280 ? 7 : 8), 0, 288, false);
-var FIXED_DISTANCES = buildHuffman((/* @__PURE__ */ new Uint8Array(32)).fill(5), 0, 32, false);
-var Inflater = class {
-	out = /* @__PURE__ */ new Uint8Array(262144);
-	size = 0;
-	/** Up to here bytes may be written without another look at the ratio, and at the room that is left. */
-	room = this.out.length;
-	bits = 0;
-	bitCount = 0;
-	constructor(data, at) {
-		this.data = data;
-		this.at = at;
-	}
-	/** Unpack the deflate stream. Returns the place after it. */
-	run() {
-		for (let isLast = 0; !isLast;) {
-			isLast = this.take(1);
-			const type = this.take(2);
-			if (type === 0) this.copyStored();
-			else if (type === 1) this.decode(FIXED_LITERALS, FIXED_DISTANCES);
-			else if (type === 2) this.decode(...this.readCodes());
-			else throw damaged$1("a block of an unknown type");
-		}
-		return this.at;
-	}
-	take(count) {
-		while (this.bitCount < count) {
-			const byte = this.data[this.at++];
-			if (byte === void 0) throw damaged$1("it ends early");
-			this.bits |= byte << this.bitCount;
-			this.bitCount += 8;
-		}
-		const value = this.bits & (1 << count) - 1;
-		this.bits >>>= count;
-		this.bitCount -= count;
-		return value;
-	}
-	symbol({ counts, symbols }) {
-		let code = 0;
-		let first = 0;
-		let index = 0;
-		for (let length = 1; length <= 15; length++) {
-			code |= this.take(1);
-			const count = counts[length];
-			if (code - count < first) return symbols[index + (code - first)];
-			index += count;
-			first = first + count << 1;
-			code <<= 1;
-		}
-		throw damaged$1("a code that means nothing");
-	}
-	readCodes() {
-		const literals = this.take(5) + 257;
-		const distances = this.take(5) + 1;
-		const codes = this.take(4) + 4;
-		if (literals > 286 || distances > 30) throw damaged$1("too many codes");
-		const codeLengths = /* @__PURE__ */ new Uint8Array(19);
-		for (let at = 0; at < codes; at++) codeLengths[CODE_ORDER[at]] = this.take(3);
-		const lengthCode = buildHuffman(codeLengths, 0, 19, false);
-		const lengths = new Uint8Array(literals + distances);
-		for (let at = 0; at < lengths.length;) {
-			const symbol = this.symbol(lengthCode);
-			if (symbol < 16) {
-				lengths[at++] = symbol;
-				continue;
-			}
-			if (symbol === 16 && at === 0) throw damaged$1("a repetition of nothing");
-			const value = symbol === 16 ? lengths[at - 1] : 0;
-			const times = symbol === 16 ? 3 + this.take(2) : symbol === 17 ? 3 + this.take(3) : 11 + this.take(7);
-			if (at + times > lengths.length) throw damaged$1("a repetition beyond the end");
-			lengths.fill(value, at, at + times);
-			at += times;
-		}
-		if (lengths[256] === 0) throw damaged$1("a block without an end");
-		return [buildHuffman(lengths, 0, literals, true), buildHuffman(lengths, literals, lengths.length, true)];
-	}
-	decode(literals, distances) {
-		for (;;) {
-			const symbol = this.symbol(literals);
-			if (symbol === 256) return;
-			if (symbol < 256) {
-				if (this.size === this.room) this.grow(1);
-				this.out[this.size++] = symbol;
-				continue;
-			}
-			if (symbol > 285) throw damaged$1("a length that means nothing");
-			const length = LENGTH_BASE[symbol - 257] + this.take(LENGTH_EXTRA[symbol - 257]);
-			const far = this.symbol(distances);
-			if (far > 29) throw damaged$1("a distance that means nothing");
-			const distance = DISTANCE_BASE[far] + this.take(DISTANCE_EXTRA[far]);
-			if (distance > this.size) throw damaged$1("a distance beyond the beginning");
-			if (this.size + length > this.room) this.grow(length);
-			for (let end = this.size + length; this.size < end; this.size++) this.out[this.size] = this.out[this.size - distance];
-		}
-	}
-	copyStored() {
-		this.at -= Math.floor(this.bitCount / 8);
-		this.bits = this.bitCount = 0;
-		const header = this.data.subarray(this.at, this.at + 4);
-		if (header.length < 4) throw damaged$1("it ends early");
-		const [low = 0, high = 0, notLow = 0, notHigh = 0] = header;
-		const length = low | high << 8;
-		if (length !== (~(notLow | notHigh << 8) & 65535)) throw damaged$1("a stored block of two lengths");
-		this.at += 4;
-		if (this.at + length > this.data.length) throw damaged$1("it ends early");
-		if (this.size + length > this.room) this.grow(length);
-		this.out.set(this.data.subarray(this.at, this.at + length), this.size);
-		this.size += length;
-		this.at += length;
-	}
-	grow(by) {
-		const wanted = this.size + by;
-		const packed = Math.min(Math.ceil(this.at / PACKED_CHUNK) * PACKED_CHUNK, this.data.length);
-		if (this.size > RATIO_CHECKED_FROM && this.size > packed * RATIO_MAX) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`);
-		if (wanted > UNPACKED_MAX) throw new NotJudged("it unpacks to more than a page can hold; run: aver verify FILE");
-		if (wanted > this.out.length) {
-			const larger = new Uint8Array(Math.min(Math.max(2 * this.out.length, wanted), UNPACKED_MAX));
-			larger.set(this.out.subarray(0, this.size));
-			this.out = larger;
-		}
-		this.room = Math.min(Math.max(wanted, this.size + LOOK_EVERY), this.out.length);
-	}
-};
-/** Unpack a gzip file. Raises `Unreadable` if it is damaged, or something follows its one member. */
-function gunzip(data) {
-	if (data.length < 10 || data[0] !== 31 || data[1] !== 139 || data[2] !== 8) throw damaged$1("no gzip header");
-	const flags = data[3];
-	if (flags & 224) throw damaged$1("unknown header flags");
-	let at = 10;
-	const skipText = () => {
-		const end = data.indexOf(0, at);
-		if (end < 0) throw damaged$1("it ends early");
-		at = end + 1;
-	};
-	if (flags & 4) {
-		if (at + 2 > data.length) throw damaged$1("it ends early");
-		at += 2 + (data[at] | data[at + 1] << 8);
-	}
-	if (flags & 8) skipText();
-	if (flags & 16) skipText();
-	if (flags & 2) {
-		if (at + 2 > data.length) throw damaged$1("it ends early");
-		if ((data[at] | data[at + 1] << 8) !== (crc32(data.subarray(0, at)) & 65535)) throw damaged$1("the header has another checksum");
-		at += 2;
-	}
-	const inflater = new Inflater(data, at);
-	at = inflater.run();
-	if (at + 8 > data.length) throw damaged$1("it ends early");
-	const view = new DataView(data.buffer, data.byteOffset + at, 8);
-	const out = inflater.out.subarray(0, inflater.size);
-	if (view.getUint32(0, true) !== crc32(out)) throw damaged$1("incorrect data check");
-	if (view.getUint32(4, true) !== out.length % 2 ** 32) throw damaged$1("incorrect length check");
-	if (at + 8 !== data.length) throw new Unreadable("there are extra bytes after the end of the gzip");
-	return out;
-}
-var CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
-	let value = byte;
-	for (let bit = 0; bit < 8; bit++) value = value & 1 ? 3988292384 ^ value >>> 1 : value >>> 1;
-	return value >>> 0;
-});
-function crc32(data) {
-	let crc = 4294967295;
-	for (let at = 0; at < data.length; at++) crc = CRC_TABLE[(crc ^ data[at]) & 255] ^ crc >>> 8;
-	return (crc ^ 4294967295) >>> 0;
-}
 // src/verify/bundle/site.ts
 /** A bundle that is also a site: the twins of its files, which a page on file:// shows. The twin of `aver.ledger.bundle.site`. */
 var CHECK$1 = "page";
@@ -9940,6 +9583,9 @@ var NAMES = `${DATA}/names.js`;
 var NAMES_MAX = 16777216;
 /** Bytes at the beginning of a twin that hold the name of its file. */
 var TWIN_HEAD_MAX = 4096;
+var TWIN_END = "\");\n";
+/** Characters of base64 that are unpacked at a time. Four of them are three bytes. */
+var TWIN_PIECE = 65536;
 /** The names that a site adds to a bundle's directory. */
 var SITE_NAMES = /* @__PURE__ */ new Set(["index.html", "explorer"]);
 /** The path of the twin of the file with this number. */
@@ -10008,22 +9654,48 @@ async function readNames(file) {
 	if (new Set(names).size !== names.length) throw new BadInput("names.js lists a file twice");
 	return names;
 }
-/** Whether a twin has the name and the bytes of a file. Raises `BadInput` if one of them cannot be read. */
+/** Whether a twin has the name and the bytes of a file. Both are read in pieces. Raises `BadInput` if one of them cannot be read. */
 async function isTwin(directory, path, name) {
 	const file = await openPath(directory, name);
 	const twin = await openPath(directory, path);
-	if (twin.size > 2 * file.size + 4096 + 6 * encoder.encode(name).length) throw new BadInput(`${path} is too large`);
-	const text = readText$1(await twin.read(0, twin.size));
-	const head = /^averFile\(("(?:[^"\\]|\\[^])*"),"/.exec(text.slice(0, TWIN_HEAD_MAX));
-	const other = new BadInput(`${path} is no twin of a file`);
-	if (head === null || !text.endsWith("\");\n")) throw other;
+	const head = /^averFile\(("(?:[^"\\]|\\[^])*"),"/.exec(readText$1(await readStart(twin, TWIN_HEAD_MAX)));
+	const start = head?.[0].length ?? 0;
+	const end = twin.size - 4;
+	if (head === null || end < start || readText$1(await twin.read(end, twin.size)) !== TWIN_END) throw new BadInput(`${path} is no twin of a file`);
 	if (parse(head[1]) !== name) return false;
-	const packed = decodeBase64(text.slice(head[0].length, -4));
-	if (packed === null) throw other;
-	const unpacked = gunzip(packed);
 	let at = 0;
-	for await (const chunk of readChunks(file)) if (!areSameBytes(chunk, unpacked.subarray(at, at += chunk.length))) return false;
-	return at === unpacked.length;
+	for await (const bytes of unpackTwin(twin, start, end, path)) if (!areSameBytes(await file.read(at, at += bytes.length), bytes)) return false;
+	return at === file.size;
+}
+/** The bytes that a twin has as base64 of gzip between two places. Raises `BadInput`. */
+async function* unpackTwin(twin, start, end, path) {
+	let at = start;
+	let failure = new BadInput(`${path} is damaged`);
+	let isOver = false;
+	const reader = new ReadableStream({
+		pull: async (control) => {
+			if (at === end) return control.close();
+			const text = await twin.read(at, at = Math.min(at + TWIN_PIECE, end)).catch((error) => {
+				throw failure = error;
+			});
+			if (isOver) return;
+			const piece = decodeBase64(readText$1(text));
+			if (piece === null || at < end && piece.length < TWIN_PIECE * .75) control.error(failure);
+			else control.enqueue(piece);
+		},
+		cancel: () => void (isOver = true)
+	}).pipeThrough(new DecompressionStream("gzip")).getReader();
+	try {
+		for (;;) {
+			const { value, done } = await reader.read().catch(() => {
+				throw failure;
+			});
+			if (done) return;
+			yield value;
+		}
+	} finally {
+		await reader.cancel().catch(() => {});
+	}
 }
 // src/verify/bundle/sources.ts
 function sourceKey({ digits, ledger, tenant }) {
@@ -10785,6 +10457,363 @@ function isHead(value) {
 	const count = countOf(value, "count");
 	const hash = value.get("hash");
 	return count !== null && (count === 0n ? hash === null : typeof hash === "string" && HEX64.test(hash));
+}
+// src/verify/run/inflate.ts
+/**
+* Unpack gzip in plain TypeScript: exactly one member, and nothing after it.
+*
+* The platform's own reader does not tell where the member ended, and would unpack a bomb before anyone can look. This one
+* stops at a ratio that no honest text reaches, and accepts what zlib accepts.
+*/
+/** An archive that unpacks to more bytes than the first, and to more than the second times its size, is refused. */
+var RATIO_CHECKED_FROM = 64 * 1024 ** 2;
+var RATIO_MAX = 250;
+/** Bytes by which the packed data counts as read, as Python's reader takes it. */
+var PACKED_CHUNK = 262144;
+/** Bytes that are unpacked between two looks at the ratio. */
+var LOOK_EVERY = 262144;
+/** Bytes that a page unpacks at most. `aver verify` has no such limit: it puts large members into files. */
+var UNPACKED_MAX = 512 * 1024 ** 2;
+var LENGTH_BASE = [
+	3,
+	4,
+	5,
+	6,
+	7,
+	8,
+	9,
+	10,
+	11,
+	13,
+	15,
+	17,
+	19,
+	23,
+	27,
+	31,
+	35,
+	43,
+	51,
+	59,
+	67,
+	83,
+	99,
+	115,
+	131,
+	163,
+	195,
+	227,
+	258
+];
+var LENGTH_EXTRA = [
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	1,
+	1,
+	1,
+	1,
+	2,
+	2,
+	2,
+	2,
+	3,
+	3,
+	3,
+	3,
+	4,
+	4,
+	4,
+	4,
+	5,
+	5,
+	5,
+	5,
+	0
+];
+var DISTANCE_BASE = [...[
+	1,
+	2,
+	3,
+	4,
+	5,
+	7,
+	9,
+	13,
+	17,
+	25,
+	33,
+	49,
+	65,
+	97,
+	129,
+	193,
+	257,
+	385,
+	513,
+	769
+], ...[
+	1025,
+	1537,
+	2049,
+	3073,
+	4097,
+	6145,
+	8193,
+	12289,
+	16385,
+	24577
+]];
+var DISTANCE_EXTRA = [
+	0,
+	0,
+	0,
+	0,
+	1,
+	1,
+	2,
+	2,
+	3,
+	3,
+	4,
+	4,
+	5,
+	5,
+	6,
+	6,
+	7,
+	7,
+	8,
+	8,
+	9,
+	9,
+	10,
+	10,
+	11,
+	11,
+	12,
+	12,
+	13,
+	13
+];
+var CODE_ORDER = [
+	16,
+	17,
+	18,
+	0,
+	8,
+	7,
+	9,
+	6,
+	10,
+	5,
+	11,
+	4,
+	12,
+	3,
+	13,
+	2,
+	14,
+	1,
+	15
+];
+function damaged$1(words) {
+	return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
+}
+/** Build a code. Like zlib, it refuses one that is over-subscribed, and an incomplete one with more than one bit. */
+function buildHuffman(lengths, start, end, mayBeIncomplete) {
+	const counts = /* @__PURE__ */ new Uint16Array(16);
+	for (let at = start; at < end; at++) counts[lengths[at]]++;
+	let left = 1;
+	let longest = 0;
+	for (let length = 1; length <= 15; length++) {
+		left = 2 * left - counts[length];
+		if (left < 0) throw damaged$1("a code is over-subscribed");
+		if (counts[length]) longest = length;
+	}
+	if (longest > 0 && left > 0 && !(mayBeIncomplete && longest === 1)) throw damaged$1("a code is incomplete");
+	const offsets = /* @__PURE__ */ new Uint16Array(16);
+	for (let length = 1; length < 15; length++) offsets[length + 1] = offsets[length] + counts[length];
+	const symbols = new Uint16Array(end - start);
+	for (let at = start; at < end; at++) {
+		const length = lengths[at];
+		if (length) symbols[offsets[length]++] = at - start;
+	}
+	counts[0] = 0;
+	return {
+		counts,
+		symbols
+	};
+}
+var FIXED_LITERALS = buildHuffman(Uint8Array.from({ length: 288 }, (_, at) => at < 144 ? 8 : at < 256 ? 9 : at < 280 ? 7 : 8), 0, 288, false);
+var FIXED_DISTANCES = buildHuffman((/* @__PURE__ */ new Uint8Array(32)).fill(5), 0, 32, false);
+var Inflater = class {
+	out = /* @__PURE__ */ new Uint8Array(262144);
+	size = 0;
+	/** Up to here bytes may be written without another look at the ratio, and at the room that is left. */
+	room = this.out.length;
+	bits = 0;
+	bitCount = 0;
+	constructor(data, at) {
+		this.data = data;
+		this.at = at;
+	}
+	/** Unpack the deflate stream. Returns the place after it. */
+	run() {
+		for (let isLast = 0; !isLast;) {
+			isLast = this.take(1);
+			const type = this.take(2);
+			if (type === 0) this.copyStored();
+			else if (type === 1) this.decode(FIXED_LITERALS, FIXED_DISTANCES);
+			else if (type === 2) this.decode(...this.readCodes());
+			else throw damaged$1("a block of an unknown type");
+		}
+		return this.at;
+	}
+	take(count) {
+		while (this.bitCount < count) {
+			const byte = this.data[this.at++];
+			if (byte === void 0) throw damaged$1("it ends early");
+			this.bits |= byte << this.bitCount;
+			this.bitCount += 8;
+		}
+		const value = this.bits & (1 << count) - 1;
+		this.bits >>>= count;
+		this.bitCount -= count;
+		return value;
+	}
+	symbol({ counts, symbols }) {
+		let code = 0;
+		let first = 0;
+		let index = 0;
+		for (let length = 1; length <= 15; length++) {
+			code |= this.take(1);
+			const count = counts[length];
+			if (code - count < first) return symbols[index + (code - first)];
+			index += count;
+			first = first + count << 1;
+			code <<= 1;
+		}
+		throw damaged$1("a code that means nothing");
+	}
+	readCodes() {
+		const literals = this.take(5) + 257;
+		const distances = this.take(5) + 1;
+		const codes = this.take(4) + 4;
+		if (literals > 286 || distances > 30) throw damaged$1("too many codes");
+		const codeLengths = /* @__PURE__ */ new Uint8Array(19);
+		for (let at = 0; at < codes; at++) codeLengths[CODE_ORDER[at]] = this.take(3);
+		const lengthCode = buildHuffman(codeLengths, 0, 19, false);
+		const lengths = new Uint8Array(literals + distances);
+		for (let at = 0; at < lengths.length;) {
+			const symbol = this.symbol(lengthCode);
+			if (symbol < 16) {
+				lengths[at++] = symbol;
+				continue;
+			}
+			if (symbol === 16 && at === 0) throw damaged$1("a repetition of nothing");
+			const value = symbol === 16 ? lengths[at - 1] : 0;
+			const times = symbol === 16 ? 3 + this.take(2) : symbol === 17 ? 3 + this.take(3) : 11 + this.take(7);
+			if (at + times > lengths.length) throw damaged$1("a repetition beyond the end");
+			lengths.fill(value, at, at + times);
+			at += times;
+		}
+		if (lengths[256] === 0) throw damaged$1("a block without an end");
+		return [buildHuffman(lengths, 0, literals, true), buildHuffman(lengths, literals, lengths.length, true)];
+	}
+	decode(literals, distances) {
+		for (;;) {
+			const symbol = this.symbol(literals);
+			if (symbol === 256) return;
+			if (symbol < 256) {
+				if (this.size === this.room) this.grow(1);
+				this.out[this.size++] = symbol;
+				continue;
+			}
+			if (symbol > 285) throw damaged$1("a length that means nothing");
+			const length = LENGTH_BASE[symbol - 257] + this.take(LENGTH_EXTRA[symbol - 257]);
+			const far = this.symbol(distances);
+			if (far > 29) throw damaged$1("a distance that means nothing");
+			const distance = DISTANCE_BASE[far] + this.take(DISTANCE_EXTRA[far]);
+			if (distance > this.size) throw damaged$1("a distance beyond the beginning");
+			if (this.size + length > this.room) this.grow(length);
+			for (let end = this.size + length; this.size < end; this.size++) this.out[this.size] = this.out[this.size - distance];
+		}
+	}
+	copyStored() {
+		this.at -= Math.floor(this.bitCount / 8);
+		this.bits = this.bitCount = 0;
+		const header = this.data.subarray(this.at, this.at + 4);
+		if (header.length < 4) throw damaged$1("it ends early");
+		const [low = 0, high = 0, notLow = 0, notHigh = 0] = header;
+		const length = low | high << 8;
+		if (length !== (~(notLow | notHigh << 8) & 65535)) throw damaged$1("a stored block of two lengths");
+		this.at += 4;
+		if (this.at + length > this.data.length) throw damaged$1("it ends early");
+		if (this.size + length > this.room) this.grow(length);
+		this.out.set(this.data.subarray(this.at, this.at + length), this.size);
+		this.size += length;
+		this.at += length;
+	}
+	grow(by) {
+		const wanted = this.size + by;
+		const packed = Math.min(Math.ceil(this.at / PACKED_CHUNK) * PACKED_CHUNK, this.data.length);
+		if (this.size > RATIO_CHECKED_FROM && this.size > packed * RATIO_MAX) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`);
+		if (wanted > UNPACKED_MAX) throw new NotJudged("it unpacks to more than a page can hold; run: aver verify FILE");
+		if (wanted > this.out.length) {
+			const larger = new Uint8Array(Math.min(Math.max(2 * this.out.length, wanted), UNPACKED_MAX));
+			larger.set(this.out.subarray(0, this.size));
+			this.out = larger;
+		}
+		this.room = Math.min(Math.max(wanted, this.size + LOOK_EVERY), this.out.length);
+	}
+};
+/** Unpack a gzip file. Raises `Unreadable` if it is damaged, or something follows its one member. */
+function gunzip(data) {
+	if (data.length < 10 || data[0] !== 31 || data[1] !== 139 || data[2] !== 8) throw damaged$1("no gzip header");
+	const flags = data[3];
+	if (flags & 224) throw damaged$1("unknown header flags");
+	let at = 10;
+	const skipText = () => {
+		const end = data.indexOf(0, at);
+		if (end < 0) throw damaged$1("it ends early");
+		at = end + 1;
+	};
+	if (flags & 4) {
+		if (at + 2 > data.length) throw damaged$1("it ends early");
+		at += 2 + (data[at] | data[at + 1] << 8);
+	}
+	if (flags & 8) skipText();
+	if (flags & 16) skipText();
+	if (flags & 2) {
+		if (at + 2 > data.length) throw damaged$1("it ends early");
+		if ((data[at] | data[at + 1] << 8) !== (crc32(data.subarray(0, at)) & 65535)) throw damaged$1("the header has another checksum");
+		at += 2;
+	}
+	const inflater = new Inflater(data, at);
+	at = inflater.run();
+	if (at + 8 > data.length) throw damaged$1("it ends early");
+	const view = new DataView(data.buffer, data.byteOffset + at, 8);
+	const out = inflater.out.subarray(0, inflater.size);
+	if (view.getUint32(0, true) !== crc32(out)) throw damaged$1("incorrect data check");
+	if (view.getUint32(4, true) !== out.length % 2 ** 32) throw damaged$1("incorrect length check");
+	if (at + 8 !== data.length) throw new Unreadable("there are extra bytes after the end of the gzip");
+	return out;
+}
+var CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+	let value = byte;
+	for (let bit = 0; bit < 8; bit++) value = value & 1 ? 3988292384 ^ value >>> 1 : value >>> 1;
+	return value >>> 0;
+});
+function crc32(data) {
+	let crc = 4294967295;
+	for (let at = 0; at < data.length; at++) crc = CRC_TABLE[(crc ^ data[at]) & 255] ^ crc >>> 8;
+	return (crc ^ 4294967295) >>> 0;
 }
 // src/verify/run/archive.ts
 /** `.cap` files: a tar inside a gzip. The twin of the reading half of `aver.actions.archive`; it trusts nothing. */

@@ -16,17 +16,17 @@ from __future__ import annotations
 
 import base64
 import binascii
-import gzip
 import os
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import orjson
 
 from aver.errors import BadInput, NotFound, Unavailable
-from aver.files.atomic import replace_file
+from aver.files.atomic import open_replacement, replace_file
 from aver.files.regular import CHUNK, open_file, open_inside, read_chunks, read_limited
 from aver.ledger.bundle.layout import BLOBS, HEAD, INDEX, META, BundleIndex
 from aver.verdict import Finding, Place, Tally
@@ -56,7 +56,14 @@ _DOOR = (b'data-door="files"', b'data-door="site"')
 """The mark in the page that tells it where its records are: as shipped, and in a site."""
 
 _NAMES = re.compile(rb"averNames\((\[.*\])\);\n", re.DOTALL)
-_TWIN = re.compile(rb'averFile\(("(?:[^"\\]|\\.)*+"),"([A-Za-z0-9+/=]*+)"\);\n')
+_TWIN_HEAD = re.compile(rb'averFile\(("(?:[^"\\]|\\.)*+"),"')
+_TWIN_END = b'");\n'
+
+_TWIN_HEAD_MAX = 4096
+"""Bytes at the beginning of a twin that hold the name of its file."""
+
+_TWIN_PIECE = 64 * 1024
+"""Characters of base64 that are unpacked at a time. Four of them are three bytes."""
 
 
 def page_directory() -> Path:
@@ -78,9 +85,11 @@ def write_site(directory: Path, files: list[str]) -> None:
     data = directory / SITE_DIRECTORY / DATA_DIRECTORY
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     for number, name in enumerate(files):
-        with open_inside(directory, *name.split("/")) as file:
-            packed = base64.b64encode(gzip.compress(file.read(), _PACKED, mtime=0))
-        replace_file(data / f"{number}.js", b'averFile(%b,"%b");\n' % (orjson.dumps(name), packed))
+        with open_inside(directory, *name.split("/")) as file, open_replacement(data / f"{number}.js") as twin:
+            twin.write(b'averFile(%b,"' % orjson.dumps(name))
+            for packed in _pack(read_chunks(file)):
+                twin.write(packed)
+            twin.write(_TWIN_END)
     replace_file(data / NAMES_FILE, b"averNames(%b);\n" % orjson.dumps(files))
     for member in PAGE_MEMBERS:
         replace_file(directory.joinpath(*member), _shipped_bytes(page, member))
@@ -132,45 +141,54 @@ def _read_names(directory: Path) -> list[str]:
     return names
 
 
+def _pack(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Base64 of gzip, in pieces. It has no time in it: the same file has the same twin."""
+    pack = zlib.compressobj(_PACKED, wbits=zlib.MAX_WBITS | 16)
+    packed = b""
+    for chunk in chunks:
+        packed += pack.compress(chunk)
+        whole = len(packed) - len(packed) % 3  # Only the last piece may end with signs that fill it up.
+        yield base64.b64encode(packed[:whole])
+        packed = packed[whole:]
+    yield base64.b64encode(packed + pack.flush())
+
+
 def _is_twin(directory: Path, number: int, name: str) -> bool:
     """Whether a twin has the name and the bytes of a file. Raises `BadInput` if one of them cannot be read."""
-    with open_inside(directory, *name.split("/")) as file:
-        size = os.fstat(file.fileno()).st_size
-        with open_inside(directory, SITE_DIRECTORY, DATA_DIRECTORY, f"{number}.js") as twin:
-            # Packed data is at most a little larger than the plain data, and base64 a third larger than that.
-            raw = read_limited(twin, 2 * size + 4096 + 6 * len(name), f"{number}.js")
-        match = _TWIN.fullmatch(raw)
-        if match is None:
+    with (
+        open_inside(directory, *name.split("/")) as file,
+        open_inside(directory, SITE_DIRECTORY, DATA_DIRECTORY, f"{number}.js") as twin,
+    ):
+        head = _TWIN_HEAD.match(twin.read(_TWIN_HEAD_MAX))
+        end = max(os.fstat(twin.fileno()).st_size - len(_TWIN_END), 0)
+        twin.seek(end)
+        if head is None or end < head.end() or twin.read() != _TWIN_END:
             raise BadInput(f"{number}.js is no twin of a file")
+        twin.seek(head.end())
         try:
-            if orjson.loads(match[1]) != name:
-                return False
-            packed = base64.b64decode(match[2], validate=True)
-        except (orjson.JSONDecodeError, binascii.Error):
-            raise BadInput(f"{number}.js is no twin of a file") from None
-        unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        try:
-            # As far as the file goes: a bomb is unpacked no further than that.
-            for chunk in read_chunks(file):
-                if _unpack_exactly(unpack, packed, len(chunk)) != chunk:
-                    return False
-                packed = b""
-            extra = unpack.decompress(unpack.unconsumed_tail + packed, 1)
-        except zlib.error:
+            return bool(orjson.loads(head[1]) == name) and _has_bytes(file, _unpack(twin, end))
+        except (orjson.JSONDecodeError, binascii.Error, zlib.error):
             raise BadInput(f"{number}.js is damaged") from None
-    return not extra and unpack.eof and not unpack.unused_data
 
 
-def _unpack_exactly(unpack: zlib._Decompress, packed: bytes, size: int) -> bytes:
-    parts = []
-    while size:
-        piece = unpack.decompress(unpack.unconsumed_tail + packed, size)
-        packed = b""
-        if not piece and (unpack.eof or not unpack.unconsumed_tail):
-            break
-        parts.append(piece)
-        size -= len(piece)
-    return b"".join(parts)
+def _has_bytes(file: BinaryIO, pieces: Iterable[bytes]) -> bool:
+    """Whether a file has exactly these bytes. It takes no piece after the first that differs: a bomb stays packed."""
+    return all(file.read(len(piece)) == piece for piece in pieces) and not file.read(1)
+
+
+def _unpack(twin: BinaryIO, end: int) -> Iterator[bytes]:
+    """The bytes that a twin holds between here and `end` as base64 of gzip. Raises `binascii.Error` or `zlib.error`."""
+    unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    while text := twin.read(min(_TWIN_PIECE, end - twin.tell())):
+        packed = base64.b64decode(text, validate=True)
+        while packed and not unpack.eof:
+            yield unpack.decompress(packed, CHUNK)
+            packed = unpack.unconsumed_tail
+        if unpack.unused_data or (packed and unpack.eof) or (text.endswith(b"=") and twin.tell() < end):
+            raise zlib.error("something follows the packed file")
+    yield unpack.flush()
+    if not unpack.eof:
+        raise zlib.error("it ends early")
 
 
 def _is_own_page(directory: Path) -> bool:

@@ -1,9 +1,8 @@
 /** A bundle that is also a site: the twins of its files, which a page on file:// shows. The twin of `aver.ledger.bundle.site`. */
 
-import { type ByteSource, type Directory, areSameBytes, readChunks, readStart } from "../bytes.ts";
-import { BadInput, type Json, encoder, readJson } from "../json.ts";
+import { type ByteSource, type Directory, areSameBytes, readStart } from "../bytes.ts";
+import { BadInput, type Json, readJson } from "../json.ts";
 import { decodeBase64 } from "../digest.ts";
-import { gunzip } from "../run/inflate.ts";
 import { type Tally, place } from "../verdict.ts";
 import { BLOBS, type BundleIndex, HEAD, INDEX, META, fileOf } from "./layout.ts";
 
@@ -14,6 +13,9 @@ export const NAMES = `${DATA}/names.js`;
 const NAMES_MAX = 16 * 1024 * 1024;
 /** Bytes at the beginning of a twin that hold the name of its file. */
 const TWIN_HEAD_MAX = 4096;
+const TWIN_END = '");\n';
+/** Characters of base64 that are unpacked at a time. Four of them are three bytes. */
+const TWIN_PIECE = 64 * 1024;
 /** The names that a site adds to a bundle's directory. */
 export const SITE_NAMES: ReadonlySet<string> = new Set(["index.html", "explorer"]);
 
@@ -89,21 +91,53 @@ export async function readNames(file: ByteSource): Promise<string[]> {
   return names as string[];
 }
 
-/** Whether a twin has the name and the bytes of a file. Raises `BadInput` if one of them cannot be read. */
+/** Whether a twin has the name and the bytes of a file. Both are read in pieces. Raises `BadInput` if one of them cannot be read. */
 async function isTwin(directory: Directory, path: string, name: string): Promise<boolean> {
   const file = await openPath(directory, name);
   const twin = await openPath(directory, path);
-  if (twin.size > 2 * file.size + 4096 + 6 * encoder.encode(name).length) throw new BadInput(`${path} is too large`);
-  const text = readText(await twin.read(0, twin.size));
-  // Not by one pattern: the data may have many megabytes.
-  const head = /^averFile\(("(?:[^"\\]|\\[^])*"),"/.exec(text.slice(0, TWIN_HEAD_MAX));
-  const other = new BadInput(`${path} is no twin of a file`);
-  if (head === null || !text.endsWith('");\n')) throw other;
+  const head = /^averFile\(("(?:[^"\\]|\\[^])*"),"/.exec(readText(await readStart(twin, TWIN_HEAD_MAX)));
+  const start = head?.[0].length ?? 0;
+  const end = twin.size - TWIN_END.length;
+  if (head === null || end < start || readText(await twin.read(end, twin.size)) !== TWIN_END) throw new BadInput(`${path} is no twin of a file`);
   if (parse(head[1] as string) !== name) return false;
-  const packed = decodeBase64(text.slice(head[0].length, -4));
-  if (packed === null) throw other;
-  const unpacked = gunzip(packed);
   let at = 0;
-  for await (const chunk of readChunks(file)) if (!areSameBytes(chunk, unpacked.subarray(at, (at += chunk.length)))) return false;
-  return at === unpacked.length;
+  for await (const bytes of unpackTwin(twin, start, end, path)) {
+    // As far as the file goes: a bomb is unpacked no further than that.
+    if (!areSameBytes(await file.read(at, (at += bytes.length)), bytes)) return false;
+  }
+  return at === file.size;
+}
+
+/** The bytes that a twin has as base64 of gzip between two places. Raises `BadInput`. */
+async function* unpackTwin(twin: ByteSource, start: number, end: number, path: string): AsyncGenerator<Uint8Array> {
+  let at = start;
+  let failure: unknown = new BadInput(`${path} is damaged`);
+  let isOver = false;
+  const packed = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    pull: async (control) => {
+      if (at === end) return control.close();
+      const text = await twin.read(at, (at = Math.min(at + TWIN_PIECE, end))).catch((error: unknown) => {
+        throw (failure = error);
+      });
+      if (isOver) return;
+      const piece = decodeBase64(readText(text));
+      // The signs of the end may not stand before it.
+      if (piece === null || (at < end && piece.length < TWIN_PIECE * 0.75)) control.error(failure);
+      else control.enqueue(piece);
+    },
+    cancel: () => void (isOver = true),
+  });
+  // The platform's reader: it takes one member, and nothing after it.
+  const reader = packed.pipeThrough(new DecompressionStream("gzip")).getReader();
+  try {
+    for (;;) {
+      const { value, done } = await reader.read().catch(() => {
+        throw failure;
+      });
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
 }
