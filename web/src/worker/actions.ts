@@ -94,8 +94,8 @@ export function readProof(data: Uint8Array): Item[] {
 }
 
 /** The records of a `.cap` file with their chains. The actions of CapSeal have none: `chain` is then the given name. */
-export function* readCap(packed: Uint8Array, name: string): Generator<{ chain: string; items: Item[] }> {
-  const archive = readArchive(packed, new Set(MEMBER_ORDER), CAPSEAL_MEMBERS);
+export async function* readCap(packed: Uint8Array, name: string): AsyncGenerator<{ chain: string; items: Item[] }> {
+  const archive = await readArchive(packed, new Set(MEMBER_ORDER), CAPSEAL_MEMBERS);
   const actions = archive.members.get("actions.jsonl") ?? new Uint8Array();
   if (isCapseal(archive)) {
     for (const items of readActions(actions)) yield { chain: name, items };

@@ -412,7 +412,7 @@ export class Library {
     else if (format === "capsules") {
       for await (const items of readCapsuleItems(source, opening)) yield items.map(({ item }) => item);
     } else if (format === "cap") {
-      for (const part of readCap(await readWhole(thing.name, source), thing.name)) if (part.chain === chain) yield part.items;
+      for await (const part of readCap(await readWhole(thing.name, source), thing.name)) if (part.chain === chain) yield part.items;
     } else if (format === "actions") yield* readActions(await readWhole(thing.name, source));
     else if (format === "proof") yield readProof(await readWhole(thing.name, source));
   }
@@ -445,7 +445,7 @@ async function listCap(name: string, source: ByteSource): Promise<Pick<Contents,
   const lengths = new Map<string, number>();
   let isPublic = false;
   try {
-    for (const { chain, items } of readCap(await readWhole(name, source), name)) {
+    for await (const { chain, items } of readCap(await readWhole(name, source), name)) {
       lengths.set(chain, (lengths.get(chain) ?? 0) + items.length);
       isPublic ||= items[0] instanceof ActionItem;
     }

@@ -3,6 +3,7 @@
 import { type ByteSource, type Directory, areSameBytes, readStart } from "../bytes.ts";
 import { BadInput, type Json, readJson } from "../json.ts";
 import { decodeBase64 } from "../digest.ts";
+import { unpackGzip } from "../gzip.ts";
 import { type Tally, place } from "../verdict.ts";
 import { BLOBS, type BundleIndex, HEAD, INDEX, META, fileOf } from "./layout.ts";
 
@@ -15,7 +16,7 @@ const NAMES_MAX = 16 * 1024 * 1024;
 const TWIN_HEAD_MAX = 4096;
 const TWIN_END = '");\n';
 /** Characters of base64 that are unpacked at a time. Four of them are three bytes. */
-const TWIN_PIECE = 64 * 1024;
+const TWIN_PIECE = 32 * 1024;
 /** The names that a site adds to a bundle's directory. */
 export const SITE_NAMES: ReadonlySet<string> = new Set(["index.html", "explorer"]);
 
@@ -100,44 +101,16 @@ async function isTwin(directory: Directory, path: string, name: string): Promise
   const end = twin.size - TWIN_END.length;
   if (head === null || end < start || readText(await twin.read(end, twin.size)) !== TWIN_END) throw new BadInput(`${path} is no twin of a file`);
   if (parse(head[1] as string) !== name) return false;
+  let packed = start;
+  const next = async () => {
+    if (packed === end) return null;
+    const piece = decodeBase64(readText(await twin.read(packed, (packed = Math.min(packed + TWIN_PIECE, end)))));
+    // The signs of the end may not stand before it.
+    if (piece === null || (packed < end && piece.length < TWIN_PIECE * 0.75)) throw new BadInput(`${path} is damaged`);
+    return piece;
+  };
   let at = 0;
-  for await (const bytes of unpackTwin(twin, start, end, path)) {
-    // As far as the file goes: a bomb is unpacked no further than that.
-    if (!areSameBytes(await file.read(at, (at += bytes.length)), bytes)) return false;
-  }
+  // As far as the file goes: a bomb is unpacked no further than that.
+  for await (const bytes of unpackGzip(next)) if (!areSameBytes(await file.read(at, (at += bytes.length)), bytes)) return false;
   return at === file.size;
-}
-
-/** The bytes that a twin has as base64 of gzip between two places. Raises `BadInput`. */
-async function* unpackTwin(twin: ByteSource, start: number, end: number, path: string): AsyncGenerator<Uint8Array> {
-  let at = start;
-  let failure: unknown = new BadInput(`${path} is damaged`);
-  let isOver = false;
-  const packed = new ReadableStream<Uint8Array<ArrayBuffer>>({
-    pull: async (control) => {
-      if (at === end) return control.close();
-      const text = await twin.read(at, (at = Math.min(at + TWIN_PIECE, end))).catch((error: unknown) => {
-        throw (failure = error);
-      });
-      if (isOver) return;
-      const piece = decodeBase64(readText(text));
-      // The signs of the end may not stand before it.
-      if (piece === null || (at < end && piece.length < TWIN_PIECE * 0.75)) control.error(failure);
-      else control.enqueue(piece);
-    },
-    cancel: () => void (isOver = true),
-  });
-  // The platform's reader: it takes one member, and nothing after it.
-  const reader = packed.pipeThrough(new DecompressionStream("gzip")).getReader();
-  try {
-    for (;;) {
-      const { value, done } = await reader.read().catch(() => {
-        throw failure;
-      });
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    await reader.cancel().catch(() => {});
-  }
 }

@@ -3,7 +3,8 @@
 import { areSameBytes } from "../bytes.ts";
 import { Unreadable, encoder } from "../json.ts";
 import { checkFileName } from "../bundle/layout.ts";
-import { gunzip } from "./inflate.ts";
+import { unpackGzip } from "../gzip.ts";
+import { NotJudged } from "../options.ts";
 
 const GZIP_HEADER = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 0xff];
 const BLOCK = 512;
@@ -11,6 +12,16 @@ const TAR_RECORD = 10_240;
 const MEMBERS_MAX = 64;
 const TIME_HEADER_MAX = 4096;
 const TIME_HEADER = /^(?:[0-9]{1,4} [amc]time=[0-9]{1,20}(?:\.[0-9]{1,20})?\n)*$/;
+
+/** An archive that unpacks to more bytes than the first, and to more than the second times its size, is refused. */
+const RATIO_CHECKED_FROM = 64 * 1024 ** 2;
+const RATIO_MAX = 250;
+/** Bytes by which the packed data counts as read, as Python's reader takes it. */
+const PACKED_CHUNK = 256 * 1024;
+/** Bytes that are unpacked between two looks at the ratio. */
+const PIECE = 16 * 1024;
+/** Bytes that a page unpacks at most. `aver verify` has no such limit: it puts large members into files. */
+const UNPACKED_MAX = 512 * 1024 ** 2;
 
 export interface Archive {
   members: Map<string, Uint8Array>;
@@ -26,9 +37,9 @@ export function readSmall(archive: Archive, name: string, limit: number): Uint8A
 }
 
 /** Read an archive whose members are all of one of the formats. Raises `Unreadable` if it is damaged or hostile. */
-export function readArchive(packed: Uint8Array, ...formats: ReadonlySet<string>[]): Archive {
+export async function readArchive(packed: Uint8Array, ...formats: ReadonlySet<string>[]): Promise<Archive> {
   const archive: Archive = { members: new Map(), isPlain: GZIP_HEADER.every((byte, at) => packed[at] === byte) };
-  const tar = gunzip(packed);
+  const tar = await unpackTar(packed);
   let fitting = formats;
   let isDescribed = false;
   let at = 0;
@@ -60,6 +71,25 @@ export function readArchive(packed: Uint8Array, ...formats: ReadonlySet<string>[
   if (!isZero(tar.subarray(at))) throw new Unreadable("there are extra bytes after the end of the tar");
   archive.isPlain &&= tar.length % TAR_RECORD === 0;
   return archive;
+}
+
+async function unpackTar(packed: Uint8Array): Promise<Uint8Array> {
+  let at = 0;
+  let out = new Uint8Array(PACKED_CHUNK);
+  let size = 0;
+  for await (const bytes of unpackGzip(async () => (at < packed.length ? packed.subarray(at, (at = Math.min(at + PIECE, packed.length))) : null))) {
+    const taken = Math.min(Math.ceil(at / PACKED_CHUNK) * PACKED_CHUNK, packed.length);
+    if (size + bytes.length > Math.max(RATIO_CHECKED_FROM, taken * RATIO_MAX)) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`);
+    if (size + bytes.length > UNPACKED_MAX) throw new NotJudged("it unpacks to more than a page can hold; run: aver verify FILE");
+    if (size + bytes.length > out.length) {
+      const larger = new Uint8Array(Math.max(2 * out.length, size + bytes.length));
+      larger.set(out.subarray(0, size));
+      out = larger;
+    }
+    out.set(bytes, size);
+    size += bytes.length;
+  }
+  return out.subarray(0, size);
 }
 
 function damaged(words: string): Unreadable {

@@ -40,7 +40,7 @@ export async function readWhole(name: string, source: ByteSource): Promise<Uint8
 /** The verdict on a `.cap` file, of Aver or of the public CapSeal tool. */
 export async function judgeArchive(name: string, source: ByteSource, options: VerifyOptions, examiners: Examiner[]): Promise<Verdict> {
   try {
-    const archive = readArchive(await readWhole(name, source), new Set(MEMBER_ORDER), CAPSEAL_MEMBERS);
+    const archive = await readArchive(await readWhole(name, source), new Set(MEMBER_ORDER), CAPSEAL_MEMBERS);
     return isCapseal(archive) ? await judgeCapseal(name, archive, options) : await judgeFiles(name, archive, options, examiners);
   } catch (error) {
     if (!(error instanceof BadInput)) throw error;

@@ -29,8 +29,8 @@ const BESIDE = 420;
 const PHONE_BESIDE = 90;
 /** Rows that stand for those that are not here yet. */
 const PLACEHOLDERS = 12;
-/** Rows that are asked for at once. */
-const PAGE = 200;
+/** Rows that are asked for at once: some more than fit into a window. */
+const PAGE = 100;
 /** Rows of a file that are taken at once. More would keep the page's thread busy. */
 const FILE_PAGE = 2_000;
 
@@ -120,19 +120,24 @@ function ListedChain({ parts: [chain = "", wanted = ""] }: { parts: string[] }):
       void fetchRows(page * PAGE, (page + 1) * PAGE);
     }
   };
+  const listedBefore = useRef(contents.value);
   useEffect(() => {
     let isCurrent = true;
-    asked.current.clear();
-    if (isLive) {
+    if (!isLive) void readFile(() => isCurrent);
+    else if (contents.value !== listedBefore.current) {
       // A chain that has grown: the last page has more now.
+      listedBefore.current = contents.value;
+      asked.current.clear();
       setTotal(listed?.length ?? 0);
       fetchPages(Math.max(0, (listed?.length ?? 1) - 1), listed?.length ?? 1);
-    } else void readFile(() => isCurrent);
+    }
     return () => { isCurrent = false; };
   }, [chain, contents.value]);
   const now = judgementOf(chain);
   const isUnjudged = unjudgedOf([chain]).length > 0;
-  useEffect(() => { if (isUnjudged) void verifyChain(chain); }, [chain, judgement.value.state, isUnjudged]);
+  // The first rows go first: a verification would keep the server busy meanwhile.
+  const hasAnswer = rows.size > 0 || words !== "" || total === 0;
+  useEffect(() => { if (isUnjudged && hasAnswer) void verifyChain(chain); }, [chain, judgement.value.state, isUnjudged, hasAnswer]);
   const findings = findingsOf(chain);
   // Not with each report of progress: a long chain takes a while to arrange.
   const judged = now.state === "done" ? now.verdict : null;

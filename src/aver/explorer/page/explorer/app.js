@@ -3077,8 +3077,8 @@ anumber$1(bits,"bits")
 if (bits > 32) throw new RangeError("\"bits\" expected <= 32, got " + bits)
 return bits === 32 ? 4294967295 : ~(-1 << bits) >>> 0
 }
-var EMPTY$1=Uint8Array.of()
-function getMessage(msg,ctx=EMPTY$1) {
+var EMPTY$2=Uint8Array.of()
+function getMessage(msg,ctx=EMPTY$2) {
 abytes$1(msg,void 0,"msg")
 abytes$1(ctx,void 0,"ctx")
 if (ctx.length > 255) throw new RangeError("context should be 255 bytes or less")
@@ -6863,6 +6863,46 @@ head(chain) {
 return this.heads.get(chain) ?? null
 }
 };
+// src/verify/gzip.ts
+var EMPTY$1=new Uint8Array([31,139,8,0,0,0,0,0,0,3,3,0,0,0,0,0,0,0,0,0])
+var isStrict
+async function* unpackGzip(next) {
+isStrict ??= refusesTwoMembers()
+if (!await isStrict) throw new NotJudged("the gzip reader here takes more than one packed file; use Node.js 24, or run: aver verify")
+yield* unpack(next)
+}
+async function* unpack(next) {
+let failure=new Unreadable("no gzip, or a damaged one")
+let isOver=false
+const reader=new ReadableStream({pull:async control => {
+const piece=await next().catch(error => {
+throw failure=error
+})
+if (isOver) return
+if (piece === null) control.close()
+else control.enqueue(piece)
+},cancel:() => void (isOver=true)}).pipeThrough(new DecompressionStream("gzip")).getReader()
+try {
+for (;;) {
+const {value,done}=await reader.read().catch(() => {
+throw failure
+})
+if (done) return
+yield value
+}
+} finally {
+await reader.cancel().catch(() => {})
+}
+}
+async function refusesTwoMembers() {
+const pieces=[EMPTY$1,EMPTY$1]
+try {
+for await (const _ of unpack(async () => pieces.pop() ?? null));
+return false
+} catch {
+return true
+}
+}
 // src/verify/bundle/site.ts
 var CHECK$1="page"
 var DATA="explorer/data"
@@ -6870,7 +6910,7 @@ var NAMES$2=`${DATA}/names.js`
 var NAMES_MAX=16777216
 var TWIN_HEAD_MAX=4096
 var TWIN_END="\");\n"
-var TWIN_PIECE=65536
+var TWIN_PIECE=32768
 var SITE_NAMES=new Set(["index.html","explorer"])
 function twinOf(number) {
 return `${DATA}/${number}.js`
@@ -6936,35 +6976,16 @@ const start=head?.[0].length ?? 0
 const end=twin.size - 4
 if (head === null || end < start || readText$1(await twin.read(end,twin.size)) !== TWIN_END) throw new BadInput(`${path} is no twin of a file`)
 if (parse(head[1]) !== name) return false
+let packed=start
+const next=async () => {
+if (packed === end) return null
+const piece=decodeBase64(readText$1(await twin.read(packed,packed=Math.min(packed + TWIN_PIECE,end))))
+if (piece === null || packed < end && piece.length < TWIN_PIECE * .75) throw new BadInput(`${path} is damaged`)
+return piece
+}
 let at=0
-for await (const bytes of unpackTwin(twin,start,end,path)) if (!areSameBytes(await file.read(at,at += bytes.length),bytes)) return false
+for await (const bytes of unpackGzip(next)) if (!areSameBytes(await file.read(at,at += bytes.length),bytes)) return false
 return at === file.size
-}
-async function* unpackTwin(twin,start,end,path) {
-let at=start
-let failure=new BadInput(`${path} is damaged`)
-let isOver=false
-const reader=new ReadableStream({pull:async control => {
-if (at === end) return control.close()
-const text=await twin.read(at,at=Math.min(at + TWIN_PIECE,end)).catch(error => {
-throw failure=error
-})
-if (isOver) return
-const piece=decodeBase64(readText$1(text))
-if (piece === null || at < end && piece.length < TWIN_PIECE * .75) control.error(failure)
-else control.enqueue(piece)
-},cancel:() => void (isOver=true)}).pipeThrough(new DecompressionStream("gzip")).getReader()
-try {
-for (;;) {
-const {value,done}=await reader.read().catch(() => {
-throw failure
-})
-if (done) return
-yield value
-}
-} finally {
-await reader.cancel().catch(() => {})
-}
 }
 // src/verify/bundle/sources.ts
 function sourceKey({digits,ledger,tenant}) {
@@ -7504,203 +7525,6 @@ const count=countOf(value,"count")
 const hash=value.get("hash")
 return count !== null && (count === 0n ? hash === null : typeof hash === "string" && HEX64.test(hash))
 }
-// src/verify/run/inflate.ts
-var RATIO_CHECKED_FROM=64 * 1024 ** 2
-var RATIO_MAX=250
-var PACKED_CHUNK=262144
-var LOOK_EVERY$1=262144
-var UNPACKED_MAX=512 * 1024 ** 2
-var LENGTH_BASE=[3,4,5,6,7,8,9,10,11,13,15,17,19,23,27,31,35,43,51,59,67,83,99,115,131,163,195,227,258]
-var LENGTH_EXTRA=[0,0,0,0,0,0,0,0,1,1,1,1,2,2,2,2,3,3,3,3,4,4,4,4,5,5,5,5,0]
-var DISTANCE_BASE=[...[1,2,3,4,5,7,9,13,17,25,33,49,65,97,129,193,257,385,513,769],...[1025,1537,2049,3073,4097,6145,8193,12289,16385,24577]]
-var DISTANCE_EXTRA=[0,0,0,0,1,1,2,2,3,3,4,4,5,5,6,6,7,7,8,8,9,9,10,10,11,11,12,12,13,13]
-var CODE_ORDER=[16,17,18,0,8,7,9,6,10,5,11,4,12,3,13,2,14,1,15]
-function damaged$1(words) {
-return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`)
-}
-function buildHuffman(lengths,start,end,mayBeIncomplete) {
-const counts=new Uint16Array(16)
-for (let at=start; at < end; at++) counts[lengths[at]]++
-let left=1
-let longest=0
-for (let length=1; length <= 15; length++) {
-left=2 * left - counts[length]
-if (left < 0) throw damaged$1("a code is over-subscribed")
-if (counts[length]) longest=length
-}
-if (longest > 0 && left > 0 && !(mayBeIncomplete && longest === 1)) throw damaged$1("a code is incomplete")
-const offsets=new Uint16Array(16)
-for (let length=1; length < 15; length++) offsets[length + 1]=offsets[length] + counts[length]
-const symbols=new Uint16Array(end - start)
-for (let at=start; at < end; at++) {
-const length=lengths[at]
-if (length) symbols[offsets[length]++]=at - start
-}
-counts[0]=0
-return {counts,symbols}
-}
-var FIXED_LITERALS=buildHuffman(Uint8Array.from({length:288},(_,at) => at < 144 ? 8 : at < 256 ? 9 : at < 280 ? 7 : 8),0,288,false)
-var FIXED_DISTANCES=buildHuffman(new Uint8Array(32).fill(5),0,32,false)
-var Inflater=class {
-out=new Uint8Array(262144)
-size=0
-room=this.out.length
-bits=0
-bitCount=0
-constructor(data,at) {
-this.data=data
-this.at=at
-}
-run() {
-for (let isLast=0; !isLast;) {
-isLast=this.take(1)
-const type=this.take(2)
-if (type === 0) this.copyStored()
-else if (type === 1) this.decode(FIXED_LITERALS,FIXED_DISTANCES)
-else if (type === 2) this.decode(...this.readCodes())
-else throw damaged$1("a block of an unknown type")
-}
-return this.at
-}
-take(count) {
-while (this.bitCount < count) {
-const byte=this.data[this.at++]
-if (byte === void 0) throw damaged$1("it ends early")
-this.bits |= byte << this.bitCount
-this.bitCount += 8
-}
-const value=this.bits & (1 << count) - 1
-this.bits >>>= count
-this.bitCount -= count
-return value
-}
-symbol({counts,symbols}) {
-let code=0
-let first=0
-let index=0
-for (let length=1; length <= 15; length++) {
-code |= this.take(1)
-const count=counts[length]
-if (code - count < first) return symbols[index + (code - first)]
-index += count
-first=first + count << 1
-code <<= 1
-}
-throw damaged$1("a code that means nothing")
-}
-readCodes() {
-const literals=this.take(5) + 257
-const distances=this.take(5) + 1
-const codes=this.take(4) + 4
-if (literals > 286 || distances > 30) throw damaged$1("too many codes")
-const codeLengths=new Uint8Array(19)
-for (let at=0; at < codes; at++) codeLengths[CODE_ORDER[at]]=this.take(3)
-const lengthCode=buildHuffman(codeLengths,0,19,false)
-const lengths=new Uint8Array(literals + distances)
-for (let at=0; at < lengths.length;) {
-const symbol=this.symbol(lengthCode)
-if (symbol < 16) {
-lengths[at++]=symbol
-continue
-}
-if (symbol === 16 && at === 0) throw damaged$1("a repetition of nothing")
-const value=symbol === 16 ? lengths[at - 1] : 0
-const times=symbol === 16 ? 3 + this.take(2) : symbol === 17 ? 3 + this.take(3) : 11 + this.take(7)
-if (at + times > lengths.length) throw damaged$1("a repetition beyond the end")
-lengths.fill(value,at,at + times)
-at += times
-}
-if (lengths[256] === 0) throw damaged$1("a block without an end")
-return [buildHuffman(lengths,0,literals,true),buildHuffman(lengths,literals,lengths.length,true)]
-}
-decode(literals,distances) {
-for (;;) {
-const symbol=this.symbol(literals)
-if (symbol === 256) return
-if (symbol < 256) {
-if (this.size === this.room) this.grow(1)
-this.out[this.size++]=symbol
-continue
-}
-if (symbol > 285) throw damaged$1("a length that means nothing")
-const length=LENGTH_BASE[symbol - 257] + this.take(LENGTH_EXTRA[symbol - 257])
-const far=this.symbol(distances)
-if (far > 29) throw damaged$1("a distance that means nothing")
-const distance=DISTANCE_BASE[far] + this.take(DISTANCE_EXTRA[far])
-if (distance > this.size) throw damaged$1("a distance beyond the beginning")
-if (this.size + length > this.room) this.grow(length)
-for (let end=this.size + length; this.size < end; this.size++) this.out[this.size]=this.out[this.size - distance]
-}
-}
-copyStored() {
-this.at -= Math.floor(this.bitCount / 8)
-this.bits=this.bitCount=0
-const header=this.data.subarray(this.at,this.at + 4)
-if (header.length < 4) throw damaged$1("it ends early")
-const [low=0,high=0,notLow=0,notHigh=0]=header
-const length=low | high << 8
-if (length !== (~(notLow | notHigh << 8) & 65535)) throw damaged$1("a stored block of two lengths")
-this.at += 4
-if (this.at + length > this.data.length) throw damaged$1("it ends early")
-if (this.size + length > this.room) this.grow(length)
-this.out.set(this.data.subarray(this.at,this.at + length),this.size)
-this.size += length
-this.at += length
-}
-grow(by) {
-const wanted=this.size + by
-const packed=Math.min(Math.ceil(this.at / PACKED_CHUNK) * PACKED_CHUNK,this.data.length)
-if (this.size > RATIO_CHECKED_FROM && this.size > packed * RATIO_MAX) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`)
-if (wanted > UNPACKED_MAX) throw new NotJudged("it unpacks to more than a page can hold; run: aver verify FILE")
-if (wanted > this.out.length) {
-const larger=new Uint8Array(Math.min(Math.max(2 * this.out.length,wanted),UNPACKED_MAX))
-larger.set(this.out.subarray(0,this.size))
-this.out=larger
-}
-this.room=Math.min(Math.max(wanted,this.size + LOOK_EVERY$1),this.out.length)
-}
-}
-function gunzip(data) {
-if (data.length < 10 || data[0] !== 31 || data[1] !== 139 || data[2] !== 8) throw damaged$1("no gzip header")
-const flags=data[3]
-if (flags & 224) throw damaged$1("unknown header flags")
-let at=10
-const skipText=() => {
-const end=data.indexOf(0,at)
-if (end < 0) throw damaged$1("it ends early")
-at=end + 1
-}
-if (flags & 4) {
-if (at + 2 > data.length) throw damaged$1("it ends early")
-at += 2 + (data[at] | data[at + 1] << 8)
-}
-if (flags & 8) skipText()
-if (flags & 16) skipText()
-if (flags & 2) {
-if (at + 2 > data.length) throw damaged$1("it ends early")
-if ((data[at] | data[at + 1] << 8) !== (crc32(data.subarray(0,at)) & 65535)) throw damaged$1("the header has another checksum")
-at += 2
-}
-const inflater=new Inflater(data,at)
-at=inflater.run()
-if (at + 8 > data.length) throw damaged$1("it ends early")
-const view=new DataView(data.buffer,data.byteOffset + at,8)
-const out=inflater.out.subarray(0,inflater.size)
-if (view.getUint32(0,true) !== crc32(out)) throw damaged$1("incorrect data check")
-if (view.getUint32(4,true) !== out.length % 2 ** 32) throw damaged$1("incorrect length check")
-if (at + 8 !== data.length) throw new Unreadable("there are extra bytes after the end of the gzip")
-return out
-}
-var CRC_TABLE=Uint32Array.from({length:256},(_,byte) => {
-let value=byte
-for (let bit=0; bit < 8; bit++) value=value & 1 ? 3988292384 ^ value >>> 1 : value >>> 1
-return value >>> 0
-})
-function crc32(data) {
-let crc=4294967295
-for (let at=0; at < data.length; at++) crc=CRC_TABLE[(crc ^ data[at]) & 255] ^ crc >>> 8
-return (crc ^ 4294967295) >>> 0
-}
 // src/verify/run/archive.ts
 var GZIP_HEADER=[31,139,8,0,0,0,0,0,2,255]
 var BLOCK=512
@@ -7708,14 +7532,19 @@ var TAR_RECORD=10240
 var MEMBERS_MAX=64
 var TIME_HEADER_MAX=4096
 var TIME_HEADER=/^(?:[0-9]{1,4} [amc]time=[0-9]{1,20}(?:\.[0-9]{1,20})?\n)*$/
+var RATIO_CHECKED_FROM=64 * 1024 ** 2
+var RATIO_MAX=250
+var PACKED_CHUNK=262144
+var PIECE=16384
+var UNPACKED_MAX=512 * 1024 ** 2
 function readSmall(archive,name,limit) {
 const data=archive.members.get(name) ?? null
 if (data !== null && data.length > limit) throw new Unreadable(`${name} is larger than ${limit} bytes`)
 return data
 }
-function readArchive(packed,...formats) {
+async function readArchive(packed,...formats) {
 const archive={members:new Map(),isPlain:GZIP_HEADER.every((byte,at) => packed[at] === byte)}
-const tar=gunzip(packed)
+const tar=await unpackTar(packed)
 let fitting=formats
 let isDescribed=false
 let at=0
@@ -7745,6 +7574,24 @@ if (!isZero(take((BLOCK - header.size % BLOCK) % BLOCK))) throw new Unreadable(`
 if (!isZero(tar.subarray(at))) throw new Unreadable("there are extra bytes after the end of the tar")
 archive.isPlain &&= tar.length % TAR_RECORD === 0
 return archive
+}
+async function unpackTar(packed) {
+let at=0
+let out=new Uint8Array(PACKED_CHUNK)
+let size=0
+for await (const bytes of unpackGzip(async () => at < packed.length ? packed.subarray(at,at=Math.min(at + PIECE,packed.length)) : null)) {
+const taken=Math.min(Math.ceil(at / PACKED_CHUNK) * PACKED_CHUNK,packed.length)
+if (size + bytes.length > Math.max(RATIO_CHECKED_FROM,taken * RATIO_MAX)) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`)
+if (size + bytes.length > UNPACKED_MAX) throw new NotJudged("it unpacks to more than a page can hold; run: aver verify FILE")
+if (size + bytes.length > out.length) {
+const larger=new Uint8Array(Math.max(2 * out.length,size + bytes.length))
+larger.set(out.subarray(0,size))
+out=larger
+}
+out.set(bytes,size)
+size += bytes.length
+}
+return out.subarray(0,size)
 }
 function damaged(words) {
 return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`)
@@ -8722,7 +8569,7 @@ return source.read(0,source.size)
 }
 async function judgeArchive(name,source,options,examiners) {
 try {
-const archive=readArchive(await readWhole(name,source),new Set(MEMBER_ORDER),CAPSEAL_MEMBERS)
+const archive=await readArchive(await readWhole(name,source),new Set(MEMBER_ORDER),CAPSEAL_MEMBERS)
 return isCapseal(archive) ? await judgeCapseal(name,archive,options) : await judgeFiles(name,archive,options,examiners)
 } catch (error) {
 if (!(error instanceof BadInput)) throw error
@@ -9486,8 +9333,8 @@ const seal=document.get("seal")
 if (isObject(seal)) items.push(new Sealed(String(seal.get("canonical")),readSeal(seal,key => new BadInput(`${key} must be a string`))))
 return items
 }
-function* readCap(packed,name) {
-const archive=readArchive(packed,new Set(MEMBER_ORDER),CAPSEAL_MEMBERS)
+async function* readCap(packed,name) {
+const archive=await readArchive(packed,new Set(MEMBER_ORDER),CAPSEAL_MEMBERS)
 const actions=archive.members.get("actions.jsonl") ?? new Uint8Array()
 if (isCapseal(archive)) {
 for (const items of readActions(actions)) yield {chain:name,items}
@@ -10428,7 +10275,7 @@ const {source,format,opening}=await this.recognise(thing)
 if (format === "chain") yield* keepRecords(readChainFile(source))
 else if (format === "capsules") for await (const items of readCapsuleItems(source,opening)) yield items.map(({item}) => item)
 else if (format === "cap") {
-for (const part of readCap(await readWhole(thing.name,source),thing.name)) if (part.chain === chain) yield part.items
+for await (const part of readCap(await readWhole(thing.name,source),thing.name)) if (part.chain === chain) yield part.items
 } else if (format === "actions") yield* readActions(await readWhole(thing.name,source))
 else if (format === "proof") yield readProof(await readWhole(thing.name,source))
 }
@@ -10455,7 +10302,7 @@ async function listCap(name,source) {
 const lengths=new Map()
 let isPublic=false
 try {
-for (const {chain,items} of readCap(await readWhole(name,source),name)) {
+for await (const {chain,items} of readCap(await readWhole(name,source),name)) {
 lengths.set(chain,(lengths.get(chain) ?? 0) + items.length)
 isPublic ||= items[0] instanceof ActionItem
 }
@@ -14553,7 +14400,7 @@ var CARD_HEIGHT=124
 var BESIDE=420
 var PHONE_BESIDE=90
 var PLACEHOLDERS=12
-var PAGE$1=200
+var PAGE$1=100
 var FILE_PAGE=2e3
 var SORTS={tool:"◆",chat:"❝",agent:"▲",system:"●",workflow:"▶",auth:"✓",vault:"▣",kill:"■"}
 var AUTHORITIES={human_approved:"a person",policy:"a rule",autonomous:"the agent",escalated:"escalated",unknown:""}
@@ -14615,22 +14462,26 @@ asked.current.add(page)
 fetchRows(page * PAGE$1,(page + 1) * PAGE$1)
 }
 }
+const listedBefore=T(contents.value)
 A$1(() => {
 let isCurrent=true
+if (!isLive) readFile(() => isCurrent)
+else if (contents.value !== listedBefore.current) {
+listedBefore.current=contents.value
 asked.current.clear()
-if (isLive) {
 setTotal(listed?.length ?? 0)
 fetchPages(Math.max(0,(listed?.length ?? 1) - 1),listed?.length ?? 1)
-} else readFile(() => isCurrent)
+}
 return () => {
 isCurrent=false
 }
 },[chain,contents.value])
 const now=judgementOf(chain)
 const isUnjudged=unjudgedOf([chain]).length > 0
+const hasAnswer=rows.size > 0 || words !== "" || total === 0
 A$1(() => {
-if (isUnjudged) verifyChain(chain)
-},[chain,judgement.value.state,isUnjudged])
+if (isUnjudged && hasAnswer) verifyChain(chain)
+},[chain,judgement.value.state,isUnjudged,hasAnswer])
 const findings=findingsOf(chain)
 const judged=now.state === "done" ? now.verdict : null
 const extras=w$2(() => total === null ? [] : arrange(rows,total,findings,isLive || isReading),[isLive || isReading ? null : rows,total,judged,isReading])
