@@ -3,25 +3,26 @@
 import { constants } from "node:fs";
 import { type FileHandle, lstat, open, readdir, stat } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
-import type { ByteSource, Directory } from "../verify/bytes.ts";
+import { BlockSource, type ByteSource, type Directory } from "../verify/bytes.ts";
 import { BadInput, NotFound } from "../verify/json.ts";
 import { isFileName, show } from "../verify/text.ts";
 
-/** A file on disk. It is opened for each reading, so that a verifier of many files needs few handles. */
-class DiskFile implements ByteSource {
+/** A file on disk. It is opened for each block, so that a verifier of many files needs few handles. */
+class DiskFile extends BlockSource {
   readonly size: number;
   private readonly path: string;
 
   constructor(path: string, size: number) {
+    super();
     this.path = path;
     this.size = size;
   }
 
-  async read(start: number, end: number): Promise<Uint8Array> {
+  protected async load(start: number, end: number): Promise<Uint8Array> {
     let handle: FileHandle | null = null;
     try {
       handle = await open(this.path, constants.O_RDONLY | constants.O_NONBLOCK);
-      const buffer = new Uint8Array(end - start);
+      const buffer = new Uint8Array(Math.max(Math.min(end, this.size) - start, 0));
       let filled = 0;
       while (filled < buffer.length) {
         const { bytesRead } = await handle.read(buffer, filled, buffer.length - filled, start + filled);

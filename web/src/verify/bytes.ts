@@ -58,17 +58,37 @@ export class MemorySource implements ByteSource {
   }
 }
 
-/** Bytes that a browser's file is asked for at a time. An answer takes a browser a millisecond, however short it is. */
+/** Bytes that a file is asked for at a time. An answer takes a browser a millisecond, however short it is. */
 const BLOCK = 1024 * 1024;
 /** Blocks that are kept, for all files together: a bundle may have thousands of files. */
 const BLOCKS_KEPT = 4;
-const blocks = new Map<BlobSource, { start: number; bytes: Uint8Array }>();
+const blocks = new Map<BlockSource, { start: number; bytes: Uint8Array }>();
+
+/** A file that is read in blocks, so that short readings one after the other cost little. */
+export abstract class BlockSource implements ByteSource {
+  abstract readonly size: number;
+
+  /** The bytes between two places, fewer where the file ends. */
+  protected abstract load(start: number, end: number): Promise<Uint8Array>;
+
+  async read(start: number, end: number): Promise<Uint8Array> {
+    let block = blocks.get(this);
+    if (block === undefined || start < block.start || Math.min(end, this.size) > block.start + block.bytes.length) {
+      block = { start, bytes: await this.load(start, Math.max(end, start + BLOCK)) };
+      blocks.delete(this);
+      if (block.bytes.length <= BLOCK) blocks.set(this, block);
+      if (blocks.size > BLOCKS_KEPT) blocks.delete(blocks.keys().next().value as BlockSource);
+    }
+    return block.bytes.subarray(start - block.start, end - block.start);
+  }
+}
 
 /** A file of the browser. */
-export class BlobSource implements ByteSource {
+export class BlobSource extends BlockSource {
   private readonly blob: Blob;
 
   constructor(blob: Blob) {
+    super();
     this.blob = blob;
   }
 
@@ -76,15 +96,8 @@ export class BlobSource implements ByteSource {
     return this.blob.size;
   }
 
-  async read(start: number, end: number): Promise<Uint8Array> {
-    let block = blocks.get(this);
-    if (block === undefined || start < block.start || Math.min(end, this.size) > block.start + block.bytes.length) {
-      block = { start, bytes: new Uint8Array(await this.blob.slice(start, Math.max(end, start + BLOCK)).arrayBuffer()) };
-      blocks.delete(this);
-      if (block.bytes.length <= BLOCK) blocks.set(this, block);
-      if (blocks.size > BLOCKS_KEPT) blocks.delete(blocks.keys().next().value as BlobSource);
-    }
-    return block.bytes.subarray(start - block.start, end - block.start);
+  protected async load(start: number, end: number): Promise<Uint8Array> {
+    return new Uint8Array(await this.blob.slice(start, end).arrayBuffer());
   }
 }
 

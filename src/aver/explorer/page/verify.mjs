@@ -2646,7 +2646,7 @@ var sha512 = /* @__PURE__ */ createHasher(() => new _SHA512(), /* @__PURE__ */ o
 * across two halves.
 */
 /** Bytes of a block: the state's 200, less twice the bytes of the hash. */
-var BLOCK$1 = 136;
+var BLOCK$2 = 136;
 var HASH_BYTES = 32;
 var ROUNDS = 24;
 /** The constants of the rounds, each as its even and its odd bits: bits 0, 1, 3, 7, 15, 31 and 63 come from a shift register. */
@@ -2869,7 +2869,7 @@ function permute(state) {
 }
 /** Add a block to the state and permute it. */
 function absorb(state, block, at) {
-	for (let lane = 0; lane < BLOCK$1 / 8; lane++) {
+	for (let lane = 0; lane < BLOCK$2 / 8; lane++) {
 		const low = block.getInt32(at + 8 * lane, true), high = block.getInt32(at + 8 * lane + 4, true);
 		state[2 * lane] ^= gatherEven(low) | gatherEven(high) << 16;
 		state[2 * lane + 1] ^= gatherEven(low >>> 1) | gatherEven(high >>> 1) << 16;
@@ -2881,8 +2881,8 @@ function sha3(data) {
 	const state = /* @__PURE__ */ new Int32Array(50);
 	const view = new DataView(data.buffer, data.byteOffset, data.length);
 	let at = 0;
-	for (; at + BLOCK$1 <= data.length; at += BLOCK$1) absorb(state, view, at);
-	const last = new Uint8Array(BLOCK$1);
+	for (; at + BLOCK$2 <= data.length; at += BLOCK$2) absorb(state, view, at);
+	const last = new Uint8Array(BLOCK$2);
 	last.set(data.subarray(at));
 	last[data.length - at] = 6;
 	last[135] |= 128;
@@ -8203,6 +8203,27 @@ var MemorySource = class {
 		return this.bytes.subarray(start, end);
 	}
 };
+/** Bytes that a file is asked for at a time. An answer takes a browser a millisecond, however short it is. */
+var BLOCK$1 = 1048576;
+/** Blocks that are kept, for all files together: a bundle may have thousands of files. */
+var BLOCKS_KEPT = 4;
+var blocks = /* @__PURE__ */ new Map();
+/** A file that is read in blocks, so that short readings one after the other cost little. */
+var BlockSource = class {
+	async read(start, end) {
+		let block = blocks.get(this);
+		if (block === void 0 || start < block.start || Math.min(end, this.size) > block.start + block.bytes.length) {
+			block = {
+				start,
+				bytes: await this.load(start, Math.max(end, start + BLOCK$1))
+			};
+			blocks.delete(this);
+			if (block.bytes.length <= BLOCK$1) blocks.set(this, block);
+			if (blocks.size > BLOCKS_KEPT) blocks.delete(blocks.keys().next().value);
+		}
+		return block.bytes.subarray(start - block.start, end - block.start);
+	}
+};
 /** Files by their paths inside one directory, `name` or `directory/name`. */
 var FileMap = class {
 	constructor(name, files) {
@@ -12184,17 +12205,18 @@ async function verifyFile(name, source, options) {
 }
 // src/node/files.ts
 /** Files and directories on disk, for the verifier in Node. No link inside a directory is followed. */
-/** A file on disk. It is opened for each reading, so that a verifier of many files needs few handles. */
-var DiskFile = class {
+/** A file on disk. It is opened for each block, so that a verifier of many files needs few handles. */
+var DiskFile = class extends BlockSource {
 	constructor(path, size) {
+		super();
 		this.path = path;
 		this.size = size;
 	}
-	async read(start, end) {
+	async load(start, end) {
 		let handle = null;
 		try {
 			handle = await open(this.path, constants.O_RDONLY | constants.O_NONBLOCK);
-			const buffer = new Uint8Array(end - start);
+			const buffer = new Uint8Array(Math.max(Math.min(end, this.size) - start, 0));
 			let filled = 0;
 			while (filled < buffer.length) {
 				const { bytesRead } = await handle.read(buffer, filled, buffer.length - filled, start + filled);

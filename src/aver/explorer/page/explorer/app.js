@@ -5803,22 +5803,28 @@ return this.bytes.subarray(start,end)
 var BLOCK$1=1048576
 var BLOCKS_KEPT=4
 var blocks=new Map()
-var BlobSource=class {
-constructor(blob) {
-this.blob=blob
-}
-get size() {
-return this.blob.size
-}
+var BlockSource=class {
 async read(start,end) {
 let block=blocks.get(this)
 if (block === void 0 || start < block.start || Math.min(end,this.size) > block.start + block.bytes.length) {
-block={start,bytes:new Uint8Array(await this.blob.slice(start,Math.max(end,start + BLOCK$1)).arrayBuffer())}
+block={start,bytes:await this.load(start,Math.max(end,start + BLOCK$1))}
 blocks.delete(this)
 if (block.bytes.length <= BLOCK$1) blocks.set(this,block)
 if (blocks.size > BLOCKS_KEPT) blocks.delete(blocks.keys().next().value)
 }
 return block.bytes.subarray(start - block.start,end - block.start)
+}
+}
+var BlobSource=class extends BlockSource {
+constructor(blob) {
+super()
+this.blob=blob
+}
+get size() {
+return this.blob.size
+}
+async load(start,end) {
+return new Uint8Array(await this.blob.slice(start,end).arrayBuffer())
 }
 }
 var FileMap=class {
