@@ -223,12 +223,13 @@ export function VerdictBand(): JSX.Element | null {
 export function Band({ now, again = verifyThing, total = totalRecords.value }: { now: Exclude<Judgement, { state: "none" }>; again?: () => unknown; total?: number }): JSX.Element {
   if (now.state === "working") {
     const { records = 0, bytes = 0, totalBytes = 0 } = now.progress ?? {};
-    const share = totalBytes ? Math.floor((100 * bytes) / totalBytes) : 0;
-    const of = total >= records && total > 0 ? ` of ${plural(total, "record")}` : "";
+    // By records where their number is known: the bytes of a file are more than those of its records.
+    const isKnown = total >= records && total > 0;
+    const share = isKnown ? Math.floor((100 * records) / total) : totalBytes ? Math.floor((100 * bytes) / totalBytes) : 0;
     return (
       <section class="band working">
         <h2><Mark name="working" share={share} /> Verifying</h2>
-        <p class="figure">{of ? `${count(records)}${of}` : plural(records, "record")} judged so far, {share} % of the bytes.</p>
+        <p class="figure">{isKnown ? `${count(records)} of ${plural(total, "record")} judged so far` : `${plural(records, "record")} judged so far, ${share} % of the bytes`}.</p>
         <progress max={100} value={share} aria-label="Verification" />
         <p><button type="button" onClick={() => stopVerifying()}>Stop</button></p>
         <table class="checks pending" aria-hidden="true"><tbody>{CHECKS.filter((name) => !["columns", "store"].includes(name)).map((name) => <tr key={name}><th>{name.replace("_", " ")}</th><td>…</td></tr>)}</tbody></table>

@@ -12897,9 +12897,9 @@ return k$2(Band,{now})
 function Band({now,again=verifyThing,total=totalRecords.value}) {
 if (now.state === "working") {
 const {records=0,bytes=0,totalBytes=0}=now.progress ?? {}
-const share=totalBytes ? Math.floor(100 * bytes / totalBytes) : 0
-const of=total >= records && total > 0 ? ` of ${plural(total,"record")}` : ""
-return k$2("section",{class:"band working"},k$2("h2",null,k$2(Mark,{name:"working",share})," Verifying"),k$2("p",{class:"figure"},of ? `${count(records)}${of}` : plural(records,"record")," judged so far, ",share," % of the bytes."),k$2("progress",{max:100,value:share,"aria-label":"Verification"}),k$2("p",null,k$2("button",{type:"button",onClick:() => stopVerifying()},"Stop")),k$2("table",{class:"checks pending","aria-hidden":"true"},k$2("tbody",null,CHECKS.filter(name => !["columns","store"].includes(name)).map(name => k$2("tr",{key:name},k$2("th",null,name.replace("_"," ")),k$2("td",null,"…"))))))
+const isKnown=total >= records && total > 0
+const share=isKnown ? Math.floor(100 * records / total) : totalBytes ? Math.floor(100 * bytes / totalBytes) : 0
+return k$2("section",{class:"band working"},k$2("h2",null,k$2(Mark,{name:"working",share})," Verifying"),k$2("p",{class:"figure"},isKnown ? `${count(records)} of ${plural(total,"record")} judged so far` : `${plural(records,"record")} judged so far, ${share} % of the bytes`,"."),k$2("progress",{max:100,value:share,"aria-label":"Verification"}),k$2("p",null,k$2("button",{type:"button",onClick:() => stopVerifying()},"Stop")),k$2("table",{class:"checks pending","aria-hidden":"true"},k$2("tbody",null,CHECKS.filter(name => !["columns","store"].includes(name)).map(name => k$2("tr",{key:name},k$2("th",null,name.replace("_"," ")),k$2("td",null,"…"))))))
 }
 if (now.state === "not judged") return k$2("section",{class:"band not-judged"},k$2("h2",null,k$2(Mark,{name:"not judged"})," Not judged"),k$2("p",null,k$2(Text,null,now.words)),k$2("p",null,k$2("button",{type:"button",onClick:() => void again()},"Try again")))
 return k$2(Judged,now)
