@@ -21,6 +21,7 @@ import aver
 from aver import Capsule, Ledger
 from aver.ledger.bundle import export_bundle
 from support.browser_pages import JUDGED, go, key_of, pin
+from support.site_twins import CHANGED, TWIN_CHANGES, twin_of
 from support.static_sites import serve_site
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
@@ -84,6 +85,17 @@ CHANGES: dict[str, Callable[[Path, Path], object]] = {
         list_another_file(site, "notes.json"),
     ),
 }
+
+PACKED = (
+    "another file behind it",
+    "an empty file before it",
+    "bytes behind it",
+    "its end is missing",
+    "padding in the middle",
+)
+"""Changes of how a twin is packed, which only a strict reader refuses."""
+
+CHANGES |= {f"a twin: {name}": lambda site, _, name=name: TWIN_CHANGES[name](twin_of(site, CHANGED)) for name in PACKED}
 
 
 def judge_by_python(site: Path, ledger: Ledger) -> tuple[str, set[str]]:
