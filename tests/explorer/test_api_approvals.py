@@ -179,7 +179,7 @@ def test_enrolments_at_once_are_all_judged(served: ServedExplorer, ledger: Ledge
 
 
 @pytest.mark.parametrize("at", ["", None, 5, [], "2026", "2026-99-99T00:00:00+00:00", "2026-05-01T00:00:00Z"])
-def test_time_of_an_enrolment_that_is_none_is_no_form(served: ServedExplorer, ledger: Ledger, ada: Person, at: Any) -> None:
+def test_time_of_an_enrolment_must_be_one(served: ServedExplorer, ledger: Ledger, ada: Person, at: Any) -> None:
     statement = SoftPasskey("ada-tablet").enrolment(ledger, ada, at=at)
     assert served.post("approvers", {"statement": statement.to_dict()}).status == 400
 

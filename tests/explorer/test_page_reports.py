@@ -14,7 +14,16 @@ from aver.ledger import Ledger
 from support.agents import sample_session as sample
 from support.loose_capsules import KEY
 from support.page_cases import Cases, expect_agreement
-from support.reports import MAIN_FILE, TAMPERED, change_file, replace_statement, report_by_stolen_key, sign_again, statement_in, write_report
+from support.reports import (
+    MAIN_FILE,
+    TAMPERED,
+    change_file,
+    replace_statement,
+    report_by_stolen_key,
+    sign_again,
+    statement_in,
+    write_report,
+)
 
 SIGNER = SeedSigner(bytes(range(32)))
 

@@ -258,7 +258,8 @@ def test_live_streams_that_come_at_once_are_counted(served: ServedExplorer, monk
         read(feed)
 
     monkeypatch.setattr(live.LiveFeed, "_read", read_slowly)
-    head = f"GET {API}live HTTP/1.1\r\nHost: localhost:{served.port}\r\nAuthorization: Bearer {served.server.token}\r\n\r\n"
+    head = f"GET {API}live HTTP/1.1\r\nHost: localhost:{served.port}\r\n"
+    head += f"Authorization: Bearer {served.server.token}\r\n\r\n"
     with ExitStack() as opened:
         streams = [opened.enter_context(socket.create_connection(("127.0.0.1", served.port), 60)) for _ in range(6)]
         for stream in streams:
@@ -382,7 +383,7 @@ def test_tls_serves_by_its_name(filled: Ledger, tmp_path: Path) -> None:
 @pytest.mark.more
 def test_request_that_comes_with_the_end_of_the_handshake_is_answered(filled: Ledger, tmp_path: Path) -> None:
     """The server gets both in one read, before it has a connection for the request."""
-    with serve_with_tls(filled, tmp_path) as (server, port, context):
+    with serve_with_tls(filled, tmp_path) as (_, port, context):
         incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         client = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
         with socket.create_connection(("localhost", port), 60) as connection:
@@ -393,9 +394,7 @@ def test_request_that_comes_with_the_end_of_the_handshake_is_answered(filled: Le
                 except ssl.SSLWantReadError:
                     connection.sendall(outgoing.read())
                     incoming.write(connection.recv(65536))
-            client.write(
-                f"GET / HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\n\r\n".encode()
-            )
+            client.write(f"GET / HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\n\r\n".encode())
             connection.sendall(outgoing.read())
             received = b""
             while not received:

@@ -16,7 +16,15 @@ from aver.sessions.report import make_report
 from aver.sessions.report_file import split_report
 from aver.sessions.sessions import find_sessions
 from support.agents import sample_session as sample
-from support.reports import MAIN_FILE, TAMPERED, change_file, report_by_stolen_key, sign_again, statement_in, write_report
+from support.reports import (
+    MAIN_FILE,
+    TAMPERED,
+    change_file,
+    report_by_stolen_key,
+    sign_again,
+    statement_in,
+    write_report,
+)
 
 SIGNER = SeedSigner(bytes(range(32)))
 
