@@ -169,6 +169,21 @@ def test_passkey_is_enrolled_with_an_endorsement(served: ServedExplorer, ledger:
         assert served.post("approvers", wrong).status == 400
 
 
+def test_enrolments_at_once_are_all_judged(served: ServedExplorer, ledger: Ledger, phone: SoftPasskey) -> None:
+    """Each is recorded after the one before it; none is refused because another one came first."""
+    statements = [SoftPasskey(f"person-{number}").enrolment(ledger, phone) for number in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lambda one: served.post("approvers", {"statement": one.to_dict()}), statements))
+    assert [answer.status for answer in answers] == [200] * 6, [answer.body for answer in answers]
+    assert ledger.verify().status != "failed"
+
+
+@pytest.mark.parametrize("at", ["", None, 5, [], "2026", "2026-99-99T00:00:00+00:00", "2026-05-01T00:00:00Z"])
+def test_time_of_an_enrolment_must_be_one(served: ServedExplorer, ledger: Ledger, ada: Person, at: Any) -> None:
+    statement = SoftPasskey("ada-tablet").enrolment(ledger, ada, at=at)
+    assert served.post("approvers", {"statement": statement.to_dict()}).status == 400
+
+
 def test_first_approver_is_not_enrolled_from_a_page(ledger: Ledger) -> None:
     with serve(ledger) as served:
         enrolment = SoftPasskey(PHONE).enrolment(ledger).to_dict()

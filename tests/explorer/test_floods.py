@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import http.client
+import os
 import re
+import resource
+import signal
 import socket
 import subprocess
 import sys
@@ -157,3 +160,18 @@ def test_stream_that_is_never_read_ends_nobody_elses(process: Process, filled: L
             assert line
         assert process.ask(f"{API}about") == 200
         assert process.measure("Threads") <= THREADS_MAX + OWN_THREADS
+
+
+def test_clients_that_come_at_once_do_not_take_every_descriptor(process: Process) -> None:
+    """They wait while the server is stopped. It must not accept them all before it ends the first ones."""
+    assert process.ask(f"{API}about") == 200
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (450, 450))
+    os.kill(process.pid, signal.SIGSTOP)
+    with ExitStack() as opened:
+        for _ in range(700):
+            waiting = opened.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(("127.0.0.1", process.port))
+        os.kill(process.pid, signal.SIGCONT)
+        for _ in range(5):
+            assert process.ask(f"{API}about") == 200

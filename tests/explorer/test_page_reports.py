@@ -14,7 +14,16 @@ from aver.ledger import Ledger
 from support.agents import sample_session as sample
 from support.loose_capsules import KEY
 from support.page_cases import Cases, expect_agreement
-from support.reports import MAIN_FILE, TAMPERED, change_file, replace_statement, sign_again, statement_in, write_report
+from support.reports import (
+    MAIN_FILE,
+    TAMPERED,
+    change_file,
+    replace_statement,
+    report_by_stolen_key,
+    sign_again,
+    statement_in,
+    write_report,
+)
 
 SIGNER = SeedSigner(bytes(range(32)))
 
@@ -52,7 +61,13 @@ def test_reports_and_each_change_of_one(ledger: Ledger, tmp_path: Path) -> None:
         cases.add_file("report.html", sign_again(report, SIGNER, say), ring, f"signed: {name}")
     spoilt = change_file(report, MAIN_FILE, lambda chain: chain["capsules"].pop())
     cases.add_file("report.html", sign_again(spoilt, SIGNER), ring, "signed: a cut end")
-    cases.add_file("report.html", sign_again(report, SeedSigner(bytes(32))), ring, "signed by another")
+    other_key = SeedSigner(bytes(32))
+    cases.add_file("report.html", sign_again(report, other_key), ring, "signed by another")
+    both = Ring.pin([SIGNER.public, other_key.public])
+    cases.add_file("report.html", sign_again(report, other_key), both, "signed by another whom the reader knows")
+    late, owner = report_by_stolen_key(tmp_path / "owner")
+    for name, known in {"pinned": Ring.pin([entry.key for entry in owner.entries]), "on the ring": owner}.items():
+        cases.add_file("report.html", late, known, f"signed by a stolen key, {name}")
     sample.rich(ledger, tmp_path / "more", session="more")
     other = write_report(ledger, tmp_path / "other.html")
     cases.add_file("report.html", replace_statement(report, statement_in(other)), ring, "another's statement")

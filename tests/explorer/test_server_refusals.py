@@ -8,7 +8,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from cryptography.x509.oid import NameOID
 from aver import Capsule, Ledger
 from aver.errors import BadInput, Unavailable
 from aver.explorer import connection as limits
-from aver.explorer import guard, live
+from aver.explorer import guard, handshake, live
 from aver.explorer.guard import Rates
 from aver.explorer.server import ExplorerServer, check_origin, listen_locally, listen_with_tls
 from aver.files.locks import Pace, wait_until
@@ -248,6 +248,26 @@ def test_too_many_live_streams_are_refused(served: ServedExplorer, monkeypatch: 
     wait_for_status(served, 200)
 
 
+def test_live_streams_that_come_at_once_are_counted(served: ServedExplorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them come while the ledger is read for the first one."""
+    monkeypatch.setattr(live, "STREAMS_MAX", 2)
+    read = live.LiveFeed._read
+
+    def read_slowly(feed: live.LiveFeed) -> None:
+        time.sleep(0.2)
+        read(feed)
+
+    monkeypatch.setattr(live.LiveFeed, "_read", read_slowly)
+    head = f"GET {API}live HTTP/1.1\r\nHost: localhost:{served.port}\r\n"
+    head += f"Authorization: Bearer {served.server.token}\r\n\r\n"
+    with ExitStack() as opened:
+        streams = [opened.enter_context(socket.create_connection(("127.0.0.1", served.port), 60)) for _ in range(6)]
+        for stream in streams:
+            stream.sendall(head.encode())
+        answered = sorted(stream.recv(12)[-3:] for stream in streams)
+    assert answered == [b"200"] * 2 + [b"429"] * 4
+
+
 def wait_for_status(served: ServedExplorer, status: int) -> None:
     while served.ask(f"{API}about").status != status:
         time.sleep(0.05)
@@ -303,6 +323,8 @@ def test_proxy_in_front_is_named_by_its_origin(filled: Ledger) -> None:
         "https://AVER.example",
         "https://a:443",
         "https://a b",
+        "https://a:65536",
+        "https://[:::::]",
         "aver",
         "",
     ],
@@ -319,25 +341,93 @@ def test_tls_needs_a_certificate_that_can_be_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.more
-def test_tls_serves_by_its_name(filled: Ledger, tmp_path: Path) -> None:
-    cert, key = write_certificate(tmp_path)
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "0", "0x0"])
+def test_every_address_is_served_by_a_name_only(tmp_path: Path, host: str) -> None:
+    with pytest.raises(BadInput, match="every address"):
+        listen_with_tls(host, 0, *write_certificate(tmp_path))
+
+
+@contextmanager
+def serve_with_tls(ledger: Ledger, folder: Path) -> Iterator[tuple[ExplorerServer, int, ssl.SSLContext]]:
+    """A server, its port, and what its clients trust."""
+    cert, key = write_certificate(folder)
     with listen_with_tls("localhost", 0, cert, key) as place:
-        server = ExplorerServer(filled, place, read_only=True)
-        assert server.link.startswith(f"https://localhost:{place.port}/#token=")
+        server = ExplorerServer(ledger, place, read_only=True)
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
-        context = ssl.create_default_context(cafile=str(cert))
+        try:
+            yield server, place.port, ssl.create_default_context(cafile=str(cert))
+        finally:
+            while thread.is_alive():
+                server.stop()
+                thread.join(0.05)
+
+
+def ask_with_tls(server: ExplorerServer, port: int, context: ssl.SSLContext) -> int:
+    connection = http.client.HTTPSConnection("localhost", port, timeout=60, context=context)
+    try:
+        connection.request("GET", f"{API}about", headers={"Authorization": f"Bearer {server.token}"})
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+@pytest.mark.more
+def test_tls_serves_by_its_name(filled: Ledger, tmp_path: Path) -> None:
+    with serve_with_tls(filled, tmp_path) as (server, port, context):
+        assert server.link.startswith(f"https://localhost:{port}/#token=")
         # Several: an answer must not depend on which of two states the last write has left.
-        for _ in range(20):
-            connection = http.client.HTTPSConnection("localhost", place.port, timeout=60, context=context)
-            connection.request("GET", f"{API}about", headers={"Authorization": f"Bearer {server.token}"})
-            assert connection.getresponse().status == 200
-            connection.close()
-        while thread.is_alive():
-            server.stop()
-            thread.join(0.05)
-    with pytest.raises(BadInput, match="every address"):
-        listen_with_tls("0.0.0.0", 0, cert, key)
+        assert [ask_with_tls(server, port, context) for _ in range(20)] == [200] * 20
+
+
+@pytest.mark.more
+def test_request_that_comes_with_the_end_of_the_handshake_is_answered(filled: Ledger, tmp_path: Path) -> None:
+    """The server gets both in one read, before it has a connection for the request."""
+    with serve_with_tls(filled, tmp_path) as (_, port, context):
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
+        with socket.create_connection(("localhost", port), 60) as connection:
+            while True:
+                try:
+                    client.do_handshake()
+                    break
+                except ssl.SSLWantReadError:
+                    connection.sendall(outgoing.read())
+                    incoming.write(connection.recv(65536))
+            client.write(f"GET / HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\n\r\n".encode())
+            connection.sendall(outgoing.read())
+            received = b""
+            while not received:
+                incoming.write(connection.recv(65536))
+                with suppress(ssl.SSLWantReadError):
+                    received = client.read()
+    assert received.startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.more
+def test_clients_that_begin_no_handshake_make_room(
+    filled: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handshake, "HANDSHAKES_MAX", 2)
+    with serve_with_tls(filled, tmp_path) as (server, port, context), ExitStack() as opened:
+        silent = [opened.enter_context(socket.create_connection(("localhost", port), 60)) for _ in range(5)]
+        for connection in silent[:3]:  # The oldest, for those that came after them.
+            assert is_ended(connection)
+        assert ask_with_tls(server, port, context) == 200
+        monkeypatch.setattr(handshake, "HANDSHAKE_SECONDS", 0.2)
+        late = opened.enter_context(socket.create_connection(("localhost", port), 60))
+        assert is_ended(late)
+        plain = opened.enter_context(socket.create_connection(("localhost", port), 60))
+        plain.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert is_ended(plain)
+        assert ask_with_tls(server, port, context) == 200
+
+
+def is_ended(connection: socket.socket) -> bool:
+    """Whether the other side ends a connection, and says nothing but an alert of TLS before."""
+    with suppress(ConnectionResetError):
+        return all(piece[:1] == b"\x15" for piece in iter(lambda: connection.recv(100), b""))
+    return True
 
 
 def write_certificate(folder: Path) -> tuple[Path, Path]:

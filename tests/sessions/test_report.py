@@ -16,7 +16,15 @@ from aver.sessions.report import make_report
 from aver.sessions.report_file import split_report
 from aver.sessions.sessions import find_sessions
 from support.agents import sample_session as sample
-from support.reports import MAIN_FILE, TAMPERED, change_file, sign_again, statement_in, write_report
+from support.reports import (
+    MAIN_FILE,
+    TAMPERED,
+    change_file,
+    report_by_stolen_key,
+    sign_again,
+    statement_in,
+    write_report,
+)
 
 SIGNER = SeedSigner(bytes(range(32)))
 
@@ -115,6 +123,26 @@ def test_a_statement_of_another_report_is_found(ledger: Ledger, report: bytes, t
 def test_another_key_cannot_sign_it_again(report: bytes, tmp_path: Path) -> None:
     changed = sign_again(report.replace(b"half up", b"half down"), SeedSigner(bytes(32)))
     assert ("report", "SIG_INVALID", "statement") in findings(judge(changed, tmp_path))
+
+
+def test_a_key_that_the_records_do_not_name_is_said(report: bytes, tmp_path: Path) -> None:
+    """The reader knows two keys. That of another ledger does not speak for this one."""
+    other = SeedSigner(bytes(32))
+    path = tmp_path / "judged.html"
+    path.write_bytes(sign_again(report.replace(b"half up", b"half down"), other))
+    verdict = aver.verify(path, home=tmp_path / "home", keys=[SIGNER.public, other.public])
+    assert verdict.status == "qualified"
+    assert [(one.check, one.status, one.code) for one in verdict.findings] == [("report", "warning", "UNKNOWN_SIGNER")]
+
+
+def test_a_stolen_key_cannot_report_what_came_after_it(tmp_path: Path) -> None:
+    """The thief says that the report is older than the end of the key. The records in it are younger."""
+    path = tmp_path / "judged.html"
+    data, ring = report_by_stolen_key(tmp_path)
+    path.write_bytes(data)
+    for keys in ([entry.key for entry in ring.entries], []):
+        found = findings(aver.verify(path, home=tmp_path / "home", keys=keys))
+        assert found == {("report", "KEY_RETIRED", "statement")}
 
 
 @pytest.mark.sample(4)

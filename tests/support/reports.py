@@ -10,7 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from aver.keys import SeedSigner, sign_statement
+from aver import Capsule, clock, open_ledger
+from aver.capsule.sealed import hold_signer
+from aver.keys import Ring, SeedSigner, sign_statement
 from aver.ledger import Ledger
 from aver.sessions.report import make_report
 from aver.sessions.report_file import CLOSING, FILE_OPENING, STATEMENT_OPENING
@@ -42,6 +44,23 @@ def sign_again(
     content["sha256"] = hashlib.sha256(replace_statement(data, b"")).hexdigest()
     change(content)
     return replace_statement(data, json.dumps(sign_statement("report", content, (signer,)).to_dict()).encode())
+
+
+def report_by_stolen_key(folder: Path) -> tuple[bytes, Ring]:
+    """A report of what came after a rotation, signed by the old key, and the ring of the owner in `folder / "home"`.
+
+    Its text is changed, and its time is from before the rotation.
+    """
+    with open_ledger(home=folder / "home") as ledger:
+        ledger.append("demo.first", Capsule(type="tool", trigger={"source": "test", "request": "run"}))
+        with hold_signer(ledger.attesting_signer()) as stolen:
+            assert isinstance(stolen, SeedSigner)
+        before = clock.now()
+        ledger.keys.rotate("ledger")
+        ledger.record_keys()
+        sample.rich(ledger, folder / "work")
+        report = write_report(ledger, folder / "report.html").replace(b"half up", b"half down")
+        return sign_again(report, stolen, lambda content: content.update(made_at=before)), ledger.keys.ring()
 
 
 def change_file(data: bytes, name: str, change: Callable[[Any], None]) -> bytes:

@@ -332,9 +332,10 @@ class ExplorerApi:
 
     async def _live(self, request: Request) -> Response:
         read_query(request)
+        await self.feed.look()
+        # Asked last: others may have come while the ledger was read. Nothing waits from here until the stream counts.
         if self.feed.is_full:
             return problem_answer(429, "too many live streams are open")
-        await self.feed.look()
         # Without the last header, some proxies keep events back until they have many.
         headers = {**COMMON_HEADERS, "x-accel-buffering": "no"}
         if request.method == "HEAD":

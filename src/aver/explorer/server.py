@@ -23,8 +23,10 @@ import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import cast
 from urllib.parse import urlsplit
 
 import anyio.to_thread
@@ -40,6 +42,7 @@ from aver.explorer.answers import COMMON_HEADERS, error_answer, problem_answer
 from aver.explorer.api import ExplorerApi
 from aver.explorer.connection import ExplorerConnection
 from aver.explorer.guard import ExplorerGuard
+from aver.explorer.handshake import TlsHandshake
 from aver.explorer.ledger_reads import digest_keys
 from aver.explorer.page_files import PageFiles
 from aver.ledger import Ledger
@@ -118,12 +121,13 @@ def listen_with_tls(host: str, port: int, cert: Path, key: Path, origin: str | N
         words = f"cannot use the certificate {cert} with the key {key}: {error}"
         raise BadInput(words, advice="give PEM files that belong together; the key has no passphrase") from error
     named = check_origin(origin) if origin is not None else None
-    if named is None and _is_unspecified(host):
-        raise BadInput(
-            f"{host} is every address of this machine", advice="give the name for clients: --origin https://…"
-        )
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        # The address counts: `0` and `*` are other names for the same.
+        if named is None and ipaddress.ip_address(found[0][4][0]).is_unspecified:
+            raise BadInput(
+                f"{host} is every address of this machine", advice="give the name for clients: --origin https://…"
+            )
         listening = socket.create_server(found[0][4][:2], family=found[0][0], backlog=BACKLOG)
     except (OSError, OverflowError, UnicodeError) as error:
         raise Unavailable(
@@ -140,18 +144,14 @@ def listen_with_tls(host: str, port: int, cert: Path, key: Path, origin: str | N
 
 def check_origin(text: str) -> str:
     """An origin as browsers write it. Raises `BadInput` for any other."""
-    if not _ORIGIN(text) or urlsplit(text).port == 443:
+    try:
+        if not _ORIGIN(text) or urlsplit(text).port == 443:
+            raise ValueError
+    except ValueError:  # Also a port that is too large, and an address that is none.
         raise BadInput(
             f"{ascii(text)[:120]} is not an origin", advice="use https://NAME or https://NAME:PORT, in lower case"
-        )
+        ) from None
     return text
-
-
-def _is_unspecified(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        return host == ""
 
 
 class ExplorerServer:
@@ -199,19 +199,18 @@ class ExplorerServer:
         """Serve until SIGINT, SIGTERM or `stop`. Running requests are finished first."""
         config = uvicorn.Config(
             self.app,
-            http=ExplorerConnection,
+            http=_protocol_for(self._place),
             ws="none",
             lifespan="on",
             log_level="critical",  # The guard logs defects. What is left are clients that went away.
             access_log=False,
+            backlog=BACKLOG,  # asyncio accepts so many at a time, before it makes a connection of any.
             server_header=False,
             date_header=False,
             proxy_headers=False,
             timeout_keep_alive=KEEP_SECONDS,
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
-        config.load()
-        config.ssl = self._place.context
         self._uvicorn = _Uvicorn(config, self._api)
         self._uvicorn.run(self._place.sockets)
 
@@ -219,6 +218,13 @@ class ExplorerServer:
         """Make `run` return soon. Any thread may call it."""
         if self._uvicorn is not None:
             self._uvicorn.should_exit = True
+
+
+def _protocol_for(place: ListeningPlace) -> type[asyncio.Protocol]:
+    """What uvicorn makes of each connection."""
+    if place.context is None:
+        return ExplorerConnection
+    return cast(type[asyncio.Protocol], partial(TlsHandshake, context=place.context, pending={}))
 
 
 class _Uvicorn(uvicorn.Server):

@@ -3,7 +3,8 @@
 1. The blocks are taken apart. The files become a bundle in a temporary directory, and it is judged as any bundle is.
 2. The statement is there, and states exactly what a report states.
 3. The file, with the statement's block empty, has the digest that it states: nobody changed the page or a record.
-4. It was signed by a key that speaks for the ledger, which had not been retired then.
+4. It was signed by a key that speaks for the ledger, which had not been retired then, nor before the last of these
+   records. The `keys` chain inside records that key; else the check warns.
 5. The chains inside have the heads that it states.
 6. The verdict that it states fits: so many records and chains, and no good word where the records fail.
 
@@ -20,9 +21,10 @@ from aver.capsule.json_reader import read_json
 from aver.errors import BadInput, NotFound, Unavailable
 from aver.files.regular import open_file, read_limited
 from aver.keys import Statement
+from aver.ledger.bundle.head_file import check_signers
 from aver.ledger.bundle.layout import BLOBS, INDEX, read_index
 from aver.ledger.bundle.verify import BundleJudge
-from aver.ledger.checkpoint import Checkpoint, check_signatures
+from aver.ledger.checkpoint import Checkpoint
 from aver.ledger.foreign.seal_checks import unreadable_code
 from aver.ledger.head import Head
 from aver.sessions.report_file import REPORT_MARK, REPORT_MAX, ReportParts, check_content, split_report
@@ -102,9 +104,10 @@ def judge_files(directory: Path, parts: ReportParts, options: VerifyOptions) -> 
         words = f"the file has the digest {parts.sha256}; its statement says {content['sha256']}"
         tally.add(Finding(CHECK, "failed", "ARTIFACT_HASH_MISMATCH", words, PAGE_PLACE))
     if options.level == "signature":  # 4.
-        stated = Checkpoint(statement, content["made_at"], "", "", (), where=STATEMENT_PLACE.source or "")
+        stated_heads = tuple(Head("", "", name, head["count"], head["hash"]) for name, head in content["heads"].items())
+        stated = Checkpoint(statement, content["made_at"], "", "", stated_heads, where=STATEMENT_PLACE.source or "")
         history = None if bundle is None else bundle.key_history
-        check_signatures(stated, options.ring, tally, check=CHECK, history=history)
+        check_signers(stated, options.ring, tally, check=CHECK, history=history)
     for chain, head in content["heads"].items():  # 5.
         actual = heads.get(chain)
         if actual is None:

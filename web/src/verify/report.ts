@@ -3,7 +3,7 @@
  * `aver.sessions.report_file` and `aver.sessions.report_verdict`, which describe the format.
  */
 
-import { checkSignatures } from "./bundle/head.ts";
+import { checkSigners } from "./bundle/head.ts";
 import { examineBundle } from "./bundle/judge.ts";
 import { type ByteSource, FileMap, MemorySource } from "./bytes.ts";
 import { HEX64, decodeBase64, startSha256 } from "./digest.ts";
@@ -120,8 +120,9 @@ async function judgeParts(
   if (text("sha256") !== parts.sha256) {
     tally.fail(CHECK, "ARTIFACT_HASH_MISMATCH", `the file has the digest ${parts.sha256}; its statement says another`, PAGE);
   }
-  checkSignatures({ statement, at: text("made_at") }, rules, tally, keyHistory, { check: CHECK, name: STATEMENT });
   const stated = content.get("heads") as JsonObject;
+  const statedHeads = [...stated].map(([chain, head]) => ({ chain, count: Number(countOf(head, "count")) }));
+  checkSigners({ statement, at: text("made_at"), heads: statedHeads }, rules, tally, keyHistory, { check: CHECK, name: STATEMENT });
   for (const [chain, head] of stated) {
     const actual = heads.get(chain);
     if (actual === undefined) {

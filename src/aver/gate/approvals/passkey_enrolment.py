@@ -17,13 +17,15 @@ A code is base64url of the statement's canonical JSON:
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from aver import clock
 from aver.capsule.canonical import canonical_json
+from aver.capsule.json_document import time_field
 from aver.capsule.json_reader import read_json
 from aver.capsule.sealed import Sealed
-from aver.errors import BadInput, Refused
+from aver.errors import BadInput, HeadMoved, Refused, Unavailable
 from aver.gate.approvals.enrolment import append_change, check_endorser, load_changeable_roster
 from aver.gate.approvals.request import add_seconds
 from aver.gate.approvals.roster import (
@@ -48,6 +50,9 @@ ENROLMENT_SECONDS = 3600
 
 CLOCK_SECONDS = 300
 """How far the clock of the page may be ahead of the clock here."""
+
+ATTEMPTS_MAX = 100
+"""Attempts to append when the roster keeps changing. Each failed attempt means that another process succeeded."""
 
 CODE_MAX = 16 * 1024
 """Most characters of a code. One with a single signature has some 1,500."""
@@ -79,7 +84,7 @@ def read_passkey(ledger: Ledger, statement: Statement) -> Approver:
     described = {name: content.get(name) for name in ("passkey", "custody")}
     approver = approver_from_dict(content.get("identity", ""), described, "enrolment")
     approver.key.check_usable()
-    at = content.get("at", "")
+    at = time_field(content.get("at"), "enrolment.at")
     expected = enrolment_content(approver, ledger=ledger.id, tenant=ledger.tenant, at=at)
     if content != expected:
         raise Refused(
@@ -87,9 +92,9 @@ def read_passkey(ledger: Ledger, statement: Statement) -> Approver:
         )
     # A statement that lay around for months must not surprise the people who endorsed it then.
     now = clock.now()
-    if not isinstance(at, str) or not add_seconds(now, -ENROLMENT_SECONDS) <= at <= add_seconds(now, CLOCK_SECONDS):
+    if not add_seconds(now, -ENROLMENT_SECONDS) <= at <= add_seconds(now, CLOCK_SECONDS):
         advice = "compare the clocks of both machines, then begin the enrolment anew on the page"
-        raise Refused("EXPIRED", f"the enrolment was signed at {ascii(at)[:40]}; it is {now} now", advice=advice)
+        raise Refused("EXPIRED", f"the enrolment was signed at {at}; it is {now} now", advice=advice)
     if (problem := signature_problem(statement, approver.key)) is not None:
         raise Refused("SIG_INVALID", f"the signature of the passkey does not hold: {problem}")
     return approver
@@ -110,6 +115,14 @@ def enrol_passkey(ledger: Ledger, statement: Statement) -> Sealed:
     The rules are those by which the roster is read, so an enrolment that is recorded also counts.
     """
     approver = read_passkey(ledger, statement)
+    for _ in range(ATTEMPTS_MAX):
+        with suppress(HeadMoved):  # The roster changed meanwhile: judge the enrolment by the new one.
+            return _record_enrolment(ledger, statement, approver)
+    words = f"others kept changing the roster; gave up after {ATTEMPTS_MAX} attempts"
+    raise Unavailable(words, advice="try again")
+
+
+def _record_enrolment(ledger: Ledger, statement: Statement, approver: Approver) -> Sealed:
     head, roster = load_changeable_roster(ledger)
     if roster.is_new:
         advice = "enrol the first approver at a terminal: aver approvals enrol person:NAME"

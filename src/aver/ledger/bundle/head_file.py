@@ -34,7 +34,7 @@ from aver.keys import Ring, Statement, check_statement
 from aver.ledger.bundle.layout import HEAD
 from aver.ledger.checkpoint import Checkpoint, check_signatures
 from aver.ledger.head import Head
-from aver.ledger.key_history import KeyHistory
+from aver.ledger.key_history import KeyHistory, retirements_by_time
 from aver.ledger.seen_heads import check_head
 from aver.verdict import Finding, Place, Retirement, Tally
 
@@ -109,18 +109,8 @@ def check_bundle_head(
         words = f"{HEAD} is of ledger {ascii(head.ledger)[:80]}, tenant {ascii(head.tenant)[:80]}; this is another"
         tally.add(Finding(CHECK, "failed", "CHAIN_IDENTITY", words, _WHERE))
         return
-    if ring is not None:  # 2.
-        if not check_signatures(head, ring, tally, check=CHECK, history=history):
-            return
-        for key in filter(None, (result.key for result in check_statement(head.statement, ring))):
-            if key.ed25519 not in history.roles:
-                words = f"{HEAD} was signed by {key.fingerprint}, which the keys chain of the bundle does not record"
-                tally.add(Finding(CHECK, "warning", "UNKNOWN_SIGNER", words, _WHERE))
-            limits = history.retired.get(key.ed25519, Retirement()).limits
-            # Its time may be false. But it names records that were sealed after the key had ended.
-            if limits is not None and any(stated.count > limits.get(stated.chain, 0) for stated in head.heads):
-                words = f"{HEAD} was signed by {key.fingerprint}, and has records from after that key was retired"
-                tally.add(Finding(CHECK, "failed", "KEY_RETIRED", words, _WHERE))
+    if ring is not None and not check_signers(head, ring, tally, check=CHECK, history=history):  # 2.
+        return
     listed = {one.chain: one for one in head.heads}
     for chain, stated in listed.items():  # 3.
         if only is not None and chain not in only:
@@ -140,3 +130,26 @@ def check_bundle_head(
             tally.add(Finding(CHECK, "failed", "HEAD_MISMATCH", words, Place(chain)))
     which = "a part of the ledger" if head.part else "the whole ledger"
     tally.notes[CHECK] = f"{len(listed)} chains, {which}, as signed at {head.at}"
+
+
+def check_signers(
+    stated: Checkpoint, ring: Ring, tally: Tally, *, check: str, history: KeyHistory | None = None
+) -> bool:
+    """Check who signed a statement about the chains of a bundle. Returns False if its heads must not be used.
+
+    `history` is that of the bundle's keys. Without it, the bundle records no key.
+    """
+    history = history or KeyHistory(retirements_by_time(ring))
+    if not check_signatures(stated, ring, tally, check=check, history=history):
+        return False
+    where, place = stated.where, Place(source=stated.where)
+    for key in filter(None, (result.key for result in check_statement(stated.statement, ring))):
+        if key.ed25519 not in history.roles:
+            words = f"{where} was signed by {key.fingerprint}, which the keys chain of the bundle does not record"
+            tally.add(Finding(check, "warning", "UNKNOWN_SIGNER", words, place))
+        limits = history.retired.get(key.ed25519, Retirement()).limits
+        # Its time may be false. But it names records that were sealed after the key had ended.
+        if limits is not None and any(head.count > limits.get(head.chain, 0) for head in stated.heads):
+            words = f"{where} was signed by {key.fingerprint}, and has records from after that key was retired"
+            tally.add(Finding(check, "failed", "KEY_RETIRED", words, place))
+    return True

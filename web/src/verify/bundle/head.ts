@@ -100,20 +100,7 @@ export function checkBundleHead(
     tally.fail(CHECK, "CHAIN_IDENTITY", `${HEAD} is of ledger ${show(head.ledger)}; this is another`, WHERE);
     return;
   }
-  if (!checkSignatures(head, rules, tally, history, { check: CHECK, name: HEAD })) return;
-  for (const { key } of checkStatement(head.statement, rules.ring, rules.ed25519)) {
-    if (key === null) continue;
-    if (!history.roles.has(key.ed25519)) {
-      const words = `${HEAD} was signed by ${key.fingerprint}, which the keys chain of the bundle does not record`;
-      tally.warn(CHECK, "UNKNOWN_SIGNER", words, WHERE);
-    }
-    const limits = history.retired.get(key.ed25519)?.limits ?? null;
-    // Its time may be false. But it names records that were sealed after the key had ended.
-    if (limits !== null && head.heads.some((stated) => stated.count > (limits.get(stated.chain) ?? 0))) {
-      const words = `${HEAD} was signed by ${key.fingerprint}, and has records from after that key was retired`;
-      tally.fail(CHECK, "KEY_RETIRED", words, WHERE);
-    }
-  }
+  if (!checkSigners(head, rules, tally, history, { check: CHECK, name: HEAD })) return;
   const listed = new Map(head.heads.map((one) => [one.chain, one]));
   for (const [chain, stated] of listed) {
     const actual = heads.get(chain) ?? null;
@@ -133,8 +120,35 @@ export function checkBundleHead(
   tally.notes.set(CHECK, `${listed.size} chains, ${which}, as signed at ${head.at}`);
 }
 
+/** Check who signed a statement about the chains of a bundle. Returns false if its heads must not be used. */
+export function checkSigners(
+  stated: { statement: Statement; at: string; heads: Iterable<{ chain: string; count: number }> },
+  rules: Rules,
+  tally: Tally,
+  history: KeyHistory,
+  named: { check: string; name: string },
+): boolean {
+  if (!checkSignatures(stated, rules, tally, history, named)) return false;
+  const { check, name } = named;
+  const where = place(null, null, name);
+  for (const { key } of checkStatement(stated.statement, rules.ring, rules.ed25519)) {
+    if (key === null) continue;
+    if (!history.roles.has(key.ed25519)) {
+      const words = `${name} was signed by ${key.fingerprint}, which the keys chain of the bundle does not record`;
+      tally.warn(check, "UNKNOWN_SIGNER", words, where);
+    }
+    const limits = history.retired.get(key.ed25519)?.limits ?? null;
+    // Its time may be false. But it names records that were sealed after the key had ended.
+    if (limits !== null && [...stated.heads].some(({ chain, count }) => count > (limits.get(chain) ?? 0))) {
+      const words = `${name} was signed by ${key.fingerprint}, and has records from after that key was retired`;
+      tally.fail(check, "KEY_RETIRED", words, where);
+    }
+  }
+  return true;
+}
+
 /** Check every signature of a statement that only the ledger may make. Returns false if its heads must not be used. */
-export function checkSignatures(
+function checkSignatures(
   { statement, at: madeAt }: { statement: Statement; at: string },
   given: Rules,
   tally: Tally,

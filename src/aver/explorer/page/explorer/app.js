@@ -6618,19 +6618,7 @@ if (head.ledger !== of.ledger || head.tenant !== of.tenant) {
 tally.fail(CHECK$2,"CHAIN_IDENTITY",`${HEAD$1} is of ledger ${show$1(head.ledger)}; this is another`,WHERE)
 return
 }
-if (!checkSignatures(head,rules,tally,history,{check:CHECK$2,name:"head.json"})) return
-for (const {key} of checkStatement(head.statement,rules.ring,rules.ed25519)) {
-if (key === null) continue
-if (!history.roles.has(key.ed25519)) {
-const words=`${HEAD$1} was signed by ${key.fingerprint}, which the keys chain of the bundle does not record`
-tally.warn(CHECK$2,"UNKNOWN_SIGNER",words,WHERE)
-}
-const limits=history.retired.get(key.ed25519)?.limits ?? null
-if (limits !== null && head.heads.some(stated => stated.count > (limits.get(stated.chain) ?? 0))) {
-const words=`${HEAD$1} was signed by ${key.fingerprint}, and has records from after that key was retired`
-tally.fail(CHECK$2,"KEY_RETIRED",words,WHERE)
-}
-}
+if (!checkSigners(head,rules,tally,history,{check:CHECK$2,name:"head.json"})) return
 const listed=new Map(head.heads.map(one => [one.chain,one]))
 for (const [chain,stated] of listed) {
 const actual=heads.get(chain) ?? null
@@ -6642,6 +6630,24 @@ tally.fail(CHECK$2,"HEAD_MISMATCH",words,place(chain,stated.count),{stated:{...s
 for (const chain of heads.keys()) if (!listed.has(chain)) tally.fail(CHECK$2,"HEAD_MISMATCH",`${HEAD$1} does not list this chain: it was added after the export`,place(chain))
 const which=head.isPart ? "a part of the ledger" : "the whole ledger"
 tally.notes.set(CHECK$2,`${listed.size} chains, ${which}, as signed at ${head.at}`)
+}
+function checkSigners(stated,rules,tally,history,named) {
+if (!checkSignatures(stated,rules,tally,history,named)) return false
+const {check,name}=named
+const where=place(null,null,name)
+for (const {key} of checkStatement(stated.statement,rules.ring,rules.ed25519)) {
+if (key === null) continue
+if (!history.roles.has(key.ed25519)) {
+const words=`${name} was signed by ${key.fingerprint}, which the keys chain of the bundle does not record`
+tally.warn(check,"UNKNOWN_SIGNER",words,where)
+}
+const limits=history.retired.get(key.ed25519)?.limits ?? null
+if (limits !== null && [...stated.heads].some(({chain,count}) => count > (limits.get(chain) ?? 0))) {
+const words=`${name} was signed by ${key.fingerprint}, and has records from after that key was retired`
+tally.fail(check,"KEY_RETIRED",words,where)
+}
+}
+return true
 }
 function checkSignatures({statement,at:madeAt},given,tally,history,{check,name}) {
 const where=place(null,null,name)
@@ -7478,8 +7484,9 @@ return tally
 const {content}=statement
 const text=key => content.get(key)
 if (text("sha256") !== parts.sha256) tally.fail(CHECK,"ARTIFACT_HASH_MISMATCH",`the file has the digest ${parts.sha256}; its statement says another`,PAGE$3)
-checkSignatures({statement,at:text("made_at")},rules,tally,keyHistory,{check:CHECK,name:STATEMENT})
 const stated=content.get("heads")
+const statedHeads=[...stated].map(([chain,head]) => ({chain,count:Number(countOf(head,"count"))}))
+checkSigners({statement,at:text("made_at"),heads:statedHeads},rules,tally,keyHistory,{check:CHECK,name:STATEMENT})
 for (const [chain,head] of stated) {
 const actual=heads.get(chain)
 if (actual === void 0) tally.fail(CHECK,"CHAIN_MISSING","the statement lists this chain, and it is not in the report",place(chain))
