@@ -128,3 +128,4 @@ $(BIN)/python:
 	       "choose another: make PYTHON=python3.12" >&2; exit 1; }
 	@"$(PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); \
 	  echo "make: $(PYTHON) cannot make a virtual environment; install its venv and ensurepip modules" >&2; exit 1; }
+	@$(PIP) install --upgrade pip  # The pip of Python 3.11 finds no versions that fit all frameworks together.
