@@ -132,6 +132,7 @@ h2.session { margin: 2rem 0 0; font-size: 1.25rem; overflow-wrap: anywhere; }
   body { background: #fff; color: #000; font-size: 10.5pt; }
   header, main, footer { max-width: none; padding-left: 0; padding-right: 0; }
   li.step, tr, .badge, .lists li { break-inside: avoid; } h1, h2 { break-after: avoid; }
+  details:not(.seal)::details-content { content-visibility: visible; display: block; height: auto; }
   pre.diff { white-space: pre-wrap; overflow-wrap: anywhere; } pre.diff span { min-width: 0; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } @page { margin: 16mm 14mm; } }
 """

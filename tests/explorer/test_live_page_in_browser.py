@@ -100,6 +100,23 @@ def test_command_leads_to_the_ledger_of_the_server(page: Any, served: ServedExpl
     assert shown.split() == ["aver", "verify", "--ledger", f"sqlite:///{filled.store.path}"]
 
 
+def test_each_command_is_about_the_ledger_of_the_server(page: Any, served: ServedExplorer, filled: Ledger) -> None:
+    """But for those about keys, clients, or a record that is in another ledger."""
+    page.goto(served.server.link)
+    page.locator(".band.verified").wait_for()
+    here = f" --ledger sqlite:///{filled.store.path}"
+    for address, expected in (
+        ("#/try", f"aver export --html --out DIR{here}"),
+        ("#/acts", f"aver gateway act INTENT --inputs '{{}}'{here}"),
+        ("#/approvals", f"aver approvals enrol person:NAME{here}"),
+        ("#/risk", "aver install claude-code"),
+        ("#/ref/capsule%3A%2F%2Felsewhere%2F1", "aver show capsule://elsewhere/1"),
+    ):
+        go(page, address)
+        page.locator("main .command code", has_text=expected.split(" --")[0]).wait_for()
+        assert page.locator("main .command code").inner_text() == expected
+
+
 def test_new_records_appear_and_are_judged(page: Any, served: ServedExplorer, filled: Ledger) -> None:
     page.goto(served.server.link)
     page.locator(".band.verified").wait_for()

@@ -35,6 +35,8 @@ def test_it_reads_and_prints_by_itself(page: Any, report: Path, theme: str) -> N
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     page.emulate_media(media="print")
     assert not page.locator(".tools").is_visible()
+    folded = page.locator("details.long:visible > :not(summary)")  # Nobody unfolds paper.
+    assert folded.evaluate_all("all => all.length > 0 && all.every((one) => one.checkVisibility())")
     assert len(page.pdf(format="A4")) > 10_000
 
 

@@ -168,6 +168,30 @@ def test_keys_do_nothing_while_typing_or_with_a_modifier(open_site: OpenSite, si
     assert selected(page).count() == 0
 
 
+def test_keys_work_after_a_box_was_ticked(open_site: OpenSite, sites: dict[str, Path]) -> None:
+    page = open_site(sites["session"], "#/sessions")
+    page.get_by_label("by workspace").check()
+    press(page, "j")
+    assert page.evaluate("document.activeElement.matches('[data-row]')")
+
+
+@pytest.mark.parametrize(
+    ("site", "view"), [("session", f"#/files/{MAIN}"), ("session", "#/risk"), ("acts", "#/acts"), ("session", "#/meta")]
+)
+def test_rows_of_each_list_are_reached_by_the_same_keys(
+    open_site: OpenSite, sites: dict[str, Path], site: str, view: str
+) -> None:
+    page = open_site(sites[site], view)
+    rows = page.locator("[data-row]")
+    rows.nth(1).wait_for(timeout=WAIT)
+    assert page.locator("[data-row][tabindex='0']").count() <= 1  # One tab stop: this row, or the list around them.
+    press(page, "j", "j")
+    assert rows.nth(1).evaluate("one => one === document.activeElement")
+    address = rows.nth(1).get_attribute("href")
+    press(page, "Enter")
+    page.wait_for_function("address => location.hash === address", arg=address)
+
+
 @pytest.mark.parametrize("field", ["#search", ".find input"])
 def test_escape_while_typing_only_leaves_the_field(open_site: OpenSite, sites: dict[str, Path], field: str) -> None:
     page = open_site(sites["session"], "#/sessions")
@@ -706,6 +730,18 @@ def test_preview_does_not_say_that_anything_was_done(open_site: OpenSite, sites:
     assert "what was asked for was done" in stages.last.inner_text()
 
 
+def test_record_of_a_denied_call_does_not_say_that_a_person_approved_it(
+    open_site: OpenSite, sites: dict[str, Path]
+) -> None:
+    page = open_site(sites["session"], f"#/s/{MAIN}")
+    page.locator(".story-row", has_text="denied by a person").click(timeout=WAIT)
+    press(page, "Enter")
+    section = page.locator("#section-authority")
+    section.wait_for()
+    assert "A person decided, and it was denied" in section.inner_text()
+    assert "approved it" not in section.inner_text()
+
+
 def test_authority_says_no_more_than_the_record(open_site: OpenSite, sites: dict[str, Path]) -> None:
     page = open_site(sites["failed-audit"], "#/c/protocol.lies/1")
     section = page.locator("#section-authority")
@@ -778,6 +814,31 @@ def test_no_view_is_wider_than_the_window(open_site: OpenSite, sites: dict[str, 
         go(page, view)
         page.wait_for_timeout(800)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, view
+
+
+def test_window_between_phone_and_desk_breaks_no_key_and_squeezes_no_reason(
+    open_site: OpenSite, sites: dict[str, Path]
+) -> None:
+    """A key is compared with what its owner reads out, group by group."""
+    page = open_site(sites["session"], "#/keys", width=800)
+    key = page.locator("table.keys .whole").first
+    key.wait_for(timeout=WAIT)
+    assert key.bounding_box()["height"] <= 2 * 20
+    go(page, "#/risk")
+    reason = page.locator("td.at-why").first
+    reason.wait_for(timeout=WAIT)
+    assert reason.bounding_box()["width"] > 300
+
+
+@pytest.mark.parametrize(("site", "view"), [("acts", "#/acts"), ("trace", "#/protocol")])
+def test_table_that_scrolls_does_so_by_keyboard(
+    open_site: OpenSite, sites: dict[str, Path], site: str, view: str
+) -> None:
+    page = open_site(sites[site], view, width=320, height=700)
+    page.locator(".scroll table").first.wait_for(timeout=WAIT)
+    wide = "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth)"
+    assert page.evaluate(f"{wide}.length") > 0
+    assert page.evaluate(f"{wide}.every((one) => one.tabIndex === 0 || one.querySelector('a, button'))")
 
 
 @pytest.mark.parametrize("site", list(VIEWS))

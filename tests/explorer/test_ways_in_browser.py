@@ -93,6 +93,20 @@ def test_escape_leads_back_to_the_search(page: Any, bundle: Path) -> None:
     assert page.evaluate("location.hash") == "#/search/needle"
 
 
+def test_focus_goes_back_to_a_hit_that_is_read_again(page: Any, bundle: Path) -> None:
+    """The hits come after the view: the focus waits for them, unless the reader has gone on."""
+    open_folder(page, bundle)
+    go(page, "#/search/needle")
+    hit = page.get_by_role("link", name="needle in the long record")
+    hit.wait_for()
+    for key in ("j", "Enter"):
+        page.keyboard.press(key)
+    page.get_by_role("heading", name="needle in the long record").wait_for()
+    page.keyboard.press("Escape")
+    hit.wait_for()
+    page.wait_for_function("document.activeElement.matches('.hits a')")
+
+
 def test_escape_leads_to_the_chain_of_a_record_that_was_opened_first(page: Any, bundle: Path) -> None:
     open_folder(page, bundle)
     go(page, "#/chain/codex.two")

@@ -25,6 +25,8 @@ const scrolled = new Map<string, number>();
 let here = location.hash;
 /** The last address that was not a record's; empty if the reader began with a record. */
 let beforeRecord = isRecord(here) ? "" : here || "#/";
+/** Waits for the link that gets the focus. */
+let waiting: MutationObserver | null = null;
 /** Whether the reader followed a link. By the way back, a page is where it was; by a link, it begins at its top. */
 let isFollowed = false;
 
@@ -60,9 +62,20 @@ export function returnFocus(main: HTMLElement): void {
   scrollTo(0, isFollowed ? 0 : (scrolled.get(location.hash) ?? 0));
   isFollowed = false;
   const target = left.get(location.hash);
-  const found = [...main.querySelectorAll<HTMLElement>("a[href]")].find((one) => target !== undefined && one.getAttribute("href") === target);
+  const find = () => [...main.querySelectorAll<HTMLElement>("a[href]:not(svg a)")].find((one) => target !== undefined && one.getAttribute("href") === target);
   if (main.contains(document.activeElement) && document.activeElement !== main) return;
-  (found ?? main).focus({ preventScroll: found === undefined });
+  (find() ?? main).focus({ preventScroll: find() === undefined });
+  waiting?.disconnect();
+  if (target === undefined || find()) return;
+  // The view reads its rows again. The link gets the focus when it comes, unless the reader has gone on by then.
+  const [y, address] = [scrollY, here];
+  waiting = new MutationObserver(() => {
+    const isStill = document.activeElement === main && scrollY === y && here === address;
+    if (isStill && !find()) return;
+    waiting?.disconnect();
+    if (isStill) find()?.focus();
+  });
+  waiting.observe(main, { childList: true, subtree: true });
 }
 
 /** The address of a view. */

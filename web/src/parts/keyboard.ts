@@ -38,7 +38,7 @@ export function useGridKeys(keys: KeyMap): void {
 }
 
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea, select"));
+  return target instanceof HTMLElement && (target.isContentEditable || target.matches("input:not([type=checkbox]), textarea, select"));
 }
 
 /** Keys that a focused link or button uses itself. */

@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { usesUtc } from "../preferences.ts";
 import { link } from "../route.ts";
+import { server } from "../state.ts";
 import { splitReferences } from "../verify/uri.ts";
 import { visible } from "./visible.ts";
 
@@ -90,10 +91,23 @@ export function Copy({ text, label }: { text: string; label: string }): JSX.Elem
   );
 }
 
-export function Command({ children }: { children: string }): JSX.Element {
+/** A name as a shell takes it. */
+export function quoteName(name: string): string {
+  return /^[A-Za-z0-9_@%+=:,./][A-Za-z0-9_@%+=:,./-]*$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
+}
+
+/** The options that lead a command to the server's ledger. They are the server's word. What is about keys or a client alone has none. */
+function ledgerOptions(command: string): string {
+  const options = /^aver (?!install|keys)/.test(command) && server.value?.about["command_options"];
+  return (Array.isArray(options) ? options : []).map((word) => ` ${/^--[a-z]+$/.test(word) ? word : quoteName(visible(String(word)))}`).join("");
+}
+
+/** A command to copy. While the ledger of a server is open, it is about this ledger, unless it looks for something elsewhere. */
+export function Command({ children, isElsewhere = false }: { children: string; isElsewhere?: boolean }): JSX.Element {
+  const command = children + (isElsewhere ? "" : ledgerOptions(children));
   return (
     <span class="command">
-      <code>{visible(children).split(" ").map((word, at) => <>{at ? " " : ""}<span>{word}</span></>)}</code> <Copy text={children} label="copy" />
+      <code>{visible(command).split(" ").map((word, at) => <>{at ? " " : ""}<span>{word}</span></>)}</code> <Copy text={command} label="copy" />
     </span>
   );
 }

@@ -4,11 +4,11 @@ import type { JSX } from "preact";
 import codes from "../../../src/aver/verdict/codes.json" with { type: "json" };
 import { lookUp } from "../sessions/values.ts";
 import { pins } from "../source/pins.ts";
-import { type Judgement, VERIFIED_AT_ONCE, changed, contents, isAlone, isOfActions, judgement, link, placeInChain, server, stopVerifying, thing, totalRecords, unjudged, verifyThing } from "../state.ts";
+import { type Judgement, VERIFIED_AT_ONCE, changed, contents, isAlone, isOfActions, judgement, link, placeInChain, stopVerifying, thing, totalRecords, unjudged, verifyThing } from "../state.ts";
 import { CHECKS, type Check, DOES_NOT_APPLY, type Finding, type Place, type Verdict, verdictDocument } from "../verify/verdict.ts";
 import type { KeyFits } from "../worker/protocol.ts";
 import { describeCheck } from "./check_words.ts";
-import { Command, Copy, Text, Time, count, plural, visible } from "./text.tsx";
+import { Command, Copy, Text, Time, count, plural, quoteName } from "./text.tsx";
 
 type MarkName = "verified" | "qualified" | "failed" | "empty" | "not judged" | "working";
 
@@ -59,7 +59,7 @@ function remedy(check: Check): JSX.Element | string {
   }
   if (check.name === "unlisted_files") return <>Who has the site's directory runs: <Command>aver verify DIRECTORY</Command></>;
   if (check.name === "columns" || check.name === "store") return "These belong to a ledger's file, and no copy has them.";
-  if (check.name === "head") return thing.value?.live ? <>Compare with a checkpoint that you keep: <Command>{ledgerCommand("verify --checkpoint FILE")}</Command></> : <>Export it again with the ledger's key at hand: <Command>aver export --out DIR</Command></>;
+  if (check.name === "head") return thing.value?.live ? <>Compare with a checkpoint that you keep: <Command>aver verify --checkpoint FILE</Command></> : <>Export it again with the ledger's key at hand: <Command>aver export --out DIR</Command></>;
   if (check.name === "meta") return <>Open the whole ledger: <Command>aver export --out DIR</Command></>;
   return "";
 }
@@ -254,16 +254,10 @@ function origin(): string {
   return thing.value?.live ? "from the server of this ledger" : door === "site" ? "with these records" : "from where you opened it";
 }
 
-/** A command about the ledger of the server, with the options that lead to it. They are the server's word. */
-export function ledgerCommand(words: string): string {
-  const options = server.value?.about["command_options"];
-  return [`aver ${words}`, ...(Array.isArray(options) ? options : []).map((word) => (/^--[a-z]+$/.test(word) ? word : quoteName(visible(String(word)))))].join(" ");
-}
-
 /** The command that judges the open thing without this page. It fetches the bundle of a web server first, into a new directory. */
 export function verifyCommand(): string {
   const { live, site } = thing.value ?? {};
-  if (live) return ledgerCommand("verify");
+  if (live) return "aver verify";
   if (!site) return `aver verify ${quoteName(contents.value?.name ?? "FILE")}`;
   const depth = new URL(site).pathname.split("/").length - 2;
   return `mkdir site && wget -qO- ${quoteName(`${site}explorer/data/names.js`)} | grep -o '"[^"]*"' | tr -d '"' | wget -nv -xnH --cut-dirs=${depth} -P site -B ${quoteName(site)} -i - && aver verify site`;
@@ -272,11 +266,6 @@ export function verifyCommand(): string {
 /** Whether the ledger's server runs on this machine, as far as the address tells. */
 function isHere(): boolean {
   return ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
-}
-
-/** A name as a shell takes it. */
-export function quoteName(name: string): string {
-  return /^[A-Za-z0-9_@%+=:,./][A-Za-z0-9_@%+=:,./-]*$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }
 
 /** The command that says the same without this page: with the same keys. A file of keys may say that one is retired. */

@@ -1,9 +1,11 @@
 /** The acts of a gateway: preview, the two servers' shares, commit, and the effect that came of it. */
 
 import type { JSX } from "preact";
+import { useRef } from "preact/hooks";
 import gateway from "../../../../src/aver/gateway/codes.json" with { type: "json" };
 import { Value } from "../../parts/json.tsx";
 import { OfDomain, ReadChain } from "../../parts/of_domain.tsx";
+import { useRowKeys } from "../../parts/rows.ts";
 import { NotHere } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Hex, Text, Time, plural } from "../../parts/text.tsx";
@@ -34,17 +36,19 @@ export function ActsView({ parts: [wanted = "", actionId = ""] }: { parts: strin
 
 function ActsOfChain({ chain, acts, isWhole, actionId }: { chain: string; acts: Act[]; isWhole: boolean; actionId: string }): JSX.Element {
   const chosen = actionId ? acts.find((act) => act.actionId === actionId) : acts[0];
+  const box = useRef<HTMLElement>(null);
+  useRowKeys(box);
   return (
     <>
       <p class="beside"><a href={link("chain", chain)}><Text>{chain}</Text></a> · {plural(acts.length, "act")}</p>
       {acts.length || !isWhole ? null : <p class="strip">There is no act in this chain.</p>}
       {actionId && chosen === undefined ? <NotHere what="act" name={actionId} /> : null}
       <div class="acts-split">
-        <nav aria-label="Acts">
+        <nav aria-label="Acts" ref={box}>
           <ol>
             {acts.map((act) => (
               <li key={act.actionId}>
-                <a href={link("acts", chain, act.actionId)} aria-current={act === chosen ? "true" : undefined}>
+                <a href={link("acts", chain, act.actionId)} data-row tabIndex={act === (chosen ?? acts[0]) ? 0 : -1} aria-current={act === chosen ? "true" : undefined}>
                   <span class={`state ${act.state}`}>{SIGNS[act.state]} <Text>{act.state === "broken" ? "no preview" : act.code || act.state}</Text></span>
                   <span><Text>{act.intent || act.actionId}</Text></span>
                   <span class="beside"><Text>{act.caller}</Text> · <Time short>{act.preview?.at ?? act.commits[0]?.at ?? ""}</Time></span>
@@ -150,7 +154,7 @@ function Shares({ commit, act }: { commit: ActRecord; act: Act }): JSX.Element {
   return (
     <>
       <p><Mark name={joined.isOfThisAct && isSame ? "qualified" : "failed"} /> {!joined.isOfThisAct ? <strong class="bad">These shares are of another act or request.</strong> : isSame ? "Joined, both shares say what the preview says. Their MACs are checked by aver verify, which has the servers' keys." : <strong class="bad">Joined, the shares do not say what the preview says.</strong>}</p>
-      <Table of="plain shares" heads={["Answer", ...joined.servers.map(({ server }) => <Text>{server}</Text>), "together"]}>
+      <Table of="plain shares" label="Shares" heads={["Answer", ...joined.servers.map(({ server }) => <Text>{server}</Text>), "together"]}>
         {names.map((name, place) => (
           <tr key={name}><th scope="row"><Text>{name.replaceAll("_", " ")}</Text></th>{joined.servers.map(({ server, outputs }) => <td key={server} class="figure"><Text>{outputs[place]?.[1] ?? "–"}</Text></td>)}
             <td class="figure">{name === "allow_pre" ? joined.allow : name === "need_confirm" ? joined.confirm : joined.patch === null ? "–" : (joined.patch >> (name === "patch1" ? 1 : 0)) & 1}</td></tr>

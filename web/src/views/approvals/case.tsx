@@ -7,7 +7,7 @@ import { Value } from "../../parts/json.tsx";
 import { Loading, Problem, useAnswer } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Command, Copy, Hex, Text, Time } from "../../parts/text.tsx";
-import { Mark, ledgerCommand } from "../../parts/verdict.tsx";
+import { Mark } from "../../parts/verdict.tsx";
 import { link } from "../../route.ts";
 import { readBlob } from "../../records.ts";
 import { isDiff } from "../../sessions/changed_lines.ts";
@@ -96,8 +96,8 @@ function Answers({ one }: { one: ApprovalCase }): JSX.Element | null {
     <section class="answers">
       <h2>Answer it</h2>
       <p>Run one of these. It shows the whole request again and asks for your passphrase there. This page never asks for one, and takes no key: nobody could tell it from a forged page.</p>
-      <p onClick={() => setFollowed("approve")}><Command>{ledgerCommand(`approvals approve ${id}`)}</Command></p>
-      <p onClick={() => setFollowed("deny")}><Command>{ledgerCommand(`approvals deny ${id} --because "…"`)}</Command></p>
+      <p onClick={() => setFollowed("approve")}><Command>{`aver approvals approve ${id}`}</Command></p>
+      <p onClick={() => setFollowed("deny")}><Command>{`aver approvals deny ${id} --because "…"`}</Command></p>
       <PasskeyAnswer one={one} />
       {thing.value?.live ? <p class="beside" role="status">This page follows the ledger, and shows the answer when it is there.</p> : <p class="beside">This is a copy: an answer appears in the ledger, not here.</p>}
     </section>

@@ -39,7 +39,7 @@ export function Sections({ record, content }: { record: Sealed; content: JsonObj
       <Trigger section={section("trigger")} />
       <Context section={section("context")} />
       <Reasoning section={section("reasoning")} />
-      <Authority section={section("authority")} />
+      <Authority section={section("authority")} isDenied={section("outcome").get("status") === "blocked"} />
       <Execution section={section("execution")} paths={paths} />
       <Outcome section={section("outcome")} record={record} paths={paths} />
     </>
@@ -106,25 +106,25 @@ function Options({ options, selected }: { options: JsonObject[]; selected: Json 
 }
 
 /** The authority of a record in words. It says no more than the record does: a type alone does not tell what was decided. */
-function AuthorityWords({ section }: { section: JsonObject }): JSX.Element | null {
+function AuthorityWords({ section, isDenied }: { section: JsonObject; isDenied: boolean }): JSX.Element | null {
   const [approver, policy, reason] = ["approver", "policy_reference", "escalation_reason"].map((name) => asText(section.get(name))) as [string, string, string];
   switch (asText(section.get("type"))) {
     case "autonomous": return <>The agent did it by itself: nobody was asked.</>;
     case "policy": return policy ? <>The record rests on this policy, and names no person: <Text>{policy}</Text></> : <>The record rests on a policy that it does not name.</>;
-    case "human_approved": return approver ? <><Text>{approver}</Text> approved it.</> : <>A person approved it.</>;
-    // A refusal of the first level has this type, too: the specification has none for a refusal.
+    // A refusal by a person has this type, too, and one of the first level the next: the specification has none for a refusal.
+    case "human_approved": return <>{approver ? <Text>{approver}</Text> : "A person"} {isDenied ? "decided, and it was denied: a refusal has this type, too." : "approved it."}</>;
     case "escalated": return <>{approver ? <><Text>{approver}</Text> was asked about it</> : "It was passed on"}{reason ? <>: <Text>{reason}</Text></> : "."}</>;
     case "unknown": return <>Nobody is known to have decided about it.</>;
     default: return null;
   }
 }
 
-function Authority({ section }: { section: JsonObject }): JSX.Element {
+function Authority({ section, isDenied }: { section: JsonObject; isDenied: boolean }): JSX.Element {
   const type = asText(section.get("type"));
   const chain = asList(section.get("chain"));
   return (
     <Section name="authority" title="Who decided">
-      {type ? <p><strong><Text>{type.replaceAll("_", " ")}</Text></strong>. <AuthorityWords section={section} /></p> : null}
+      {type ? <p><strong><Text>{type.replaceAll("_", " ")}</Text></strong>. <AuthorityWords section={section} isDenied={isDenied} /></p> : null}
       {chain.length ? <><h3>Signed statements</h3><Statements values={chain} /></> : null}
       <Rest section={section} shown={["type", "chain"]} />
     </Section>

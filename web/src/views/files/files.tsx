@@ -1,8 +1,9 @@
 /** The files that a session touched, each with its changes in order. */
 
 import type { JSX } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { Counts, DiffView } from "../../parts/diff.tsx";
+import { useRowKeys } from "../../parts/rows.ts";
 import { Empty, Problem, useAnswer } from "../../parts/states.tsx";
 import { Text, Time, plural } from "../../parts/text.tsx";
 import { Output } from "../capsule/sections.tsx";
@@ -29,17 +30,19 @@ export function FilesView({ parts: [chain = "", wanted = ""] }: { parts: string[
 function Files({ chain, wanted, reading }: { chain: string; wanted: string; reading: SessionReading }): JSX.Element {
   const files = useMemo(() => listFiles(reading.entries), [reading]);
   const chosen = files.find((file) => file.path === wanted) ?? files[0];
+  const box = useRef<HTMLElement>(null);
+  useRowKeys(box);
   return (
     <section class="files-view">
       <h1>Files of <Text>{reading.totals.title || reading.totals.session}</Text></h1>
       <p class="beside"><a href={link("s", chain)}>The session</a> · {plural(files.length, "file")} changed by {plural(reading.totals.edits, "edit")} <Counts lines={[reading.totals.linesAdded, reading.totals.linesRemoved]} /></p>
       {files.length === 0 ? <p class="strip">No step of this session changed a file. Edits that failed or were denied changed none; the session shows them.</p> : null}
       <div class="files-split">
-        <nav aria-label="Files">
+        <nav aria-label="Files" ref={box}>
           <ul>
             {files.map((file) => (
               <li key={file.path}>
-                <a href={link("files", chain, file.path)} aria-current={file === chosen ? "true" : undefined}>
+                <a href={link("files", chain, file.path)} data-row tabIndex={file === chosen ? 0 : -1} aria-current={file === chosen ? "true" : undefined}>
                   <span class="path"><Text>{file.path}</Text></span>
                   <span class="beside">{plural(file.edits.length, "edit")} <Counts lines={file.lines[0] || file.lines[1] ? file.lines : null} /></span>
                 </a>

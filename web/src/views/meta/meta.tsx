@@ -1,7 +1,8 @@
 /** The meta chain: how long each chain was when the ledger last recorded it, beside what is here. */
 
 import type { JSX } from "preact";
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
+import { useRowKeys } from "../../parts/rows.ts";
 import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
 import { Hex, Text, Time, count, plural } from "../../parts/text.tsx";
 import { Mark } from "../../parts/verdict.tsx";
@@ -52,6 +53,8 @@ export function MetaView(_: { parts: string[] }): JSX.Element {
   const answer = useAnswer(() => connection.ask({ type: "meta" }), [contents.value]);
   const entries = [...(answer.value?.entries ?? [])].sort((one, other) => rank(one) - rank(other) || (one.chain < other.chain ? -1 : 1));
   const heights = useMemo(() => Array<number>(entries.length).fill(isPhone() ? PHONE_ROW_HEIGHT : ROW_HEIGHT), [entries.length]);
+  const box = useRef<HTMLDivElement>(null);
+  useRowKeys(box);
   const unrecorded = answer.value?.unrecorded ?? 0;
   return (
     <section class="fills">
@@ -69,13 +72,13 @@ export function MetaView(_: { parts: string[] }): JSX.Element {
         <>
           <p class="beside">{plural(answer.value?.records ?? 0, "entry", "entries")}; the latest about each chain counts. {answer.value?.isCut ? "Only the first are listed. " : ""}<a href={link("chain", "meta")}>The chain itself</a>{unrecorded ? ` · ${plural(unrecorded, "chain")} not recorded yet` : ""}</p>
           <div class="meta-row heads" aria-hidden="true"><span>Standing</span><span>Chain</span><span class="number">Recorded</span><span class="number">Here</span><span class="hash">Head then</span><span class="when">Noted</span></div>
-          <div class="grow">
-            <VirtualRows heights={heights} label="Chains that meta knows" row={(at) => {
+          <div class="grow" ref={box}>
+            <VirtualRows heights={heights} label="Chains that meta knows; j and k move, Enter opens one" row={(at) => {
               const entry = entries[at] as MetaEntry;
               return (
                 <div class="meta-row">
                   <span class="state"><Standing entry={entry} /></span>
-                  <span class="what">{entry.here === null ? <Text>{entry.chain}</Text> : <a href={link("chain", entry.chain)}><Text>{entry.chain}</Text></a>}</span>
+                  <span class="what">{entry.here === null ? <Text>{entry.chain}</Text> : <a href={link("chain", entry.chain)} data-row tabIndex={-1}><Text>{entry.chain}</Text></a>}</span>
                   <span class="number">{count(entry.count)}</span>
                   <span class="number">{countHere(entry) === null ? "–" : count(countHere(entry) ?? 0)}</span>
                   <span class="hash">{entry.hash ? <Hex>{entry.hash}</Hex> : null}</span>

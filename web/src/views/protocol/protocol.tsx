@@ -46,7 +46,7 @@ function TraceOfChain({ chain, trace, report }: { chain: string; trace: Trace; r
       <h2>Events by role</h2>
       <Lanes trace={trace} chain={chain} />
       <h2>Participants</h2>
-      <Table heads={["Agent", "Role", "Key", "Held"]}>
+      <Table label="Participants" heads={["Agent", "Role", "Key", "Held"]}>
         {trace.participants.map((one, place) => <tr key={place}><th scope="row"><Text>{one.agent}</Text></th><td><Text>{one.role}</Text></td><td><Hex>{one.key}</Hex></td><td><Text>{one.held}</Text></td></tr>)}
       </Table>
     </>
@@ -165,7 +165,7 @@ function Claim({ claim, chain, report, trace }: { claim: TraceClaim; chain: stri
 function Evidence({ items, judged, chain, trace }: { items: Json[]; judged: Json[]; chain: string; trace: Trace }): JSX.Element | null {
   if (!items.length) return null;
   return (
-    <Table of="plain evidence" heads={["Evidence", "From", "By the audit"]}>
+    <Table of="plain evidence" label="Evidence" heads={["Evidence", "From", "By the audit"]}>
       {items.map((item, place) => {
         const start = trace.events.find((event) => event.id === at(item, "execution"));
         const word = judged[place];

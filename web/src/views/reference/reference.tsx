@@ -3,8 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { Loading, NotHere, Problem, useAnswer } from "../../parts/states.tsx";
-import { Command } from "../../parts/text.tsx";
-import { quoteName } from "../../parts/verdict.tsx";
+import { Command, quoteName } from "../../parts/text.tsx";
 import { link, recordLink } from "../../route.ts";
 import { connection, contents } from "../../state.ts";
 
@@ -26,7 +25,7 @@ export function ReferenceView({ parts: [uri = ""] }: { parts: string[] }): JSX.E
           <NotHere what="record" name={uri} />
           {answer.value.isCut ? <p>The page looked through the first 200,000 records only.</p> : null}
           <p>Open the records that have it under <a href={link("open")}>Verify a file</a>, or look for it in your own ledger:</p>
-          <p><Command>{`aver show ${quoteName(uri)}`}</Command></p>
+          <p><Command isElsewhere>{`aver show ${quoteName(uri)}`}</Command></p>
         </>
       ) : null}
     </>

@@ -1,8 +1,9 @@
 /** The gate's decisions over time with their scores and intervals, how reliable the scores were, and what was learned. */
 
 import type { JSX } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { type ChartPoint, ChartWithTable, PointChart, ReliabilityChart } from "../../parts/chart.tsx";
+import { useRowKeys } from "../../parts/rows.ts";
 import { Empty, Problem, useAnswer } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Command, Hex, Text, Time, count, formatTime, plural, visible } from "../../parts/text.tsx";
@@ -111,6 +112,8 @@ function addressOf({ chain, sequence }: RiskDecision): string {
 
 function OverTime({ decisions }: { decisions: RiskDecision[] }): JSX.Element {
   const [listed, setListed] = useState(LISTED);
+  const box = useRef<HTMLDivElement>(null);
+  useRowKeys(box);
   const scored = useMemo(() => decisions.filter((one) => one.score instanceof JsonNumber).slice(-DRAWN_MAX), [decisions]);
   const times = scored.map((one) => Date.parse(one.at)).filter(Number.isFinite);
   const [first, last] = [Math.min(...times), Math.max(...times)];
@@ -142,14 +145,14 @@ function OverTime({ decisions }: { decisions: RiskDecision[] }): JSX.Element {
         </p>
       ) : null}
       {points.length ? <PointChart points={points} limits={limits} ends={[day(first), day(last)]} label={`${points.length} decisions over time, by risk from 0 to 1. The table below has all of them.`} /> : <p class="strip">No decision has a score: the rules alone decided.</p>}
-      <p class="beside legend"><span class="good">● allowed</span> <span class="warn">■ left to a person</span> <span class="bad">✕ denied</span> A line is the 90 % interval of the score. {limits.length ? "Dashes are at the limits named above. " : ""}{scored.length === DRAWN_MAX ? `The chart has the latest ${count(DRAWN_MAX)}.` : ""}</p>
-      <div class="scroll">
+      <p class="beside legend"><span class="good">● allowed</span> <span class="warn">□ left to a person</span> <span class="bad">✕ denied</span> A line is the 90 % interval of the score. {limits.length ? "Dashes are at the limits named above. " : ""}{scored.length === DRAWN_MAX ? `The chart has the latest ${count(DRAWN_MAX)}.` : ""}</p>
+      <div class="scroll" ref={box}>
         <table class="chains decisions">
           <thead><tr><th scope="col">When</th><th scope="col">Decision</th><th scope="col">Action</th><th scope="col" class="at-why">Why</th><th scope="col" class="number">Risk</th><th scope="col" class="number at-interval">90 % interval</th><th scope="col" class="at-class">To the rules</th></tr></thead>
           <tbody>
-            {rows.slice(0, listed).map((decision) => (
+            {rows.slice(0, listed).map((decision, place) => (
               <tr key={decision.hash}>
-                <td><a href={addressOf(decision)}><Time>{decision.at}</Time></a></td>
+                <td><a href={addressOf(decision)} data-row tabIndex={place ? -1 : 0}><Time>{decision.at}</Time></a></td>
                 <td><span class={sortOf(decision)}>{isObserved(decision) ? "observed: " : ""}<Text>{decisionLabel(decision.decision)}</Text></span></td>
                 <td class="action"><code><Text>{cutText(decision.line, ACTION_SHOWN)}</Text></code></td>
                 <td class="at-why">{decision.rules.length ? <>by {decision.rules.map((rule) => <span key={rule}><code><Text>{rule}</Text></code> </span>)}</> : null}<Text>{shownReasons(decision).join("; ")}</Text></td>

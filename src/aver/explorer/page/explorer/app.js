@@ -12234,6 +12234,7 @@ var left=new Map()
 var scrolled=new Map()
 var here=location.hash
 var beforeRecord=isRecord(here) ? "" : here || "#/"
+var waiting$1=null
 var isFollowed=false
 addEventListener("click",event => {
 isFollowed=event.target instanceof Element && event.target.closest("a[href^='#']") !== null
@@ -12260,9 +12261,19 @@ function returnFocus(main) {
 scrollTo(0,isFollowed ? 0 : scrolled.get(location.hash) ?? 0)
 isFollowed=false
 const target=left.get(location.hash)
-const found=[...main.querySelectorAll("a[href]")].find(one => target !== void 0 && one.getAttribute("href") === target)
+const find=() => [...main.querySelectorAll("a[href]:not(svg a)")].find(one => target !== void 0 && one.getAttribute("href") === target)
 if (main.contains(document.activeElement) && document.activeElement !== main) return;
-(found ?? main).focus({preventScroll:found === void 0})
+(find() ?? main).focus({preventScroll:find() === void 0})
+waiting$1?.disconnect()
+if (target === void 0 || find()) return
+const [y,address]=[scrollY,here]
+waiting$1=new MutationObserver(() => {
+const isStill=document.activeElement === main && scrollY === y && here === address
+if (isStill && !find()) return
+waiting$1?.disconnect()
+if (isStill) find()?.focus()
+})
+waiting$1.observe(main,{childList:true,subtree:true})
 }
 function link(...parts) {
 return `#/${parts.map(part => encodeURIComponent(String(part))).join("/")}`
@@ -12273,61 +12284,107 @@ return link(words.startsWith("capsule://") ? "ref" : "search",words)
 function recordLink(chain,row) {
 return link("c",chain,row.sequence === String(row.place) ? row.sequence : `p${row.place}`)
 }
-var PLAIN=/^[\t\n\x20-\x7e]*$/
-var HIDDEN$1=new RegExp(["(?![\\t\\n\\ufe0e\\ufe0f])[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}\\u2800]","(?<!\\p{Extended_Pictographic})[\\ufe0e\\ufe0f]","(?<=\\p{M}{2})\\p{M}"].join("|"),"gu")
-function visible(text) {
-if (PLAIN.test(text)) return text
-return text.replace(HIDDEN$1,one => `⟨U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4,"0")}⟩`)
+var DATA_FILE=/^explorer\/data\/(?:names|[0-9]{1,7})\.js$/
+function check(url) {
+if (!url.startsWith("blob:") && !DATA_FILE.test(url)) throw new TypeError(`${url} is no script of this page`)
+return url
 }
-function Text({children}) {
-return k$2("bdi",null,visible(children))
+var policy=globalThis.trustedTypes?.createPolicy("aver",{createScriptURL:check}) ?? {createScriptURL:check}
+function scriptUrl(url) {
+return policy.createScriptURL(url)
 }
-function Linked({children}) {
-return k$2("bdi",null,splitReferences(children).map((piece,at) => at % 2 ? k$2("a",{key:at,href:link("ref",piece)},visible(piece)) : visible(piece)))
+var NotJudgedHere=class extends Error {}
+var LOOKS_MAX=12
+var LOOK_EVERY=5e3
+var CREW_MAX=8
+var script=null
+function startWorker() {
+script ??= new Blob([`(${String(averExplorer)})();`],{type:"text/javascript"})
+const url=URL.createObjectURL(script)
+const worker=new Worker(scriptUrl(url))
+URL.revokeObjectURL(url)
+return worker
 }
-function WholeHex({children}) {
-const [isFocused,setFocused]=d$2(false)
-return k$2("code",{class:"hex",tabIndex:0,title:visible(children),onFocus:() => setFocused(true),onBlur:() => setFocused(false)},visible(isFocused ? children : children.slice(0,16)),!isFocused && children.length > 16 ? "…" : "")
+function crewSize() {
+return Math.min(Math.max((navigator.hardwareConcurrency || 2) - 1,0),CREW_MAX)
 }
-function Hex({children,length=16}) {
-return k$2("code",{class:"hex",title:visible(children)},visible(children.slice(0,length)),children.length > length ? "…" : "")
+var Connection=class {
+worker=null
+crew=[]
+waiting=new Map()
+nextId=1
+opened=null
+looks=0
+constructor(crewWanted=0) {
+this.crewWanted=crewWanted
 }
-function Time({children,short=false,brief=false}) {
-const words=readTime(children)
-if (!words) return k$2(Text,null,children)
-const zone=usesUtc.value ? " UTC" : ""
-const shown=short ? words.slice(11,19) : brief ? words.slice(0,16).replace("T"," ") : `${words.slice(0,19).replace("T"," ")}${zone}`
-return k$2("time",{dateTime:children,title:visible(children)},shown)
-}
-function readTime(text) {
-const date=new Date(/^\d{4}-\d\d-\d\dT/.test(text) ? text : NaN)
-return Number.isNaN(date.getTime()) ? "" : formatTime(date)
-}
-function formatTime(date) {
-return (usesUtc.value ? date : new Date(date.getTime() - date.getTimezoneOffset() * 6e4)).toISOString()
-}
-var figures=new Intl.NumberFormat("en-GB")
-function count(value) {
-return figures.format(value.valueOf())
-}
-function plural(value,one,many=`${one}s`) {
-return `${count(value)} ${value === 1 ? one : many}`
-}
-function Copy({text,label}) {
-return k$2("button",{type:"button",class:"small",onClick:event => {
-const button=event.currentTarget
-navigator.clipboard?.writeText(text).then(() => {
-button.textContent="copied"
-setTimeout(() => {
-button.textContent=label
-},1500)
+ask(request,progress) {
+const isOpening=request.type === "open"
+if (isOpening) this.opened=request.thing
+const worker=this.start(isOpening)
+const id=this.nextId++
+return new Promise((resolve,reject) => {
+this.waiting.set(id,{resolve,reject,...progress ? {progress} : {}})
+worker.postMessage({...request,id})
 })
-}},label)
 }
-function Command({children}) {
-return k$2("span",{class:"command"},k$2("code",null,visible(children).split(" ").map((word,at) => k$2($,null,at ? " " : "",k$2("span",null,word))))," ",k$2(Copy,{text:children,label:"copy"}))
+rest() {
+if (this.waiting.size) this.worker?.postMessage({id:0,type:"rest"})
 }
-var codes_default$1={"HASH_MISMATCH":{"meaning":"The content does not have the stored hash: it was changed after sealing, or the hash was.","advice":"Restore this record from a copy you trust; treat its content as unproven."},"SIG_INVALID":{"meaning":"The signature was not made over this hash by the key it names.","advice":"Check that you verify with the signer's key; if you do, the seal was forged or damaged."},"SIG_MISSING":{"meaning":"The record carries no signature where one is required.","advice":"Ask the sender for the signed record."},"UNKNOWN_SIGNER":{"meaning":"The signer's key is not known here, so the signature was not checked.","advice":"Get the public key from a source you trust, then: aver keys import FILE --trust KEY (all 64 digits), or verify with --key."},"KEY_RETIRED":{"meaning":"The record was signed by a key after that key was retired.","advice":"Treat it as forged by someone who holds the old key, unless its maker can explain it."},"KEY_MISMATCH":{"meaning":"A key was used for something else than its purpose, or a private key file does not hold the key that the ring says.","advice":"Treat a record that such a key sealed as forged by the key's holder. Of a private file, restore the key files and the ring from the same backup."},"KEY_UNRECORDED":{"meaning":"A signer's key is not in an intact keys chain, or was recorded only after it had sealed. A ledger records every key before that key seals.","advice":"The keys chain may have been cut or left out to hide that a key was retired. Ask for the whole ledger or bundle, and verify it with the keys that its owner exports."},"SEAL_MISMATCH":{"meaning":"signed_at or signed_by differ from what was sealed inside the record.","advice":"Trust the values inside the record; find out who rewrote the seal."},"CHAIN_BREAK":{"meaning":"The record does not point at the hash of the one before it.","advice":"Records were replaced, reordered or removed here; compare with a copy or a checkpoint."},"CHAIN_IDENTITY":{"meaning":"The chain's first record names another chain, ledger or tenant.","advice":"It was renamed or copied from elsewhere; look for the original."},"SEQUENCE_GAP":{"meaning":"A sequence number is missing, repeated or out of order.","advice":"Records were removed or inserted here; compare with a copy or a checkpoint."},"GENESIS_INVALID":{"meaning":"The first record points at a predecessor, or a later one claims to be the first.","advice":"The beginning of the chain was cut off; look for the records before it."},"NOT_CANONICAL":{"meaning":"The signed bytes are not in canonical form, though they are intact.","advice":"You need not do anything: the record is intact. The software that made it does not follow the specification exactly."},"NOT_VALID_CPS":{"meaning":"The record is intact, but a key or a value is not one that the Capsule Protocol allows.","advice":"The software that made the record does not follow the specification. Read the named field with care."},"SCHEMA_INVALID":{"meaning":"The bytes are not a capsule: not JSON, or required keys are missing or of the wrong type.","advice":"Restore this record from a copy you trust."},"NOT_READ":{"meaning":"So much cannot be read, or a limit is exceeded so far, that the verifier stopped; the rest was not read.","advice":"The verdict says nothing about the rest. Restore the whole from a copy you trust."},"UNLISTED_FILE":{"meaning":"A file lies in the bundle or in the directory of the run that is no part of it, or a blob to which no record refers.","advice":"It was not verified: do not take it for evidence. Move it elsewhere."},"DUPLICATE_RECORD":{"meaning":"The same record id or idempotency key occurs twice.","advice":"One of the two was inserted; compare with a copy."},"DUPLICATE_KEY":{"meaning":"One JSON object has the same key twice, so that the record reads differently in different programs.","advice":"Treat the record as forged: no honest writer makes such bytes."},"TRUNCATED":{"meaning":"The chain is shorter than it once was.","advice":"Records were removed, at its end or further up; restore them from a copy."},"ROLLBACK":{"meaning":"This is an older or another copy of a ledger that this machine has seen before.","advice":"Both heads are given as proof; find out who put the old copy back."},"CHAIN_MISSING":{"meaning":"A chain that was recorded as sealed is not here.","advice":"It was deleted; restore it from a copy."},"HEAD_MISMATCH":{"meaning":"A chain, or records at its end, are in the bundle and not in its signed head.json.","advice":"They were added after the export; ask the exporter for a new bundle, and treat what was added as unproven."},"INDEX_MISMATCH":{"meaning":"The index of a bundle claims something about its records or keys that they do not bear out.","advice":"Trust the records and not the index; find out who rewrote it."},"RECEIPT_MISMATCH":{"meaning":"An action's receipt does not match the action.","advice":"The action or its receipt was changed; treat it as unproven."},"PROOF_INVALID":{"meaning":"A proof does not prove what it states.","advice":"Ask for the proof again, or verify the whole run."},"ARTIFACT_MISSING":{"meaning":"The record refers to a large value that is not here.","advice":"Ask the sender of the data for its blobs."},"ARTIFACT_HASH_MISMATCH":{"meaning":"A large value does not have the digest by which the record refers to it.","advice":"It was changed; restore it from a copy."},"CLAIM_UNPROVEN":{"meaning":"The evidence of a claim does not hold, or there is none.","advice":"Do not rely on the claim."},"ROLE_POLICY_VIOLATION":{"meaning":"A participant did something that its role does not allow.","advice":"Treat what follows from it as unproven."},"STATE_VIOLATION":{"meaning":"An event came in a state that does not admit it.","advice":"Treat what follows from it as unproven."},"REPLAY":{"meaning":"Something that may be used only once was used again.","advice":"Only the first use counts."},"EVIDENCE_INVALID":{"meaning":"Signed evidence does not hold: that of a policy server, of a participant, or of an auditor.","advice":"Treat what rests on it as not decided and not proven."},"CLAIM_DISPUTED":{"meaning":"A critic disputes a claim, and nobody has settled that; or a person has upheld the challenge.","advice":"Do not rely on the claim while the challenge is open, and not at all if it was upheld."},"NOT_REPRODUCED":{"meaning":"An execution that was said to be repeatable gave another result when the auditor repeated it.","advice":"Find out on what else its result depends; rely on it only for the recorded run."},"NOT_INDEPENDENT":{"meaning":"A key that approves or judges lies within reach of what it approved or judged: in a plain file, in the same home, or as a passkey that no other key vouched for.","advice":"Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase, and critics' and auditors' keys elsewhere."},"UNBOUND_STATEMENT":{"meaning":"An approval was signed for an earlier version of Aver, whose statement names no ledger, tenant or request.","advice":"Nothing shows that it was given for this request: it may have been copied. Ask the approver, or approve again."},"OUTCOME_UNKNOWN":{"meaning":"An act was begun, and no record says how it ended.","advice":"Look whether its effect is there. Aver does not try it again."}};
+warm() {
+this.start(true)
+}
+leave() {
+if (this.opened !== null || this.waiting.size) this.stop("another thing was opened")
+}
+stop(words="stopped") {
+for (const worker of [...this.worker ? [this.worker] : [],...this.crew]) worker.terminate()
+this.worker=null
+this.crew=[]
+clearInterval(this.watch)
+for (const {reject} of this.waiting.values()) reject(new NotJudgedHere(words))
+this.waiting.clear()
+}
+start(isOpening) {
+if (this.worker !== null) return this.worker
+const worker=this.startOne()
+this.worker=worker
+worker.addEventListener("message",event => this.take(event.data))
+const ports=Array.from({length:this.crewWanted},() => {
+const {port1,port2}=new MessageChannel()
+const helper=this.startOne()
+helper.postMessage({id:0,type:"assist",port:port2},[port2])
+this.crew.push(helper)
+return port1
+})
+if (ports.length) worker.postMessage({id:0,type:"crew",ports},ports)
+if (!isOpening && this.opened !== null) worker.postMessage({id:0,type:"open",thing:this.opened})
+this.looks=0
+this.watch=setInterval(() => this.look(),LOOK_EVERY)
+return worker
+}
+startOne() {
+const worker=startWorker()
+worker.addEventListener("error",event => this.stop(`a worker was lost: ${event.message || "no reason given"}`))
+return worker
+}
+look() {
+this.looks=this.waiting.size ? this.looks + 1 : 0
+if (this.looks > LOOKS_MAX) this.stop("a worker was lost: it has not answered for a minute")
+}
+take(answer) {
+this.looks=0
+const waiting=this.waiting.get(answer.id)
+if (waiting === void 0 || answer.type === "alive") return
+if (answer.type === "progress") {
+waiting.progress?.(answer.progress)
+return
+}
+this.waiting.delete(answer.id)
+if (answer.type === "done") waiting.resolve(answer.result)
+else waiting.reject(answer.isNotJudged ? new NotJudgedHere(answer.words) : new Error(answer.words))
+}
+};
 // src/verify/key_list.ts
 function readKeyList(text) {
 const found=[]
@@ -12447,107 +12504,6 @@ return found
 }
 function readPins(text) {
 return readKeyList(text).map(({key,entry}) => toPin(key,entry === null ? "" : canonicalJson(entry)))
-}
-var DATA_FILE=/^explorer\/data\/(?:names|[0-9]{1,7})\.js$/
-function check(url) {
-if (!url.startsWith("blob:") && !DATA_FILE.test(url)) throw new TypeError(`${url} is no script of this page`)
-return url
-}
-var policy=globalThis.trustedTypes?.createPolicy("aver",{createScriptURL:check}) ?? {createScriptURL:check}
-function scriptUrl(url) {
-return policy.createScriptURL(url)
-}
-var NotJudgedHere=class extends Error {}
-var LOOKS_MAX=12
-var LOOK_EVERY=5e3
-var CREW_MAX=8
-var script=null
-function startWorker() {
-script ??= new Blob([`(${String(averExplorer)})();`],{type:"text/javascript"})
-const url=URL.createObjectURL(script)
-const worker=new Worker(scriptUrl(url))
-URL.revokeObjectURL(url)
-return worker
-}
-function crewSize() {
-return Math.min(Math.max((navigator.hardwareConcurrency || 2) - 1,0),CREW_MAX)
-}
-var Connection=class {
-worker=null
-crew=[]
-waiting=new Map()
-nextId=1
-opened=null
-looks=0
-constructor(crewWanted=0) {
-this.crewWanted=crewWanted
-}
-ask(request,progress) {
-const isOpening=request.type === "open"
-if (isOpening) this.opened=request.thing
-const worker=this.start(isOpening)
-const id=this.nextId++
-return new Promise((resolve,reject) => {
-this.waiting.set(id,{resolve,reject,...progress ? {progress} : {}})
-worker.postMessage({...request,id})
-})
-}
-rest() {
-if (this.waiting.size) this.worker?.postMessage({id:0,type:"rest"})
-}
-warm() {
-this.start(true)
-}
-leave() {
-if (this.opened !== null || this.waiting.size) this.stop("another thing was opened")
-}
-stop(words="stopped") {
-for (const worker of [...this.worker ? [this.worker] : [],...this.crew]) worker.terminate()
-this.worker=null
-this.crew=[]
-clearInterval(this.watch)
-for (const {reject} of this.waiting.values()) reject(new NotJudgedHere(words))
-this.waiting.clear()
-}
-start(isOpening) {
-if (this.worker !== null) return this.worker
-const worker=this.startOne()
-this.worker=worker
-worker.addEventListener("message",event => this.take(event.data))
-const ports=Array.from({length:this.crewWanted},() => {
-const {port1,port2}=new MessageChannel()
-const helper=this.startOne()
-helper.postMessage({id:0,type:"assist",port:port2},[port2])
-this.crew.push(helper)
-return port1
-})
-if (ports.length) worker.postMessage({id:0,type:"crew",ports},ports)
-if (!isOpening && this.opened !== null) worker.postMessage({id:0,type:"open",thing:this.opened})
-this.looks=0
-this.watch=setInterval(() => this.look(),LOOK_EVERY)
-return worker
-}
-startOne() {
-const worker=startWorker()
-worker.addEventListener("error",event => this.stop(`a worker was lost: ${event.message || "no reason given"}`))
-return worker
-}
-look() {
-this.looks=this.waiting.size ? this.looks + 1 : 0
-if (this.looks > LOOKS_MAX) this.stop("a worker was lost: it has not answered for a minute")
-}
-take(answer) {
-this.looks=0
-const waiting=this.waiting.get(answer.id)
-if (waiting === void 0 || answer.type === "alive") return
-if (answer.type === "progress") {
-waiting.progress?.(answer.progress)
-return
-}
-this.waiting.delete(answer.id)
-if (answer.type === "done") waiting.resolve(answer.result)
-else waiting.reject(answer.isNotJudged ? new NotJudgedHere(answer.words) : new Error(answer.words))
-}
 }
 var JUDGED_AGAIN_MAX=2e3
 var connection=new Connection()
@@ -12791,6 +12747,69 @@ function setLiveSteps(retry,before) {
 function reconnect() {
 retryLive()
 }
+var PLAIN=/^[\t\n\x20-\x7e]*$/
+var HIDDEN$1=new RegExp(["(?![\\t\\n\\ufe0e\\ufe0f])[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}\\u2800]","(?<!\\p{Extended_Pictographic})[\\ufe0e\\ufe0f]","(?<=\\p{M}{2})\\p{M}"].join("|"),"gu")
+function visible(text) {
+if (PLAIN.test(text)) return text
+return text.replace(HIDDEN$1,one => `⟨U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4,"0")}⟩`)
+}
+function Text({children}) {
+return k$2("bdi",null,visible(children))
+}
+function Linked({children}) {
+return k$2("bdi",null,splitReferences(children).map((piece,at) => at % 2 ? k$2("a",{key:at,href:link("ref",piece)},visible(piece)) : visible(piece)))
+}
+function WholeHex({children}) {
+const [isFocused,setFocused]=d$2(false)
+return k$2("code",{class:"hex",tabIndex:0,title:visible(children),onFocus:() => setFocused(true),onBlur:() => setFocused(false)},visible(isFocused ? children : children.slice(0,16)),!isFocused && children.length > 16 ? "…" : "")
+}
+function Hex({children,length=16}) {
+return k$2("code",{class:"hex",title:visible(children)},visible(children.slice(0,length)),children.length > length ? "…" : "")
+}
+function Time({children,short=false,brief=false}) {
+const words=readTime(children)
+if (!words) return k$2(Text,null,children)
+const zone=usesUtc.value ? " UTC" : ""
+const shown=short ? words.slice(11,19) : brief ? words.slice(0,16).replace("T"," ") : `${words.slice(0,19).replace("T"," ")}${zone}`
+return k$2("time",{dateTime:children,title:visible(children)},shown)
+}
+function readTime(text) {
+const date=new Date(/^\d{4}-\d\d-\d\dT/.test(text) ? text : NaN)
+return Number.isNaN(date.getTime()) ? "" : formatTime(date)
+}
+function formatTime(date) {
+return (usesUtc.value ? date : new Date(date.getTime() - date.getTimezoneOffset() * 6e4)).toISOString()
+}
+var figures=new Intl.NumberFormat("en-GB")
+function count(value) {
+return figures.format(value.valueOf())
+}
+function plural(value,one,many=`${one}s`) {
+return `${count(value)} ${value === 1 ? one : many}`
+}
+function Copy({text,label}) {
+return k$2("button",{type:"button",class:"small",onClick:event => {
+const button=event.currentTarget
+navigator.clipboard?.writeText(text).then(() => {
+button.textContent="copied"
+setTimeout(() => {
+button.textContent=label
+},1500)
+})
+}},label)
+}
+function quoteName(name) {
+return /^[A-Za-z0-9_@%+=:,./][A-Za-z0-9_@%+=:,./-]*$/.test(name) ? name : `'${name.replaceAll("'","'\\''")}'`
+}
+function ledgerOptions(command) {
+const options=/^aver (?!install|keys)/.test(command) && server.value?.about["command_options"]
+return (Array.isArray(options) ? options : []).map(word => ` ${/^--[a-z]+$/.test(word) ? word : quoteName(visible(String(word)))}`).join("")
+}
+function Command({children,isElsewhere=false}) {
+const command=children + (isElsewhere ? "" : ledgerOptions(children))
+return k$2("span",{class:"command"},k$2("code",null,visible(command).split(" ").map((word,at) => k$2($,null,at ? " " : "",k$2("span",null,word))))," ",k$2(Copy,{text:command,label:"copy"}))
+}
+var codes_default$1={"HASH_MISMATCH":{"meaning":"The content does not have the stored hash: it was changed after sealing, or the hash was.","advice":"Restore this record from a copy you trust; treat its content as unproven."},"SIG_INVALID":{"meaning":"The signature was not made over this hash by the key it names.","advice":"Check that you verify with the signer's key; if you do, the seal was forged or damaged."},"SIG_MISSING":{"meaning":"The record carries no signature where one is required.","advice":"Ask the sender for the signed record."},"UNKNOWN_SIGNER":{"meaning":"The signer's key is not known here, so the signature was not checked.","advice":"Get the public key from a source you trust, then: aver keys import FILE --trust KEY (all 64 digits), or verify with --key."},"KEY_RETIRED":{"meaning":"The record was signed by a key after that key was retired.","advice":"Treat it as forged by someone who holds the old key, unless its maker can explain it."},"KEY_MISMATCH":{"meaning":"A key was used for something else than its purpose, or a private key file does not hold the key that the ring says.","advice":"Treat a record that such a key sealed as forged by the key's holder. Of a private file, restore the key files and the ring from the same backup."},"KEY_UNRECORDED":{"meaning":"A signer's key is not in an intact keys chain, or was recorded only after it had sealed. A ledger records every key before that key seals.","advice":"The keys chain may have been cut or left out to hide that a key was retired. Ask for the whole ledger or bundle, and verify it with the keys that its owner exports."},"SEAL_MISMATCH":{"meaning":"signed_at or signed_by differ from what was sealed inside the record.","advice":"Trust the values inside the record; find out who rewrote the seal."},"CHAIN_BREAK":{"meaning":"The record does not point at the hash of the one before it.","advice":"Records were replaced, reordered or removed here; compare with a copy or a checkpoint."},"CHAIN_IDENTITY":{"meaning":"The chain's first record names another chain, ledger or tenant.","advice":"It was renamed or copied from elsewhere; look for the original."},"SEQUENCE_GAP":{"meaning":"A sequence number is missing, repeated or out of order.","advice":"Records were removed or inserted here; compare with a copy or a checkpoint."},"GENESIS_INVALID":{"meaning":"The first record points at a predecessor, or a later one claims to be the first.","advice":"The beginning of the chain was cut off; look for the records before it."},"NOT_CANONICAL":{"meaning":"The signed bytes are not in canonical form, though they are intact.","advice":"You need not do anything: the record is intact. The software that made it does not follow the specification exactly."},"NOT_VALID_CPS":{"meaning":"The record is intact, but a key or a value is not one that the Capsule Protocol allows.","advice":"The software that made the record does not follow the specification. Read the named field with care."},"SCHEMA_INVALID":{"meaning":"The bytes are not a capsule: not JSON, or required keys are missing or of the wrong type.","advice":"Restore this record from a copy you trust."},"NOT_READ":{"meaning":"So much cannot be read, or a limit is exceeded so far, that the verifier stopped; the rest was not read.","advice":"The verdict says nothing about the rest. Restore the whole from a copy you trust."},"UNLISTED_FILE":{"meaning":"A file lies in the bundle or in the directory of the run that is no part of it, or a blob to which no record refers.","advice":"It was not verified: do not take it for evidence. Move it elsewhere."},"DUPLICATE_RECORD":{"meaning":"The same record id or idempotency key occurs twice.","advice":"One of the two was inserted; compare with a copy."},"DUPLICATE_KEY":{"meaning":"One JSON object has the same key twice, so that the record reads differently in different programs.","advice":"Treat the record as forged: no honest writer makes such bytes."},"TRUNCATED":{"meaning":"The chain is shorter than it once was.","advice":"Records were removed, at its end or further up; restore them from a copy."},"ROLLBACK":{"meaning":"This is an older or another copy of a ledger that this machine has seen before.","advice":"Both heads are given as proof; find out who put the old copy back."},"CHAIN_MISSING":{"meaning":"A chain that was recorded as sealed is not here.","advice":"It was deleted; restore it from a copy."},"HEAD_MISMATCH":{"meaning":"A chain, or records at its end, are in the bundle and not in its signed head.json.","advice":"They were added after the export; ask the exporter for a new bundle, and treat what was added as unproven."},"INDEX_MISMATCH":{"meaning":"The index of a bundle claims something about its records or keys that they do not bear out.","advice":"Trust the records and not the index; find out who rewrote it."},"RECEIPT_MISMATCH":{"meaning":"An action's receipt does not match the action.","advice":"The action or its receipt was changed; treat it as unproven."},"PROOF_INVALID":{"meaning":"A proof does not prove what it states.","advice":"Ask for the proof again, or verify the whole run."},"ARTIFACT_MISSING":{"meaning":"The record refers to a large value that is not here.","advice":"Ask the sender of the data for its blobs."},"ARTIFACT_HASH_MISMATCH":{"meaning":"A large value does not have the digest by which the record refers to it.","advice":"It was changed; restore it from a copy."},"CLAIM_UNPROVEN":{"meaning":"The evidence of a claim does not hold, or there is none.","advice":"Do not rely on the claim."},"ROLE_POLICY_VIOLATION":{"meaning":"A participant did something that its role does not allow.","advice":"Treat what follows from it as unproven."},"STATE_VIOLATION":{"meaning":"An event came in a state that does not admit it.","advice":"Treat what follows from it as unproven."},"REPLAY":{"meaning":"Something that may be used only once was used again.","advice":"Only the first use counts."},"EVIDENCE_INVALID":{"meaning":"Signed evidence does not hold: that of a policy server, of a participant, or of an auditor.","advice":"Treat what rests on it as not decided and not proven."},"CLAIM_DISPUTED":{"meaning":"A critic disputes a claim, and nobody has settled that; or a person has upheld the challenge.","advice":"Do not rely on the claim while the challenge is open, and not at all if it was upheld."},"NOT_REPRODUCED":{"meaning":"An execution that was said to be repeatable gave another result when the auditor repeated it.","advice":"Find out on what else its result depends; rely on it only for the recorded run."},"NOT_INDEPENDENT":{"meaning":"A key that approves or judges lies within reach of what it approved or judged: in a plain file, in the same home, or as a passkey that no other key vouched for.","advice":"Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase, and critics' and auditors' keys elsewhere."},"UNBOUND_STATEMENT":{"meaning":"An approval was signed for an earlier version of Aver, whose statement names no ledger, tenant or request.","advice":"Nothing shows that it was given for this request: it may have been copied. Ask the approver, or approve again."},"OUTCOME_UNKNOWN":{"meaning":"An act was begun, and no record says how it ended.","advice":"Look whether its effect is there. Aver does not try it again."}}
 var WORDS$1={schema:"each record is whole and has the form of a capsule",canonical:"each is written in the one exact form that is hashed",content:"each has the hash that it was sealed with: nothing in it was changed",signature:"each was signed by a key that you pinned",signature_pq:"each post-quantum signature is right, too",links:"each names the record before it: none was removed or moved",genesis:"each chain has its beginning",identity:"each chain belongs to this ledger under this name",keys:"each key was in use when it signed",blobs:"large texts and files beside the records are unchanged",meta:"no chain is shorter than the ledger noted",profile:"the form of the records",index:"the list of chains says what the records say",head:"exactly these chains and records were exported",page:"the page shows the bytes of the bundle's own files",rollback:"nothing is older than this browser saw before",approvals:"each answer was signed by its person, in time, for this request",report:"the report is the one that was signed, and its records bear it out",archive:"the file holds what it says, and nothing else",receipts:"each action has a receipt, in order",parents:"each action names the one before it",sealed:"the run was sealed as a whole",gates:"each action passed its gate",proof:"the action is part of the run",trace:"the trace is the one that was sealed"}
 function describeCheck$1(name) {
 return WORDS$1[name] ?? ""
@@ -12813,7 +12832,7 @@ if (check.name === "page") return k$2($,null,"Choose this folder under ",k$2("a"
 if (isOnlyOfCommand(check)) return changed.value ? "" : k$2(Command,null,verifyCommand())
 if (check.name === "unlisted_files") return k$2($,null,"Who has the site's directory runs: ",k$2(Command,null,"aver verify DIRECTORY"))
 if (check.name === "columns" || check.name === "store") return "These belong to a ledger's file, and no copy has them."
-if (check.name === "head") return thing.value?.live ? k$2($,null,"Compare with a checkpoint that you keep: ",k$2(Command,null,ledgerCommand("verify --checkpoint FILE"))) : k$2($,null,"Export it again with the ledger's key at hand: ",k$2(Command,null,"aver export --out DIR"))
+if (check.name === "head") return thing.value?.live ? k$2($,null,"Compare with a checkpoint that you keep: ",k$2(Command,null,"aver verify --checkpoint FILE")) : k$2($,null,"Export it again with the ledger's key at hand: ",k$2(Command,null,"aver export --out DIR"))
 if (check.name === "meta") return k$2($,null,"Open the whole ledger: ",k$2(Command,null,"aver export --out DIR"))
 return ""
 }
@@ -12915,22 +12934,15 @@ function origin() {
 const door=document.documentElement.dataset["door"]
 return thing.value?.live ? "from the server of this ledger" : door === "site" ? "with these records" : "from where you opened it"
 }
-function ledgerCommand(words) {
-const options=server.value?.about["command_options"]
-return [`aver ${words}`,...(Array.isArray(options) ? options : []).map(word => /^--[a-z]+$/.test(word) ? word : quoteName(visible(String(word))))].join(" ")
-}
 function verifyCommand() {
 const {live,site}=thing.value ?? {}
-if (live) return ledgerCommand("verify")
+if (live) return "aver verify"
 if (!site) return `aver verify ${quoteName(contents.value?.name ?? "FILE")}`
 const depth=new URL(site).pathname.split("/").length - 2
 return `mkdir site && wget -qO- ${quoteName(`${site}explorer/data/names.js`)} | grep -o '"[^"]*"' | tr -d '"' | wget -nv -xnH --cut-dirs=${depth} -P site -B ${quoteName(site)} -i - && aver verify site`
 }
 function isHere() {
 return ["localhost","127.0.0.1","[::1]"].includes(location.hostname)
-}
-function quoteName(name) {
-return /^[A-Za-z0-9_@%+=:,./][A-Za-z0-9_@%+=:,./-]*$/.test(name) ? name : `'${name.replaceAll("'","'\\''")}'`
 }
 function command() {
 const keys=pins.value.map(pin => pin.entry && pin.origin.startsWith("from ") ? quoteName(pin.origin.slice(5)) : pin.publicKey)
@@ -13126,6 +13138,71 @@ if (words) return k$2(Problem,{words,retry})
 if (value === null) return k$2("div",{"aria-busy":"true"},k$2("div",{class:"band placeholder tall"}),k$2("div",{class:"band placeholder tall"}))
 return k$2($,null,value.unread ? k$2(Problem,{words:value.unread,retry}) : null,show(value.found))
 }
+var claims=[]
+function useKeys(keys) {
+const claim=T({keys})
+claim.current.keys=keys
+A$1(() => {
+const mine=claim.current
+claims.push(mine)
+return () => {
+claims.splice(claims.indexOf(mine),1)
+}
+},[])
+}
+function focusGrid() {
+document.querySelector("main [role=grid]")?.focus({preventScroll:true})
+}
+function useGridKeys(keys) {
+useKeys(Object.fromEntries(Object.entries(keys).map(([key,move]) => [key,event => {
+move(event)
+focusGrid()
+}])))
+}
+function isTyping(target) {
+return target instanceof HTMLElement && (target.isContentEditable || target.matches("input:not([type=checkbox]), textarea, select"))
+}
+function isOwnKey(event) {
+return (event.key === "Enter" || event.key === " ") && event.target instanceof HTMLElement && event.target.matches("a, button, summary")
+}
+function listenToKeys(go) {
+let isGoing=false
+addEventListener("keydown",event => {
+if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
+if (isTyping(event.target)) {
+if (event.key !== "Escape") return
+event.preventDefault()
+document.getElementById("main")?.focus({preventScroll:true})
+return
+}
+if (isOwnKey(event)) return
+const wasGoing=isGoing
+isGoing=event.key === "g" && !wasGoing
+if (isGoing) return
+if (wasGoing && go(event.key)) {
+event.preventDefault()
+return
+}
+const claim=claims.findLast(({keys}) => event.key in keys)
+if (claim === void 0) return
+event.preventDefault()
+claim.keys[event.key]?.(event)
+})
+}
+function useRowKeys(box) {
+const move=step => {
+const rows=[...box.current?.querySelectorAll("[data-row]") ?? []]
+if (!rows.length) return
+const now=rows.indexOf(document.activeElement)
+const next=now < 0 ? step > 0 ? 0 : rows.length - 1 : Math.min(Math.max(now + step,0),rows.length - 1)
+rows.forEach((row,at) => {
+row.tabIndex=at === next ? 0 : -1
+})
+rows[next]?.focus()
+rows[next]?.scrollIntoView({block:"nearest"})
+}
+useKeys({j:() => move(1),k:() => move(-1),n:() => move(1),N:() => move(-1)})
+}
 function Table({heads=[],label,of="plain",children}) {
 return k$2("div",{class:"scroll",...label ? {tabIndex:0,role:"region","aria-label":label} : {}},k$2("table",{class:of},heads.length ? k$2("thead",null,k$2("tr",null,heads.map((head,at) => k$2("th",{key:at,scope:"col"},head)))) : null,k$2("tbody",null,children)))
 }
@@ -13240,7 +13317,9 @@ return k$2(OfDomain,{domain:"gateway",title:"Acts",route:"acts",wanted,what:"cha
 }
 function ActsOfChain({chain,acts,isWhole,actionId}) {
 const chosen=actionId ? acts.find(act => act.actionId === actionId) : acts[0]
-return k$2($,null,k$2("p",{class:"beside"},k$2("a",{href:link("chain",chain)},k$2(Text,null,chain))," · ",plural(acts.length,"act")),acts.length || !isWhole ? null : k$2("p",{class:"strip"},"There is no act in this chain."),actionId && chosen === void 0 ? k$2(NotHere,{what:"act",name:actionId}) : null,k$2("div",{class:"acts-split"},k$2("nav",{"aria-label":"Acts"},k$2("ol",null,acts.map(act => k$2("li",{key:act.actionId},k$2("a",{href:link("acts",chain,act.actionId),"aria-current":act === chosen ? "true" : void 0},k$2("span",{class:`state ${act.state}`},SIGNS$1[act.state]," ",k$2(Text,null,act.state === "broken" ? "no preview" : act.code || act.state)),k$2("span",null,k$2(Text,null,act.intent || act.actionId)),k$2("span",{class:"beside"},k$2(Text,null,act.caller)," · ",k$2(Time,{short:true},act.preview?.at ?? act.commits[0]?.at ?? ""))))))),chosen ? k$2(ActDetail,{key:chosen.actionId,act:chosen,chain}) : null))
+const box=T(null)
+useRowKeys(box)
+return k$2($,null,k$2("p",{class:"beside"},k$2("a",{href:link("chain",chain)},k$2(Text,null,chain))," · ",plural(acts.length,"act")),acts.length || !isWhole ? null : k$2("p",{class:"strip"},"There is no act in this chain."),actionId && chosen === void 0 ? k$2(NotHere,{what:"act",name:actionId}) : null,k$2("div",{class:"acts-split"},k$2("nav",{"aria-label":"Acts",ref:box},k$2("ol",null,acts.map(act => k$2("li",{key:act.actionId},k$2("a",{href:link("acts",chain,act.actionId),"data-row":true,tabIndex:act === (chosen ?? acts[0]) ? 0 : -1,"aria-current":act === chosen ? "true" : void 0},k$2("span",{class:`state ${act.state}`},SIGNS$1[act.state]," ",k$2(Text,null,act.state === "broken" ? "no preview" : act.code || act.state)),k$2("span",null,k$2(Text,null,act.intent || act.actionId)),k$2("span",{class:"beside"},k$2(Text,null,act.caller)," · ",k$2(Time,{short:true},act.preview?.at ?? act.commits[0]?.at ?? ""))))))),chosen ? k$2(ActDetail,{key:chosen.actionId,act:chosen,chain}) : null))
 }
 var SIGNS$1={done:"✓",refused:"✕",waits:"…",open:"○",broken:"!"}
 function ActDetail({act,chain}) {
@@ -13271,72 +13350,7 @@ if (joined === null) return k$2("p",{class:"finding failed"},"The commit does no
 const preview=act.preview?.result
 const isSame=preview !== void 0 && bitText(preview.get("allow_pre"),"1","0") === String(joined.allow) && asText(at(preview,"patch","patch_name")) === PATCH_NAMES[joined.patch ?? 0]
 const names=joined.servers[0]?.outputs.map(([name]) => name) ?? []
-return k$2($,null,k$2("p",null,k$2(Mark,{name:joined.isOfThisAct && isSame ? "qualified" : "failed"})," ",!joined.isOfThisAct ? k$2("strong",{class:"bad"},"These shares are of another act or request.") : isSame ? "Joined, both shares say what the preview says. Their MACs are checked by aver verify, which has the servers' keys." : k$2("strong",{class:"bad"},"Joined, the shares do not say what the preview says.")),k$2(Table,{of:"plain shares",heads:["Answer",...joined.servers.map(({server}) => k$2(Text,null,server)),"together"]},names.map((name,place) => k$2("tr",{key:name},k$2("th",{scope:"row"},k$2(Text,null,name.replaceAll("_"," "))),joined.servers.map(({server,outputs}) => k$2("td",{key:server,class:"figure"},k$2(Text,null,outputs[place]?.[1] ?? "–"))),k$2("td",{class:"figure"},name === "allow_pre" ? joined.allow : name === "need_confirm" ? joined.confirm : joined.patch === null ? "–" : joined.patch >> (name === "patch1" ? 1 : 0) & 1)))))
-}
-var claims=[]
-function useKeys(keys) {
-const claim=T({keys})
-claim.current.keys=keys
-A$1(() => {
-const mine=claim.current
-claims.push(mine)
-return () => {
-claims.splice(claims.indexOf(mine),1)
-}
-},[])
-}
-function focusGrid() {
-document.querySelector("main [role=grid]")?.focus({preventScroll:true})
-}
-function useGridKeys(keys) {
-useKeys(Object.fromEntries(Object.entries(keys).map(([key,move]) => [key,event => {
-move(event)
-focusGrid()
-}])))
-}
-function isTyping(target) {
-return target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea, select"))
-}
-function isOwnKey(event) {
-return (event.key === "Enter" || event.key === " ") && event.target instanceof HTMLElement && event.target.matches("a, button, summary")
-}
-function listenToKeys(go) {
-let isGoing=false
-addEventListener("keydown",event => {
-if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
-if (isTyping(event.target)) {
-if (event.key !== "Escape") return
-event.preventDefault()
-document.getElementById("main")?.focus({preventScroll:true})
-return
-}
-if (isOwnKey(event)) return
-const wasGoing=isGoing
-isGoing=event.key === "g" && !wasGoing
-if (isGoing) return
-if (wasGoing && go(event.key)) {
-event.preventDefault()
-return
-}
-const claim=claims.findLast(({keys}) => event.key in keys)
-if (claim === void 0) return
-event.preventDefault()
-claim.keys[event.key]?.(event)
-})
-}
-function useRowKeys(box) {
-const move=step => {
-const rows=[...box.current?.querySelectorAll("[data-row]") ?? []]
-if (!rows.length) return
-const now=rows.indexOf(document.activeElement)
-const next=now < 0 ? step > 0 ? 0 : rows.length - 1 : Math.min(Math.max(now + step,0),rows.length - 1)
-rows.forEach((row,at) => {
-row.tabIndex=at === next ? 0 : -1
-})
-rows[next]?.focus()
-rows[next]?.scrollIntoView({block:"nearest"})
-}
-useKeys({j:() => move(1),k:() => move(-1),n:() => move(1),N:() => move(-1)})
+return k$2($,null,k$2("p",null,k$2(Mark,{name:joined.isOfThisAct && isSame ? "qualified" : "failed"})," ",!joined.isOfThisAct ? k$2("strong",{class:"bad"},"These shares are of another act or request.") : isSame ? "Joined, both shares say what the preview says. Their MACs are checked by aver verify, which has the servers' keys." : k$2("strong",{class:"bad"},"Joined, the shares do not say what the preview says.")),k$2(Table,{of:"plain shares",label:"Shares",heads:["Answer",...joined.servers.map(({server}) => k$2(Text,null,server)),"together"]},names.map((name,place) => k$2("tr",{key:name},k$2("th",{scope:"row"},k$2(Text,null,name.replaceAll("_"," "))),joined.servers.map(({server,outputs}) => k$2("td",{key:server,class:"figure"},k$2(Text,null,outputs[place]?.[1] ?? "–"))),k$2("td",{class:"figure"},name === "allow_pre" ? joined.allow : name === "need_confirm" ? joined.confirm : joined.patch === null ? "–" : joined.patch >> (name === "patch1" ? 1 : 0) & 1)))))
 }
 var WORDS_MAX=1e3
 var WORD=/[\p{L}\p{M}\p{N}_]+|\s+|[^]/gu
@@ -13796,7 +13810,7 @@ return () => clearInterval(timer)
 },[state,liveState.value.isLive])
 if (state !== "pending") return null
 const id=one.id.slice(0,ID_SHOWN)
-return k$2("section",{class:"answers"},k$2("h2",null,"Answer it"),k$2("p",null,"Run one of these. It shows the whole request again and asks for your passphrase there. This page never asks for one, and takes no key: nobody could tell it from a forged page."),k$2("p",{onClick:() => setFollowed("approve")},k$2(Command,null,ledgerCommand(`approvals approve ${id}`))),k$2("p",{onClick:() => setFollowed("deny")},k$2(Command,null,ledgerCommand(`approvals deny ${id} --because "…"`))),k$2(PasskeyAnswer,{one}),thing.value?.live ? k$2("p",{class:"beside",role:"status"},"This page follows the ledger, and shows the answer when it is there.") : k$2("p",{class:"beside"},"This is a copy: an answer appears in the ledger, not here."))
+return k$2("section",{class:"answers"},k$2("h2",null,"Answer it"),k$2("p",null,"Run one of these. It shows the whole request again and asks for your passphrase there. This page never asks for one, and takes no key: nobody could tell it from a forged page."),k$2("p",{onClick:() => setFollowed("approve")},k$2(Command,null,`aver approvals approve ${id}`)),k$2("p",{onClick:() => setFollowed("deny")},k$2(Command,null,`aver approvals deny ${id} --because "…"`)),k$2(PasskeyAnswer,{one}),thing.value?.live ? k$2("p",{class:"beside",role:"status"},"This page follows the ledger, and shows the answer when it is there.") : k$2("p",{class:"beside"},"This is a copy: an answer appears in the ledger, not here."))
 }
 function ExactAction({content}) {
 const answer=useAnswer(() => readParts(content),[content])
@@ -14060,7 +14074,7 @@ return k$2("div",{class:"prose"},k$2(Linked,null,text))
 function Sections({record,content}) {
 const section=name => asObject(content.get(name))
 const paths=changedPaths(readStep(record))
-return k$2($,null,k$2(Trigger,{section:section("trigger")}),k$2(Context,{section:section("context")}),k$2(Reasoning,{section:section("reasoning")}),k$2(Authority,{section:section("authority")}),k$2(Execution,{section:section("execution"),paths}),k$2(Outcome,{section:section("outcome"),record,paths}))
+return k$2($,null,k$2(Trigger,{section:section("trigger")}),k$2(Context,{section:section("context")}),k$2(Reasoning,{section:section("reasoning")}),k$2(Authority,{section:section("authority"),isDenied:section("outcome").get("status") === "blocked"}),k$2(Execution,{section:section("execution"),paths}),k$2(Outcome,{section:section("outcome"),record,paths}))
 }
 function Trigger({section}) {
 const request=asText(section.get("request"))
@@ -14086,21 +14100,21 @@ const others=new Map([...option].filter(([key,value]) => !known.includes(key) ||
 return k$2("tr",{key:place,class:isChosen ? "chosen" : ""},k$2("th",{scope:"row"},k$2(Text,null,name)),k$2("td",{class:"figure"},option.get("feasibility") instanceof JsonNumber ? option.get("feasibility").text : "–"),k$2("td",null,isChosen ? k$2("strong",null,"✓ chosen") : "rejected"),k$2("td",null,k$2(Text,null,asText(option.get("rejection_reason")) || (isChosen ? "" : "it does not say why")),others.size ? k$2(Value,{value:others}) : null))
 }))
 }
-function AuthorityWords({section}) {
+function AuthorityWords({section,isDenied}) {
 const [approver,policy,reason]=["approver","policy_reference","escalation_reason"].map(name => asText(section.get(name)))
 switch (asText(section.get("type"))) {
 case "autonomous":return k$2($,null,"The agent did it by itself: nobody was asked.")
 case "policy":return policy ? k$2($,null,"The record rests on this policy, and names no person: ",k$2(Text,null,policy)) : k$2($,null,"The record rests on a policy that it does not name.")
-case "human_approved":return approver ? k$2($,null,k$2(Text,null,approver)," approved it.") : k$2($,null,"A person approved it.")
+case "human_approved":return k$2($,null,approver ? k$2(Text,null,approver) : "A person"," ",isDenied ? "decided, and it was denied: a refusal has this type, too." : "approved it.")
 case "escalated":return k$2($,null,approver ? k$2($,null,k$2(Text,null,approver)," was asked about it") : "It was passed on",reason ? k$2($,null,": ",k$2(Text,null,reason)) : ".")
 case "unknown":return k$2($,null,"Nobody is known to have decided about it.")
 default:return null
 }
 }
-function Authority({section}) {
+function Authority({section,isDenied}) {
 const type=asText(section.get("type"))
 const chain=asList(section.get("chain"))
-return k$2(Section,{name:"authority",title:"Who decided"},type ? k$2("p",null,k$2("strong",null,k$2(Text,null,type.replaceAll("_"," "))),". ",k$2(AuthorityWords,{section})) : null,chain.length ? k$2($,null,k$2("h3",null,"Signed statements"),k$2(Statements,{values:chain})) : null,k$2(Rest,{section,shown:["type","chain"]}))
+return k$2(Section,{name:"authority",title:"Who decided"},type ? k$2("p",null,k$2("strong",null,k$2(Text,null,type.replaceAll("_"," "))),". ",k$2(AuthorityWords,{section,isDenied})) : null,chain.length ? k$2($,null,k$2("h3",null,"Signed statements"),k$2(Statements,{values:chain})) : null,k$2(Rest,{section,shown:["type","chain"]}))
 }
 function Execution({section,paths}) {
 return k$2(Section,{name:"execution",title:"What was done"},asList(section.get("tool_calls")).filter(isObject).map((call,place) => k$2(Call,{key:place,call,paths})),k$2(Rest,{section,shown:["tool_calls"]}))
@@ -15042,7 +15056,9 @@ return k$2(Files,{chain,wanted,reading:now.reading})
 function Files({chain,wanted,reading}) {
 const files=w$2(() => listFiles(reading.entries),[reading])
 const chosen=files.find(file => file.path === wanted) ?? files[0]
-return k$2("section",{class:"files-view"},k$2("h1",null,"Files of ",k$2(Text,null,reading.totals.title || reading.totals.session)),k$2("p",{class:"beside"},k$2("a",{href:link("s",chain)},"The session")," · ",plural(files.length,"file")," changed by ",plural(reading.totals.edits,"edit")," ",k$2(Counts,{lines:[reading.totals.linesAdded,reading.totals.linesRemoved]})),files.length === 0 ? k$2("p",{class:"strip"},"No step of this session changed a file. Edits that failed or were denied changed none; the session shows them.") : null,k$2("div",{class:"files-split"},k$2("nav",{"aria-label":"Files"},k$2("ul",null,files.map(file => k$2("li",{key:file.path},k$2("a",{href:link("files",chain,file.path),"aria-current":file === chosen ? "true" : void 0},k$2("span",{class:"path"},k$2(Text,null,file.path)),k$2("span",{class:"beside"},plural(file.edits.length,"edit")," ",k$2(Counts,{lines:file.lines[0] || file.lines[1] ? file.lines : null}))))))),chosen ? k$2(FileChanges,{key:chosen.path,file:chosen}) : null))
+const box=T(null)
+useRowKeys(box)
+return k$2("section",{class:"files-view"},k$2("h1",null,"Files of ",k$2(Text,null,reading.totals.title || reading.totals.session)),k$2("p",{class:"beside"},k$2("a",{href:link("s",chain)},"The session")," · ",plural(files.length,"file")," changed by ",plural(reading.totals.edits,"edit")," ",k$2(Counts,{lines:[reading.totals.linesAdded,reading.totals.linesRemoved]})),files.length === 0 ? k$2("p",{class:"strip"},"No step of this session changed a file. Edits that failed or were denied changed none; the session shows them.") : null,k$2("div",{class:"files-split"},k$2("nav",{"aria-label":"Files",ref:box},k$2("ul",null,files.map(file => k$2("li",{key:file.path},k$2("a",{href:link("files",chain,file.path),"data-row":true,tabIndex:file === chosen ? 0 : -1,"aria-current":file === chosen ? "true" : void 0},k$2("span",{class:"path"},k$2(Text,null,file.path)),k$2("span",{class:"beside"},plural(file.edits.length,"edit")," ",k$2(Counts,{lines:file.lines[0] || file.lines[1] ? file.lines : null}))))))),chosen ? k$2(FileChanges,{key:chosen.path,file:chosen}) : null))
 }
 function FileChanges({file}) {
 const [shown,setShown]=d$2(EDITS_SHOWN)
@@ -15151,10 +15167,12 @@ function MetaView(_) {
 const answer=useAnswer(() => connection.ask({type:"meta"}),[contents.value])
 const entries=[...answer.value?.entries ?? []].sort((one,other) => rank(one) - rank(other) || (one.chain < other.chain ? -1 : 1))
 const heights=w$2(() => Array(entries.length).fill(isPhone() ? PHONE_ROW_HEIGHT : ROW_HEIGHT),[entries.length])
+const box=T(null)
+useRowKeys(box)
 const unrecorded=answer.value?.unrecorded ?? 0
-return k$2("section",{class:"fills"},k$2("h1",null,"Meta"),k$2("p",null,"The ledger notes in its meta chain how long each chain is. A chain that is shorter than its note was cut; one that is longer has grown, which is normal."),answer.state === "failed" ? k$2(Problem,{words:answer.words,retry:answer.retry}) : null,answer.state === "loading" ? k$2(Loading,{rows:8,words:"Reading the meta chain"}) : null,answer.value && !answer.value.records ? contents.value?.format === "ledger" ? k$2(Empty,{command:"aver checkpoint"},"There is no meta chain in this ledger yet. Closing a chain or a checkpoint begins it.") : k$2(Empty,{command:"aver export --out DIR"},"There is no meta chain in it. A bundle of some chains only has none; this exports all of them, with meta.") : null,answer.value?.records && !entries.length ? k$2(Empty,{command:"aver checkpoint"},"The meta chain records no chain yet. Closing a chain or a checkpoint adds an entry.") : null,entries.length ? k$2($,null,k$2("p",{class:"beside"},plural(answer.value?.records ?? 0,"entry","entries"),"; the latest about each chain counts. ",answer.value?.isCut ? "Only the first are listed. " : "",k$2("a",{href:link("chain","meta")},"The chain itself"),unrecorded ? ` · ${plural(unrecorded,"chain")} not recorded yet` : ""),k$2("div",{class:"meta-row heads","aria-hidden":"true"},k$2("span",null,"Standing"),k$2("span",null,"Chain"),k$2("span",{class:"number"},"Recorded"),k$2("span",{class:"number"},"Here"),k$2("span",{class:"hash"},"Head then"),k$2("span",{class:"when"},"Noted")),k$2("div",{class:"grow"},k$2(VirtualRows,{heights,label:"Chains that meta knows",row:at => {
+return k$2("section",{class:"fills"},k$2("h1",null,"Meta"),k$2("p",null,"The ledger notes in its meta chain how long each chain is. A chain that is shorter than its note was cut; one that is longer has grown, which is normal."),answer.state === "failed" ? k$2(Problem,{words:answer.words,retry:answer.retry}) : null,answer.state === "loading" ? k$2(Loading,{rows:8,words:"Reading the meta chain"}) : null,answer.value && !answer.value.records ? contents.value?.format === "ledger" ? k$2(Empty,{command:"aver checkpoint"},"There is no meta chain in this ledger yet. Closing a chain or a checkpoint begins it.") : k$2(Empty,{command:"aver export --out DIR"},"There is no meta chain in it. A bundle of some chains only has none; this exports all of them, with meta.") : null,answer.value?.records && !entries.length ? k$2(Empty,{command:"aver checkpoint"},"The meta chain records no chain yet. Closing a chain or a checkpoint adds an entry.") : null,entries.length ? k$2($,null,k$2("p",{class:"beside"},plural(answer.value?.records ?? 0,"entry","entries"),"; the latest about each chain counts. ",answer.value?.isCut ? "Only the first are listed. " : "",k$2("a",{href:link("chain","meta")},"The chain itself"),unrecorded ? ` · ${plural(unrecorded,"chain")} not recorded yet` : ""),k$2("div",{class:"meta-row heads","aria-hidden":"true"},k$2("span",null,"Standing"),k$2("span",null,"Chain"),k$2("span",{class:"number"},"Recorded"),k$2("span",{class:"number"},"Here"),k$2("span",{class:"hash"},"Head then"),k$2("span",{class:"when"},"Noted")),k$2("div",{class:"grow",ref:box},k$2(VirtualRows,{heights,label:"Chains that meta knows; j and k move, Enter opens one",row:at => {
 const entry=entries[at]
-return k$2("div",{class:"meta-row"},k$2("span",{class:"state"},k$2(Standing,{entry})),k$2("span",{class:"what"},entry.here === null ? k$2(Text,null,entry.chain) : k$2("a",{href:link("chain",entry.chain)},k$2(Text,null,entry.chain))),k$2("span",{class:"number"},count(entry.count)),k$2("span",{class:"number"},countHere(entry) === null ? "–" : count(countHere(entry) ?? 0)),k$2("span",{class:"hash"},entry.hash ? k$2(Hex,null,entry.hash) : null),k$2("span",{class:"when"},k$2(Time,null,entry.at)))
+return k$2("div",{class:"meta-row"},k$2("span",{class:"state"},k$2(Standing,{entry})),k$2("span",{class:"what"},entry.here === null ? k$2(Text,null,entry.chain) : k$2("a",{href:link("chain",entry.chain),"data-row":true,tabIndex:-1},k$2(Text,null,entry.chain))),k$2("span",{class:"number"},count(entry.count)),k$2("span",{class:"number"},countHere(entry) === null ? "–" : count(countHere(entry) ?? 0)),k$2("span",{class:"hash"},entry.hash ? k$2(Hex,null,entry.hash) : null),k$2("span",{class:"when"},k$2(Time,null,entry.at)))
 }}))) : null,k$2("p",{class:"beside"},"These are the words of the meta chain. The verdict has compared each with the records where there is a tick."))
 }
 function MoreView() {
@@ -15679,7 +15697,7 @@ return {trace,report:await readReport(trace)}
 }},({trace,report}) => k$2(TraceOfChain,{chain,trace,report})))
 }
 function TraceOfChain({chain,trace,report}) {
-return k$2($,null,k$2("p",{class:"sentence"},k$2(Text,null,asText(trace.task.get("objective")) || chain)),k$2("p",{class:"beside"},k$2("a",{href:link("chain",chain)},k$2(Text,null,chain))," · ",plural(trace.events.length,"event")," · state ",k$2("strong",null,k$2(Text,null,trace.state))," · profile ",k$2(Text,null,trace.profile)),k$2(Audit,{trace,report,chain}),k$2("h2",null,"Claims"),trace.claims.length ? trace.claims.map(claim => k$2(Claim,{key:claim.id,claim,chain,report,trace})) : k$2("p",{class:"strip"},"Nothing is claimed yet."),k$2("h2",null,"Events by role"),k$2(Lanes,{trace,chain}),k$2("h2",null,"Participants"),k$2(Table,{heads:["Agent","Role","Key","Held"]},trace.participants.map((one,place) => k$2("tr",{key:place},k$2("th",{scope:"row"},k$2(Text,null,one.agent)),k$2("td",null,k$2(Text,null,one.role)),k$2("td",null,k$2(Hex,null,one.key)),k$2("td",null,k$2(Text,null,one.held))))))
+return k$2($,null,k$2("p",{class:"sentence"},k$2(Text,null,asText(trace.task.get("objective")) || chain)),k$2("p",{class:"beside"},k$2("a",{href:link("chain",chain)},k$2(Text,null,chain))," · ",plural(trace.events.length,"event")," · state ",k$2("strong",null,k$2(Text,null,trace.state))," · profile ",k$2(Text,null,trace.profile)),k$2(Audit,{trace,report,chain}),k$2("h2",null,"Claims"),trace.claims.length ? trace.claims.map(claim => k$2(Claim,{key:claim.id,claim,chain,report,trace})) : k$2("p",{class:"strip"},"Nothing is claimed yet."),k$2("h2",null,"Events by role"),k$2(Lanes,{trace,chain}),k$2("h2",null,"Participants"),k$2(Table,{label:"Participants",heads:["Agent","Role","Key","Held"]},trace.participants.map((one,place) => k$2("tr",{key:place},k$2("th",{scope:"row"},k$2(Text,null,one.agent)),k$2("td",null,k$2(Text,null,one.role)),k$2("td",null,k$2(Hex,null,one.key)),k$2("td",null,k$2(Text,null,one.held))))))
 }
 async function readReport(trace) {
 const digest=asText(at(trace.audit?.payload,"report","blob","digest"))
@@ -15724,7 +15742,7 @@ return k$2("article",{class:`claim is-${tone}`},k$2("h3",null,k$2(Text,null,clai
 }
 function Evidence({items,judged,chain,trace}) {
 if (!items.length) return null
-return k$2(Table,{of:"plain evidence",heads:["Evidence","From","By the audit"]},items.map((item,place) => {
+return k$2(Table,{of:"plain evidence",label:"Evidence",heads:["Evidence","From","By the audit"]},items.map((item,place) => {
 const start=trace.events.find(event => event.id === at(item,"execution"))
 const word=judged[place]
 const holds=at(word,"holds")
@@ -15753,7 +15771,7 @@ const [,fragment]=uri.split("#",2)
 A$1(() => {
 if (found) location.replace(recordLink(found.chain,found.row) + (fragment ? link(fragment).slice(1) : ""))
 },[found])
-return k$2($,null,k$2("h1",null,"Reference"),answer.state === "failed" ? k$2(Problem,{words:answer.words,retry:answer.retry}) : null,answer.state === "loading" || found ? k$2(Loading,{rows:4,words:"Looking for the record"}) : null,answer.value && !found ? k$2($,null,k$2(NotHere,{what:"record",name:uri}),answer.value.isCut ? k$2("p",null,"The page looked through the first 200,000 records only.") : null,k$2("p",null,"Open the records that have it under ",k$2("a",{href:link("open")},"Verify a file"),", or look for it in your own ledger:"),k$2("p",null,k$2(Command,null,`aver show ${quoteName(uri)}`))) : null)
+return k$2($,null,k$2("h1",null,"Reference"),answer.state === "failed" ? k$2(Problem,{words:answer.words,retry:answer.retry}) : null,answer.state === "loading" || found ? k$2(Loading,{rows:4,words:"Looking for the record"}) : null,answer.value && !found ? k$2($,null,k$2(NotHere,{what:"record",name:uri}),answer.value.isCut ? k$2("p",null,"The page looked through the first 200,000 records only.") : null,k$2("p",null,"Open the records that have it under ",k$2("a",{href:link("open")},"Verify a file"),", or look for it in your own ledger:"),k$2("p",null,k$2(Command,{isElsewhere:true},`aver show ${quoteName(uri)}`))) : null)
 }
 var WIDTH=typeof window !== "undefined" && window.innerWidth < 720 ? 360 : 720
 var HEIGHT=220
@@ -15882,6 +15900,8 @@ return link("c",chain ?? "",sequence ?? 0)
 }
 function OverTime({decisions}) {
 const [listed,setListed]=d$2(LISTED)
+const box=T(null)
+useRowKeys(box)
 const scored=w$2(() => decisions.filter(one => one.score instanceof JsonNumber).slice(-1e3),[decisions])
 const times=scored.map(one => Date.parse(one.at)).filter(Number.isFinite)
 const [first,last]=[Math.min(...times),Math.max(...times)]
@@ -15895,7 +15915,7 @@ const [pass,skip]=["pass_below","skip_above"].map(name => at(newest?.thresholds,
 const limits=[pass,skip].map(value => onScale(value ?? null)).filter(y => y !== null)
 const day=time => Number.isFinite(time) ? formatTime(new Date(time)).slice(0,16).replace("T"," ") : ""
 const rows=[...decisions].reverse()
-return k$2($,null,points.length ? k$2("p",null,"The rules decide, and a score is only one of the things that they see. So a rule can allow an action with a high score, such as a known test, and another can ask a person about one with a low score, such as a deletion: ",k$2("em",null,"Why")," names the rule.",pass instanceof JsonNumber ? k$2($,null," To a rule that asks about risk, it is low only if the whole interval is at most ",k$2(Score,{value:pass}),"; else it is unsure.") : null,skip instanceof JsonNumber ? k$2($,null," An action is denied by its risk if the whole interval is above ",k$2(Score,{value:skip}),".") : " No score denies anything by itself.") : null,points.length ? k$2(PointChart,{points,limits,ends:[day(first),day(last)],label:`${points.length} decisions over time, by risk from 0 to 1. The table below has all of them.`}) : k$2("p",{class:"strip"},"No decision has a score: the rules alone decided."),k$2("p",{class:"beside legend"},k$2("span",{class:"good"},"● allowed")," ",k$2("span",{class:"warn"},"■ left to a person")," ",k$2("span",{class:"bad"},"✕ denied")," A line is the 90 % interval of the score. ",limits.length ? "Dashes are at the limits named above. " : "",scored.length === DRAWN_MAX ? `The chart has the latest ${count(DRAWN_MAX)}.` : ""),k$2("div",{class:"scroll"},k$2("table",{class:"chains decisions"},k$2("thead",null,k$2("tr",null,k$2("th",{scope:"col"},"When"),k$2("th",{scope:"col"},"Decision"),k$2("th",{scope:"col"},"Action"),k$2("th",{scope:"col",class:"at-why"},"Why"),k$2("th",{scope:"col",class:"number"},"Risk"),k$2("th",{scope:"col",class:"number at-interval"},"90 % interval"),k$2("th",{scope:"col",class:"at-class"},"To the rules"))),k$2("tbody",null,rows.slice(0,listed).map(decision => k$2("tr",{key:decision.hash},k$2("td",null,k$2("a",{href:addressOf(decision)},k$2(Time,null,decision.at))),k$2("td",null,k$2("span",{class:sortOf(decision)},isObserved(decision) ? "observed: " : "",k$2(Text,null,decisionLabel(decision.decision)))),k$2("td",{class:"action"},k$2("code",null,k$2(Text,null,cutText(decision.line,ACTION_SHOWN)))),k$2("td",{class:"at-why"},decision.rules.length ? k$2($,null,"by ",decision.rules.map(rule => k$2("span",{key:rule},k$2("code",null,k$2(Text,null,rule))," "))) : null,k$2(Text,null,shownReasons(decision).join("; "))),k$2("td",{class:"number"},k$2(Score,{value:decision.score})),k$2("td",{class:"number at-interval"},Array.isArray(decision.interval) ? k$2($,null,k$2(Score,{value:decision.interval[0]})," to ",k$2(Score,{value:decision.interval[1]})) : ""),k$2("td",{class:"at-class"},riskClass(decision))))))),rows.length > listed ? k$2("p",null,k$2("button",{type:"button",onClick:() => setListed(listed + 100)},"Show ",count(Math.min(100,rows.length - listed))," more")) : null)
+return k$2($,null,points.length ? k$2("p",null,"The rules decide, and a score is only one of the things that they see. So a rule can allow an action with a high score, such as a known test, and another can ask a person about one with a low score, such as a deletion: ",k$2("em",null,"Why")," names the rule.",pass instanceof JsonNumber ? k$2($,null," To a rule that asks about risk, it is low only if the whole interval is at most ",k$2(Score,{value:pass}),"; else it is unsure.") : null,skip instanceof JsonNumber ? k$2($,null," An action is denied by its risk if the whole interval is above ",k$2(Score,{value:skip}),".") : " No score denies anything by itself.") : null,points.length ? k$2(PointChart,{points,limits,ends:[day(first),day(last)],label:`${points.length} decisions over time, by risk from 0 to 1. The table below has all of them.`}) : k$2("p",{class:"strip"},"No decision has a score: the rules alone decided."),k$2("p",{class:"beside legend"},k$2("span",{class:"good"},"● allowed")," ",k$2("span",{class:"warn"},"□ left to a person")," ",k$2("span",{class:"bad"},"✕ denied")," A line is the 90 % interval of the score. ",limits.length ? "Dashes are at the limits named above. " : "",scored.length === DRAWN_MAX ? `The chart has the latest ${count(DRAWN_MAX)}.` : ""),k$2("div",{class:"scroll",ref:box},k$2("table",{class:"chains decisions"},k$2("thead",null,k$2("tr",null,k$2("th",{scope:"col"},"When"),k$2("th",{scope:"col"},"Decision"),k$2("th",{scope:"col"},"Action"),k$2("th",{scope:"col",class:"at-why"},"Why"),k$2("th",{scope:"col",class:"number"},"Risk"),k$2("th",{scope:"col",class:"number at-interval"},"90 % interval"),k$2("th",{scope:"col",class:"at-class"},"To the rules"))),k$2("tbody",null,rows.slice(0,listed).map((decision,place) => k$2("tr",{key:decision.hash},k$2("td",null,k$2("a",{href:addressOf(decision),"data-row":true,tabIndex:place ? -1 : 0},k$2(Time,null,decision.at))),k$2("td",null,k$2("span",{class:sortOf(decision)},isObserved(decision) ? "observed: " : "",k$2(Text,null,decisionLabel(decision.decision)))),k$2("td",{class:"action"},k$2("code",null,k$2(Text,null,cutText(decision.line,ACTION_SHOWN)))),k$2("td",{class:"at-why"},decision.rules.length ? k$2($,null,"by ",decision.rules.map(rule => k$2("span",{key:rule},k$2("code",null,k$2(Text,null,rule))," "))) : null,k$2(Text,null,shownReasons(decision).join("; "))),k$2("td",{class:"number"},k$2(Score,{value:decision.score})),k$2("td",{class:"number at-interval"},Array.isArray(decision.interval) ? k$2($,null,k$2(Score,{value:decision.interval[0]})," to ",k$2(Score,{value:decision.interval[1]})) : ""),k$2("td",{class:"at-class"},riskClass(decision))))))),rows.length > listed ? k$2("p",null,k$2("button",{type:"button",onClick:() => setListed(listed + 100)},"Show ",count(Math.min(100,rows.length - listed))," more")) : null)
 }
 function Reliability({reading:{decisions,outcomes}}) {
 const cases=decisions.flatMap(decision => {
