@@ -120,6 +120,40 @@ def test_escape_leads_to_the_chain_of_a_record_that_was_opened_first(page: Any, 
     assert page.evaluate("location.hash") == "#/chain/codex.two/at-1"
 
 
+def test_escape_leads_from_a_chain_to_the_view_that_led_there(page: Any, bundle: Path) -> None:
+    open_folder(page, bundle)
+    for start in ("#/meta", "#/chains"):
+        go(page, start)
+        page.get_by_role("link", name="codex.two", exact=True).first.click()
+        page.locator(".chain-view .row").first.wait_for()
+        go(page, "#/c/codex.two/0")
+        page.get_by_role("link", name="Record after").wait_for()
+        page.keyboard.press("Escape")
+        page.locator(".chain-view .row").first.wait_for()
+        page.keyboard.press("Escape")
+        page.locator(".chain-view").wait_for(state="detached")
+        assert page.evaluate("location.hash") == start
+
+
+def test_addresses_that_name_no_view_and_no_record(page: Any, bundle: Path) -> None:
+    open_folder(page, bundle)
+    go(page, "#/nonsense/<b>")
+    page.get_by_role("heading", name="No such page").wait_for()
+    page.get_by_text("The Explorer has no view nonsense.").wait_for()
+    go(page, "#/c/codex.two")
+    page.locator(".chain-view .row").first.wait_for()
+
+
+def test_bottom_bar_marks_more_for_the_views_behind_it(page: Any, bundle: Path) -> None:
+    page.set_viewport_size({"width": 360, "height": 740})
+    open_folder(page, bundle)
+    current = page.locator("nav.bottom a[aria-current]")
+    for address, name in (("#/risk", "More"), ("#/keys", "More"), ("#/more", "More"), ("#/chain/codex.two", "Chains")):
+        go(page, address)
+        page.locator("nav.bottom a[aria-current]", has_text=name).wait_for()
+        assert current.count() == 1
+
+
 def test_way_back_from_a_changed_copy_leads_to_what_was_changed(page: Any, bundle: Path, tmp_path: Path) -> None:
     """Not to another thing that was changed before it."""
     second = Path(shutil.copytree(bundle, tmp_path / "second"))

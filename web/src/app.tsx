@@ -9,6 +9,7 @@ import { BottomBar, Rail } from "./frame/rail.tsx";
 import { Strips } from "./frame/strips.tsx";
 import { listenToKeys, useKeys } from "./parts/keyboard.ts";
 import { Problem } from "./parts/states.tsx";
+import { Text } from "./parts/text.tsx";
 import { applyPreferences } from "./preferences.ts";
 import { link, returnFocus, route } from "./route.ts";
 import { openDoor } from "./door.ts";
@@ -25,6 +26,7 @@ function CurrentView(): JSX.Element {
   const view = findView(name);
   if (contents.value === null && opening.value && view.needs !== "nothing") return <Opening />;
   if (contents.value === null && view.needs === "records") return <OpenView parts={[]} />;
+  if (name !== view.route) return <><h1>No such page</h1><p class="strip">The Explorer has no view <code><Text>{name}</Text></code>. <a href={link()}>Overview</a></p></>;
   const { Module } = view;
   return <Module key={[name, parts[0]].join("/")} parts={parts} />;
 }

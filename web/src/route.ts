@@ -7,13 +7,15 @@ import { SCHEME } from "./verify/uri.ts";
 function readRoute(): string[] {
   // A reference is an address, too. It has percent signs and slashes of its own.
   if (location.hash.startsWith(`#${SCHEME}`)) return ["ref", location.hash.slice(1)];
-  return location.hash.replace(/^#\/?/, "").split("?", 1)[0]!.split("/").map((part) => {
+  const parts = location.hash.replace(/^#\/?/, "").split("?", 1)[0]!.split("/").map((part) => {
     try {
       return decodeURIComponent(part);
     } catch {
       return part;
     }
   });
+  // A record's address without its number is the chain's.
+  return parts[0] === "c" && !parts[2] ? ["chain", ...parts.slice(1, 2)] : parts;
 }
 
 /** The parts of the address. */
@@ -25,6 +27,8 @@ const scrolled = new Map<string, number>();
 let here = location.hash;
 /** The last address that was not a record's; empty if the reader began with a record. */
 let beforeRecord = isRecord(here) ? "" : here || "#/";
+/** The last address that was neither a record's nor a chain's; empty if the reader began with one of these. */
+let beforeChain = isOfChain(here) ? "" : here || "#/";
 /** Waits for the link that gets the focus. */
 let waiting: MutationObserver | null = null;
 /** Whether the reader followed a link. By the way back, a page is where it was; by a link, it begins at its top. */
@@ -43,11 +47,21 @@ addEventListener("hashchange", () => {
   scrolled.set(here, scrollY);
   here = location.hash;
   if (!isRecord(here)) beforeRecord = here;
+  if (!isOfChain(here)) beforeChain = here;
   route.value = readRoute();
 });
 
 function isRecord(address: string): boolean {
   return address.startsWith("#/c/");
+}
+
+function isOfChain(address: string): boolean {
+  return isRecord(address) || address.startsWith("#/chain/");
+}
+
+/** Where a reader of a chain came from: the list of the chains, or a view that led to it. */
+export function wayUp(): string {
+  return beforeChain || link("chains");
 }
 
 /** Where a reader of a record came from, such as a search. A session is found again at the record that he left. */

@@ -10,10 +10,10 @@ function currentEntry(): string {
   return view.within ?? view.route;
 }
 
-function Entry({ view }: { view: View }): JSX.Element {
+function Entry({ view, isCurrent = currentEntry() === view.route }: { view: View; isCurrent?: boolean }): JSX.Element {
   const number = view.route === "approvals" ? waiting.value : 0;
   return (
-    <a href={link(...(view.route ? [view.route] : []))} aria-current={currentEntry() === view.route ? "page" : undefined}>
+    <a href={link(...(view.route ? [view.route] : []))} aria-current={isCurrent ? "page" : undefined}>
       {view.title}
       {number ? <span class="number-of" aria-label={`${number} waiting`}>{number}</span> : null}
     </a>
@@ -33,10 +33,12 @@ export function Rail(): JSX.Element {
 
 export function BottomBar(): JSX.Element {
   const isOpen = contents.value !== null;
+  // The other views are reached by *More*.
+  const current = isOpen && !findView(currentEntry()).isOnPhone ? "more" : currentEntry();
   const shown = isOpen ? [...VIEWS.filter((view) => view.isOnPhone), findView("more")] : VIEWS.filter((view) => view.needs !== "records" && view.rail !== "none");
   return (
     <nav class="bottom" aria-label="Views, short">
-      {shown.map((view) => <Entry key={view.route} view={view} />)}
+      {shown.map((view) => <Entry key={view.route} view={view} isCurrent={view.route === current} />)}
     </nav>
   );
 }

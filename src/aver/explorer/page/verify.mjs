@@ -9606,8 +9606,8 @@ var BundleReader = class {
 /**
 * Unpack gzip in pieces, by the platform's own reader: exactly one member, and nothing after it.
 *
-* The standard wants this strictness of `DecompressionStream`. Node.js before version 24 goes on with a second member, and
-* skips what follows it. There nothing is judged: a verifier must not overlook bytes.
+* The standard wants this strictness of `DecompressionStream`. An older platform, such as Node.js before version 24, goes on
+* with a second member, or skips what follows. There the end is checked by hand: a verifier must not overlook bytes.
 */
 /** An empty file, packed. */
 var EMPTY = new Uint8Array([
@@ -9632,17 +9632,27 @@ var EMPTY = new Uint8Array([
 	0,
 	0
 ]);
+/** Bytes at the end of a member: a checksum and the size. */
+var TRAILER = 8;
 var isStrict;
 /**
 * Unpack what `next` gives until it gives null. Raises `Unreadable` if that is no gzip, damaged, or more than one file, and
 * what `next` raises. The reader is at most some pieces ahead of the caller: with short pieces, a bomb stays small.
 */
 async function* unpackGzip(next) {
-	isStrict ??= refusesTwoMembers();
-	if (!await isStrict) throw new NotJudged("the gzip reader here takes more than one packed file; use Node.js 24, or run: aver verify");
-	yield* unpack(next);
+	isStrict ??= canUnpack(new DecompressionStream("gzip"), [EMPTY, EMPTY]).then((can) => !can);
+	if (await isStrict) return yield* unpack(new DecompressionStream("gzip"), next);
+	const pieces = [];
+	yield* unpack(new DecompressionStream("gzip"), async () => {
+		const piece = await next();
+		if (piece !== null) pieces.push(piece);
+		return piece;
+	});
+	const packed = new Uint8Array(await new Blob(pieces).arrayBuffer());
+	const content = packed.subarray(findContent(packed), packed.length - TRAILER - 1);
+	if (await canUnpack(new DecompressionStream("deflate-raw"), [content])) throw new Unreadable("something follows the packed file");
 }
-async function* unpack(next) {
+async function* unpack(stream, next) {
 	let failure = new Unreadable("no gzip, or a damaged one");
 	let isOver = false;
 	const reader = new ReadableStream({
@@ -9655,7 +9665,7 @@ async function* unpack(next) {
 			else control.enqueue(piece);
 		},
 		cancel: () => void (isOver = true)
-	}).pipeThrough(new DecompressionStream("gzip")).getReader();
+	}).pipeThrough(stream).getReader();
 	try {
 		for (;;) {
 			const { value, done } = await reader.read().catch(() => {
@@ -9668,14 +9678,21 @@ async function* unpack(next) {
 		await reader.cancel().catch(() => {});
 	}
 }
-async function refusesTwoMembers() {
-	const pieces = [EMPTY, EMPTY];
+async function canUnpack(stream, pieces) {
 	try {
-		for await (const _ of unpack(async () => pieces.pop() ?? null));
-		return false;
-	} catch {
+		for await (const _ of unpack(stream, async () => pieces.shift() ?? null));
 		return true;
+	} catch {
+		return false;
 	}
+}
+/** Where the content begins, behind a header that a reader has accepted. */
+function findContent(packed) {
+	const flags = packed[3];
+	let at = 10;
+	if (flags & 4) at += 2 + packed[at] + 256 * packed[at + 1];
+	for (const text of [8, 16]) if (flags & text) at = packed.indexOf(0, at) + 1;
+	return flags & 2 ? at + 2 : at;
 }
 // src/verify/bundle/site.ts
 /** A bundle that is also a site: the twins of its files, which a page on file:// shows. The twin of `aver.ledger.bundle.site`. */

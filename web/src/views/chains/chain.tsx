@@ -13,7 +13,7 @@ import { Empty, NotHere, Problem } from "../../parts/states.tsx";
 import { Text, Time, count, plural, visible } from "../../parts/text.tsx";
 import { Band, FindingCard } from "../../parts/verdict.tsx";
 import { type VirtualHandle, VirtualRows, isPhone } from "../../parts/virtual.tsx";
-import { link, recordLink } from "../../route.ts";
+import { link, recordLink, wayUp } from "../../route.ts";
 import { connection, contents, findingsOf, isOfActions, judgement, judgementOf, unjudgedOf, verifyChain } from "../../state.ts";
 import type { Finding } from "../../verify/verdict.ts";
 import type { RecordRow } from "../../worker/protocol.ts";
@@ -181,7 +181,7 @@ function ListedChain({ parts: [chain = "", wanted = ""] }: { parts: string[] }):
       const row = found?.sort === "row" ? rows.get(found.place) : undefined;
       if (row) location.hash = recordLink(chain, row);
     },
-    Escape: () => { location.hash = link("chains"); },
+    Escape: () => { location.hash = wayUp(); },
   });
   const broken = useMemo(() => new Set(extras.flatMap((extra) => (extra.sort === "break" && extra.isAtRow ? [extra.before] : []))), [extras]);
   const firstBreak = extras.find((extra) => extra.sort !== "end")?.before ?? Infinity;

@@ -6877,13 +6877,22 @@ return this.heads.get(chain) ?? null
 };
 // src/verify/gzip.ts
 var EMPTY$1=new Uint8Array([31,139,8,0,0,0,0,0,0,3,3,0,0,0,0,0,0,0,0,0])
+var TRAILER=8
 var isStrict
 async function* unpackGzip(next) {
-isStrict ??= refusesTwoMembers()
-if (!await isStrict) throw new NotJudged("the gzip reader here takes more than one packed file; use Node.js 24, or run: aver verify")
-yield* unpack(next)
+isStrict ??= canUnpack(new DecompressionStream("gzip"),[EMPTY$1,EMPTY$1]).then(can => !can)
+if (await isStrict) return yield* unpack(new DecompressionStream("gzip"),next)
+const pieces=[]
+yield* unpack(new DecompressionStream("gzip"),async () => {
+const piece=await next()
+if (piece !== null) pieces.push(piece)
+return piece
+})
+const packed=new Uint8Array(await new Blob(pieces).arrayBuffer())
+const content=packed.subarray(findContent(packed),packed.length - TRAILER - 1)
+if (await canUnpack(new DecompressionStream("deflate-raw"),[content])) throw new Unreadable("something follows the packed file")
 }
-async function* unpack(next) {
+async function* unpack(stream,next) {
 let failure=new Unreadable("no gzip, or a damaged one")
 let isOver=false
 const reader=new ReadableStream({pull:async control => {
@@ -6893,7 +6902,7 @@ throw failure=error
 if (isOver) return
 if (piece === null) control.close()
 else control.enqueue(piece)
-},cancel:() => void (isOver=true)}).pipeThrough(new DecompressionStream("gzip")).getReader()
+},cancel:() => void (isOver=true)}).pipeThrough(stream).getReader()
 try {
 for (;;) {
 const {value,done}=await reader.read().catch(() => {
@@ -6906,14 +6915,20 @@ yield value
 await reader.cancel().catch(() => {})
 }
 }
-async function refusesTwoMembers() {
-const pieces=[EMPTY$1,EMPTY$1]
+async function canUnpack(stream,pieces) {
 try {
-for await (const _ of unpack(async () => pieces.pop() ?? null));
-return false
-} catch {
+for await (const _ of unpack(stream,async () => pieces.shift() ?? null));
 return true
+} catch {
+return false
 }
+}
+function findContent(packed) {
+const flags=packed[3]
+let at=10
+if (flags & 4) at += 2 + packed[at] + 256 * packed[at + 1]
+for (const text of [8,16]) if (flags & text) at=packed.indexOf(0,at) + 1
+return flags & 2 ? at + 2 : at
 }
 // src/verify/bundle/site.ts
 var CHECK$1="page"
@@ -12221,19 +12236,21 @@ if (data === QUESTION && isAccepted()) channel.postMessage({token:secrets.token,
 }
 function readRoute() {
 if (location.hash.startsWith(`#capsule://`)) return ["ref",location.hash.slice(1)]
-return location.hash.replace(/^#\/?/,"").split("?",1)[0].split("/").map(part => {
+const parts=location.hash.replace(/^#\/?/,"").split("?",1)[0].split("/").map(part => {
 try {
 return decodeURIComponent(part)
 } catch {
 return part
 }
 })
+return parts[0] === "c" && !parts[2] ? ["chain",...parts.slice(1,2)] : parts
 }
 var route=y$1(readRoute())
 var left=new Map()
 var scrolled=new Map()
 var here=location.hash
 var beforeRecord=isRecord(here) ? "" : here || "#/"
+var beforeChain=isOfChain(here) ? "" : here || "#/"
 var waiting$1=null
 var isFollowed=false
 addEventListener("click",event => {
@@ -12247,10 +12264,17 @@ if (target !== null) left.set(here,target)
 scrolled.set(here,scrollY)
 here=location.hash
 if (!isRecord(here)) beforeRecord=here
+if (!isOfChain(here)) beforeChain=here
 route.value=readRoute()
 })
 function isRecord(address) {
 return address.startsWith("#/c/")
+}
+function isOfChain(address) {
+return isRecord(address) || address.startsWith("#/chain/")
+}
+function wayUp() {
+return beforeChain || link("chains")
 }
 function wayBack(chain,sequence) {
 const [view=""]=beforeRecord.replace(/^#\/?/,"").split("/",1)
@@ -14552,7 +14576,7 @@ const found=selected >= 0 ? entry(selected) : null
 const row=found?.sort === "row" ? rows.get(found.place) : void 0
 if (row) location.hash=recordLink(chain,row)
 },Escape:() => {
-location.hash=link("chains")
+location.hash=wayUp()
 }})
 const broken=w$2(() => new Set(extras.flatMap(extra => extra.sort === "break" && extra.isAtRow ? [extra.before] : [])),[extras])
 const firstBreak=extras.find(extra => extra.sort !== "end")?.before ?? Infinity
@@ -16052,16 +16076,18 @@ function currentEntry() {
 const view=contents.value === null && findView(route.value[0] ?? "").needs === "records" ? findView("open") : findView(route.value[0] ?? "")
 return view.within ?? view.route
 }
-function Entry({view}) {
+function Entry({view,isCurrent=currentEntry() === view.route}) {
 const number=view.route === "approvals" ? waiting.value : 0
-return k$2("a",{href:link(...view.route ? [view.route] : []),"aria-current":currentEntry() === view.route ? "page" : void 0},view.title,number ? k$2("span",{class:"number-of","aria-label":`${number} waiting`},number) : null)
+return k$2("a",{href:link(...view.route ? [view.route] : []),"aria-current":isCurrent ? "page" : void 0},view.title,number ? k$2("span",{class:"number-of","aria-label":`${number} waiting`},number) : null)
 }
 function Rail() {
 const shown=VIEWS.filter(view => view.needs !== "records" || contents.value !== null)
 return k$2("nav",{class:"rail","aria-label":"Views"},shown.filter(view => view.rail === "main").map(view => k$2(Entry,{key:view.route,view})),k$2("hr",null),shown.filter(view => view.rail === "more").map(view => k$2(Entry,{key:view.route,view})))
 }
 function BottomBar() {
-return k$2("nav",{class:"bottom","aria-label":"Views, short"},(contents.value !== null ? [...VIEWS.filter(view => view.isOnPhone),findView("more")] : VIEWS.filter(view => view.needs !== "records" && view.rail !== "none")).map(view => k$2(Entry,{key:view.route,view})))
+const isOpen=contents.value !== null
+const current=isOpen && !findView(currentEntry()).isOnPhone ? "more" : currentEntry()
+return k$2("nav",{class:"bottom","aria-label":"Views, short"},(isOpen ? [...VIEWS.filter(view => view.isOnPhone),findView("more")] : VIEWS.filter(view => view.needs !== "records" && view.rail !== "none")).map(view => k$2(Entry,{key:view.route,view,isCurrent:view.route === current})))
 }
 function Strips() {
 const state=liveState.value
@@ -16306,6 +16332,7 @@ if (error) return k$2(Problem,{words:`This view broke down: ${error.message}`,re
 const view=findView(name)
 if (contents.value === null && opening.value && view.needs !== "nothing") return k$2(Opening,null)
 if (contents.value === null && view.needs === "records") return k$2(OpenView,{parts:[]})
+if (name !== view.route) return k$2($,null,k$2("h1",null,"No such page"),k$2("p",{class:"strip"},"The Explorer has no view ",k$2("code",null,k$2(Text,null,name)),". ",k$2("a",{href:link()},"Overview")))
 const {Module}=view
 return k$2(Module,{key:[name,parts[0]].join("/"),parts})
 }
