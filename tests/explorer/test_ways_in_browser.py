@@ -124,7 +124,7 @@ def test_escape_leads_from_a_chain_to_the_view_that_led_there(page: Any, bundle:
     open_folder(page, bundle)
     for start in ("#/meta", "#/chains"):
         go(page, start)
-        page.get_by_role("link", name="codex.two", exact=True).first.click()
+        page.locator("main a[href='#/chain/codex.two']").first.click()
         page.locator(".chain-view .row").first.wait_for()
         go(page, "#/c/codex.two/0")
         page.get_by_role("link", name="Record after").wait_for()

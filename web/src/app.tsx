@@ -7,7 +7,7 @@ import { Bar } from "./frame/bar.tsx";
 import { Help, isHelpOpen } from "./frame/help.tsx";
 import { BottomBar, Rail } from "./frame/rail.tsx";
 import { Strips } from "./frame/strips.tsx";
-import { listenToKeys, useKeys } from "./parts/keyboard.ts";
+import { listenToKeys } from "./parts/keyboard.ts";
 import { Problem } from "./parts/states.tsx";
 import { Text } from "./parts/text.tsx";
 import { applyPreferences } from "./preferences.ts";
@@ -51,12 +51,6 @@ function App(): JSX.Element {
     if (!isFirst.current && main.current) returnFocus(main.current);
     isFirst.current = false;
   }, [address]);
-  useKeys({
-    "?": () => { isHelpOpen.value = true; },
-    v: () => void verifyThing(),
-    "/": () => document.getElementById("search")?.focus(),
-    Escape: () => { if (route.value[0]) history.back(); },
-  });
   return (
     <>
       <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); main.current?.focus(); }}>Skip to the content</a>
@@ -92,6 +86,11 @@ export function startPage(): void {
     const view = VIEWS.find((one) => one.letter === letter);
     if (view !== undefined) location.hash = link(...(view.route ? [view.route] : []));
     return view !== undefined;
+  }, {
+    "?": () => { isHelpOpen.value = true; },
+    v: () => void verifyThing(),
+    "/": () => document.getElementById("search")?.focus(),
+    Escape: () => { if (route.value[0]) history.back(); },
   });
   render(<App />, document.getElementById("app") as HTMLElement);
   void openDoor();

@@ -5,7 +5,7 @@
  *     useKeys({ j: () => move(1), k: () => move(-1) });
  */
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 type KeyMap = Record<string, (event: KeyboardEvent) => void>;
 
@@ -15,7 +15,8 @@ const claims: { keys: KeyMap }[] = [];
 export function useKeys(keys: KeyMap): void {
   const claim = useRef({ keys });
   claim.current.keys = keys;
-  useEffect(() => {
+  // Before the browser draws: a reader may press a key as soon as the view can be seen.
+  useLayoutEffect(() => {
     const mine = claim.current;
     claims.push(mine);
     return () => {
@@ -46,9 +47,10 @@ function isOwnKey(event: KeyboardEvent): boolean {
   return (event.key === "Enter" || event.key === " ") && event.target instanceof HTMLElement && event.target.matches("a, button, summary");
 }
 
-/** Start to listen. `go` gets the letter after `g`, and says whether there is such a view. */
-export function listenToKeys(go: (letter: string) => boolean): void {
+/** Start to listen. `go` gets the letter after `g`, and says whether there is such a view. `keys` are those of every view. */
+export function listenToKeys(go: (letter: string) => boolean, keys: KeyMap): void {
   let isGoing = false;
+  claims.unshift({ keys });
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (isTyping(event.target)) {

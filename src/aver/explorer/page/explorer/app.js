@@ -13166,7 +13166,7 @@ var claims=[]
 function useKeys(keys) {
 const claim=T({keys})
 claim.current.keys=keys
-A$1(() => {
+F$1(() => {
 const mine=claim.current
 claims.push(mine)
 return () => {
@@ -13189,8 +13189,9 @@ return target instanceof HTMLElement && (target.isContentEditable || target.matc
 function isOwnKey(event) {
 return (event.key === "Enter" || event.key === " ") && event.target instanceof HTMLElement && event.target.matches("a, button, summary")
 }
-function listenToKeys(go) {
+function listenToKeys(go,keys) {
 let isGoing=false
+claims.unshift({keys})
 addEventListener("keydown",event => {
 if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
 if (isTyping(event.target)) {
@@ -16347,11 +16348,6 @@ F$1(() => {
 if (!isFirst.current && main.current) returnFocus(main.current)
 isFirst.current=false
 },[address])
-useKeys({"?":() => {
-isHelpOpen.value=true
-},v:() => void verifyThing(),"/":() => document.getElementById("search")?.focus(),Escape:() => {
-if (route.value[0]) history.back()
-}})
 return k$2($,null,k$2("a",{class:"skip",href:"#main",onClick:event => {
 event.preventDefault()
 main.current?.focus()
@@ -16370,7 +16366,11 @@ listenToKeys(letter => {
 const view=VIEWS.find(one => one.letter === letter)
 if (view !== void 0) location.hash=link(...view.route ? [view.route] : [])
 return view !== void 0
-})
+},{"?":() => {
+isHelpOpen.value=true
+},v:() => void verifyThing(),"/":() => document.getElementById("search")?.focus(),Escape:() => {
+if (route.value[0]) history.back()
+}})
 Q(k$2(App,null),document.getElementById("app"))
 openDoor()
 }
