@@ -12829,7 +12829,8 @@ return /^[A-Za-z0-9_@%+=:,./][A-Za-z0-9_@%+=:,./-]*$/.test(name) ? name : `'${na
 }
 function ledgerOptions(command) {
 const options=/^aver (?!install|keys)/.test(command) && server.value?.about["command_options"]
-return (Array.isArray(options) ? options : []).map(word => ` ${/^--[a-z]+$/.test(word) ? word : quoteName(visible(String(word)))}`).join("")
+if (!Array.isArray(options) || !options.every((word,at) => at % 2 || word === "--ledger" || word === "--tenant")) return ""
+return options.map((word,at) => ` ${at % 2 ? quoteName(visible(String(word))) : word}`).join("")
 }
 function Command({children,isElsewhere=false}) {
 const command=children + (isElsewhere ? "" : ledgerOptions(children))
