@@ -55,6 +55,31 @@ FOUND: dict[str, tuple[Callable[[list[bytes]], Any], str]] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("options", "printed"),
+    [
+        (["--ledger", "a'; reboot"], r"aver verify --ledger 'a'\''; reboot'"),
+        (["--tenant", "$(reboot)\u202e"], "aver verify --tenant '$(reboot)⟨U+202E⟩'"),
+        (["--key", "0" * 64], "aver verify"),
+        (["--ledger", "a", "; reboot"], "aver verify"),
+        ([["--ledger"], "a"], "aver verify"),
+    ],
+)
+def test_commands_take_nothing_of_a_server_but_its_ledger(
+    free_page: Any, liar: Liar, options: list[Any], printed: str
+) -> None:
+    def answer(path: str, body: bytes, send: Send) -> None:
+        if path.startswith(f"{API}about"):
+            body = json.dumps({**json.loads(body), "command_options": options}).encode()
+        send(body)
+
+    liar.answer = answer
+    free_page.goto(liar.link)
+    shown = free_page.locator(".without-page .command code")
+    shown.wait_for()
+    assert shown.inner_text() == printed
+
+
 @pytest.mark.parametrize("name", FOUND)
 def test_lie_to_everyone_is_found_at_its_place(free_page: Any, liar: Liar, name: str) -> None:
     change, code = FOUND[name]

@@ -9,6 +9,7 @@ import random
 import shutil
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,7 @@ from support.loose_capsules import KEY, as_json, chain_of
 from support.page_cases import Cases, expect_agreement
 from support.page_verdicts import ROOT, VERIFIER, find_node
 from support.runs import make_sealed_run, packed, with_true_manifest
-from support.site_twins import CHANGED, TWIN_CHANGES, changed_pieces, export_long_site, twin_of
+from support.site_twins import CHANGED, TWIN_CHANGES, changed_pieces, export_long_site, twin_of, write_twin
 from support.stolen_keys import seal_after_rotation
 
 FLIPS = 120
@@ -86,6 +87,15 @@ def change_twin(site: Path, change: Callable[[Path], object]) -> None:
     change(twin_of(site, CHANGED))
 
 
+def add_file(site: Path, name: str) -> None:
+    """Add a file with a twin, which the index does not list."""
+    listed = site / "explorer/data/names.js"
+    names = json.loads(listed.read_bytes()[len("averNames(") : -len(");\n")])
+    write_twin(listed.with_name(f"{len(names)}.js"), name, b"{}")
+    (site / name).write_bytes(b"{}")
+    listed.write_text(f"averNames({json.dumps([*names, name], ensure_ascii=False)});\n", encoding="utf-8")
+
+
 @pytest.mark.more
 def test_sites(filled: Ledger, tmp_path: Path) -> None:
     cases = Cases(tmp_path)
@@ -98,6 +108,10 @@ def test_sites(filled: Ledger, tmp_path: Path) -> None:
         "no twin": lambda site: (site / "explorer/data/1.js").unlink(),
         "another list": lambda site: (site / "explorer/data/names.js").write_text('averNames(["index.json"]);\n'),
         "no list": lambda site: (site / "explorer/data/names.js").unlink(),
+        "a list with half a character": lambda site: (site / "explorer/data/names.js").write_text(
+            'averNames(["\\ud800"]);\n'
+        ),
+        "a name of many letters": partial(add_file, name="“Ö日.json"),
         **{f"twin: {name}": partial(change_twin, change=change) for name, change in TWIN_CHANGES.items()},
         "another record": change_chain(lambda records: records.pop()),
     }.items():
@@ -249,6 +263,11 @@ def test_bombs(tmp_path: Path) -> None:
     zeros, noise = bytes(80 * 1024 * 1024), random.Random(22).randbytes(1024 * 1024)
     for name, data in {"zeros": zeros, "zeros, then noise": zeros + noise, "noise, then zeros": noise + zeros}.items():
         cases.add_file("bomb.cap", gzip.compress(data, 9), ring, name)
+    # The first half alone would be a bomb. A platform may have read the whole by then.
+    run = make_sealed_run(tmp_path / "made", actions=1, gated=())
+    pack = zlib.compressobj(9, wbits=31)
+    late = [pack.compress(gzip.decompress(run.cap) + zeros), pack.flush(zlib.Z_FULL_FLUSH), b"\0\0\0\xff\xff" * 100_000]
+    cases.add_file("late.cap", b"".join([*late, pack.flush()]), Ring.pin([run.key]), "empty blocks behind zeros")
     one = json.dumps(as_json(chain_of(1))[0])
     for name, text in {
         "deep": "[" * 100_000,
@@ -260,7 +279,7 @@ def test_bombs(tmp_path: Path) -> None:
         "many lines that are no JSON": "{\n" * 3000,
     }.items():
         cases.add_file("capsules.jsonl", text.encode(), ring, name)
-    assert expect_agreement(tmp_path) == cases.count == 10
+    assert expect_agreement(tmp_path) == cases.count == 11
 
 
 def test_key_that_its_owner_retired_counts_by_the_export(aver_home: Path, tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import http.client
 import socket
 import ssl
+import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -421,6 +423,23 @@ def test_clients_that_begin_no_handshake_make_room(
         plain.sendall(b"GET / HTTP/1.1\r\n\r\n")
         assert is_ended(plain)
         assert ask_with_tls(server, port, context) == 200
+
+
+def test_nothing_is_left_of_connections_that_clients_reset(filled: Ledger) -> None:
+    with serve(filled) as served:
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", served.port), timeout=60) as connection:
+                connection.sendall(f"GET /favicon.ico HTTP/1.1\r\nHost: localhost:{served.port}\r\n\r\n".encode())
+                assert b"204" in connection.recv(65536)
+                time.sleep(0.02)  # The server waits for the next request by now.
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        # Less than the time that a connection without a request may stay open.
+        assert wait_until(lambda: count_connections() < 3, 10, PACE)
+
+
+def count_connections() -> int:
+    gc.collect()
+    return sum(isinstance(each, limits.ExplorerConnection) for each in gc.get_objects())
 
 
 def is_ended(connection: socket.socket) -> bool:

@@ -45,6 +45,14 @@ def repack(change: Callable[[bytes], tuple[bytes, ...]]) -> Callable[[Path], Non
     return lambda path: write_packed(path, CHANGED, *change(packed_bytes(path)))
 
 
+def write_padded(path: Path) -> None:
+    """Write a twin with signs behind packed bytes that need none: a name in their header makes them whole threes."""
+    packed = packed_bytes(path)
+    name = b"n" * (-(len(packed) + 1) % 3) + b"\0"
+    text = base64.b64encode(packed[:3] + b"\x08" + packed[4:10] + name + packed[10:])
+    path.write_bytes(b'averFile("%b","%b====");\n' % (CHANGED.encode(), text))
+
+
 TWIN_CHANGES: dict[str, Callable[[Path], object]] = {
     "other bytes": lambda path: write_twin(path, CHANGED, b"{}"),
     "another name": lambda path: write_twin(path, "other.json", b"{}"),
@@ -59,6 +67,7 @@ TWIN_CHANGES: dict[str, Callable[[Path], object]] = {
     "an empty file before it": repack(lambda packed: (gzip.compress(b"") + packed,)),
     "bytes behind it": repack(lambda packed: (packed + bytes(3),)),
     "its end is missing": repack(lambda packed: (packed[:-1],)),
+    "padding that nothing needs": write_padded,
     "padding in the middle": repack(lambda packed: (packed[:100], packed[100:])),
 }
 """Changes of the twin of `CHANGED`, each of which the check `page` must name."""

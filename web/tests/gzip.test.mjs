@@ -86,3 +86,18 @@ testOnBoth("what the source raises comes through, and a reader that stops is no 
   for await (const bytes of unpackGzip(async () => pieces[taken++] ?? null)) if (bytes.length) break;
   assert.ok(taken < pieces.length / 4, `${taken} of ${pieces.length} pieces were read ahead`);
 });
+
+testOnBoth("a reader may stop anywhere, and no piece comes afterwards", async () => {
+  for (const data of [randomBytes(200_000), new Uint8Array(2_000_000)]) {
+    for (let stop = 1; stop < 6; stop++) {
+      const pieces = cut(new Uint8Array(gzipSync(data)), 24_576);
+      let taken = 0;
+      for await (const _ of unpackGzip(async () => pieces.shift() ?? null)) {
+        // At first the reader waits for the file that it compares; then it has the next bytes of that at once.
+        if (taken === 0) await new Promise((goOn) => setTimeout(goOn, 2));
+        if (++taken === stop) break;
+      }
+    }
+  }
+  await new Promise((goOn) => setTimeout(goOn, 20));
+});

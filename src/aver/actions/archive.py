@@ -226,7 +226,9 @@ class _GzipReader:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        self._packed = 0
+        # Of the whole file, not of what was read: the page's verifier cannot know how far its platform has read.
+        self._packed = file.seek(0, os.SEEK_END)
+        file.seek(0)
         self.size = 0
 
     def read_exactly(self, size: int) -> bytes:
@@ -255,7 +257,6 @@ class _GzipReader:
             packed = inflate.unconsumed_tail
             if not packed:
                 packed = self._file.read(CHUNK)
-                self._packed += len(packed)
                 if not packed:
                     raise EOFError("it ends early")
             piece = inflate.decompress(packed, most)

@@ -20,7 +20,6 @@ out; then the verifier cannot make its decision again, and the verdict says so.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -37,6 +36,7 @@ from aver.actions.encodings import (
     read_own_lines,
 )
 from aver.actions.run_files import ARCHIVE_CHECK, EVIDENCE_FILE
+from aver.capsule.base64_text import decode_base64
 from aver.capsule.blobs import blob_references
 from aver.capsule.json_reader import Unreadable
 from aver.capsule.sealed import Sealed
@@ -216,10 +216,10 @@ def read_blob_line(content: object) -> tuple[str, bytes]:
         if content.keys() == {"sha256", "text"}:
             data = content["text"].encode("utf-8")
         elif content.keys() == {"sha256", "base64"}:
-            data = base64.b64decode(content["base64"], validate=True)
+            data = decode_base64(content["base64"])
         else:
             raise Unreadable("a line of evidence is a capsule or a blob")
-    except (UnicodeEncodeError, ValueError, binascii.Error):
+    except ValueError:  # Also a text that has no UTF-8.
         raise Unreadable("a blob is UTF-8 text, or base64") from None
     if hashlib.sha256(data).hexdigest() != content["sha256"]:
         raise Unreadable(f"the blob {ascii(content['sha256'])[1:17]} has other bytes than its digest says")

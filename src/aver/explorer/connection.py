@@ -65,6 +65,8 @@ class ExplorerConnection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_clocks()
+        # uvicorn leaves its own clock running if the client reset the connection: that would hold all of it for a while.
+        self._unset_keepalive_if_required()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:

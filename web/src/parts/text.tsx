@@ -96,10 +96,14 @@ export function quoteName(name: string): string {
   return /^[A-Za-z0-9_@%+=:,./][A-Za-z0-9_@%+=:,./-]*$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }
 
-/** The options that lead a command to the server's ledger. They are the server's word. What is about keys or a client alone has none. */
+/**
+ * The options that lead a command to the server's ledger. They are the server's word, so no others are taken: `--key` would
+ * have it say which keys are good. What is about keys or a client alone has none.
+ */
 function ledgerOptions(command: string): string {
   const options = /^aver (?!install|keys)/.test(command) && server.value?.about["command_options"];
-  return (Array.isArray(options) ? options : []).map((word) => ` ${/^--[a-z]+$/.test(word) ? word : quoteName(visible(String(word)))}`).join("");
+  if (!Array.isArray(options) || !options.every((word, at) => at % 2 || word === "--ledger" || word === "--tenant")) return "";
+  return options.map((word, at) => ` ${at % 2 ? quoteName(visible(String(word))) : word}`).join("");
 }
 
 /** A command to copy. While the ledger of a server is open, it is about this ledger, unless it looks for something elsewhere. */

@@ -50,16 +50,22 @@ async function* unpack(stream: DecompressionStream, next: Next): AsyncGenerator<
     cancel: () => void (isOver = true),
   });
   const reader = packed.pipeThrough(stream).getReader();
+  let isWhole = false;
   try {
     for (;;) {
       const { value, done } = await reader.read().catch(() => {
         throw failure;
       });
-      if (done) return;
-      yield value;
+      isWhole = done;
+      if (isWhole) return;
+      yield value as Uint8Array;
     }
   } finally {
-    await reader.cancel().catch(() => {});
+    if (!isWhole) {
+      // Node.js may be about to give the next piece, and ends the process if the reader is gone by then.
+      await new Promise((goOn) => setTimeout(goOn));
+      await reader.cancel().catch(() => {});
+    }
   }
 }
 

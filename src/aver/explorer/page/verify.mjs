@@ -9666,16 +9666,21 @@ async function* unpack(stream, next) {
 		},
 		cancel: () => void (isOver = true)
 	}).pipeThrough(stream).getReader();
+	let isWhole = false;
 	try {
 		for (;;) {
 			const { value, done } = await reader.read().catch(() => {
 				throw failure;
 			});
-			if (done) return;
+			isWhole = done;
+			if (isWhole) return;
 			yield value;
 		}
 	} finally {
-		await reader.cancel().catch(() => {});
+		if (!isWhole) {
+			await new Promise((goOn) => setTimeout(goOn));
+			await reader.cancel().catch(() => {});
+		}
 	}
 }
 async function canUnpack(stream, pieces) {
@@ -9759,18 +9764,16 @@ async function exists(directory, name) {
 function openPath(directory, path) {
 	return directory.open(...path.split("/"));
 }
+/** A text with one unit for each byte, so that a place in it is a place in the bytes. Only its ASCII is what it was. */
 function readText$1(data) {
 	return new TextDecoder("latin1").decode(data);
-}
-function parse(text) {
-	return readJson(Uint8Array.from(text, (unit) => unit.charCodeAt(0)));
 }
 /** Read the list of the files that have twins. Raises `BadInput`. */
 async function readNames(file) {
 	if (file.size > NAMES_MAX) throw new BadInput("names.js is too large");
-	const match = /^averNames\((\[[^]*\])\);\n$/.exec(readText$1(await readStart(file, NAMES_MAX)));
-	const names = match === null ? null : parse(match[1]);
-	if (!Array.isArray(names) || !names.every((name) => typeof name === "string")) throw new BadInput("names.js does not list files");
+	const script = await readStart(file, NAMES_MAX);
+	const names = /^averNames\(\[[^]*\]\);\n$/.test(readText$1(script)) ? readJson(script.subarray(10, -3)) : null;
+	if (!Array.isArray(names) || !names.every((name) => typeof name === "string" && name.isWellFormed())) throw new BadInput("names.js does not list files");
 	if (new Set(names).size !== names.length) throw new BadInput("names.js lists a file twice");
 	return names;
 }
@@ -9778,11 +9781,12 @@ async function readNames(file) {
 async function isTwin(directory, path, name) {
 	const file = await openPath(directory, name);
 	const twin = await openPath(directory, path);
-	const head = /^averFile\(("(?:[^"\\]|\\[^])*"),"/.exec(readText$1(await readStart(twin, TWIN_HEAD_MAX)));
+	const script = await readStart(twin, TWIN_HEAD_MAX);
+	const head = /^averFile\(("(?:[^"\\]|\\[^])*"),"/.exec(readText$1(script));
 	const start = head?.[0].length ?? 0;
 	const end = twin.size - 4;
 	if (head === null || end < start || readText$1(await twin.read(end, twin.size)) !== TWIN_END) throw new BadInput(`${path} is no twin of a file`);
-	if (parse(head[1]) !== name) return false;
+	if (readJson(script.subarray(9, start - 2)) !== name) return false;
 	let packed = start;
 	const next = async () => {
 		if (packed === end) return null;
@@ -10582,10 +10586,10 @@ var TIME_HEADER = /^(?:[0-9]{1,4} [amc]time=[0-9]{1,20}(?:\.[0-9]{1,20})?\n)*$/;
 /** An archive that unpacks to more bytes than the first, and to more than the second times its size, is refused. */
 var RATIO_CHECKED_FROM = 64 * 1024 ** 2;
 var RATIO_MAX = 250;
-/** Bytes by which the packed data counts as read, as Python's reader takes it. */
-var PACKED_CHUNK = 262144;
-/** Bytes that are unpacked between two looks at the ratio. */
+/** Packed bytes that the platform gets at a time: they may unpack to a thousand times as many. */
 var PIECE = 16384;
+/** Bytes of a tar for which there is room at first. */
+var ROOM = 262144;
 /** Bytes that a page unpacks at most. `aver verify` has no such limit: it puts large members into files. */
 var UNPACKED_MAX = 512 * 1024 ** 2;
 /** A small member; null if there is none. Raises `Unreadable` if it is larger than `limit` bytes. */
@@ -10633,11 +10637,10 @@ async function readArchive(packed, ...formats) {
 }
 async function unpackTar(packed) {
 	let at = 0;
-	let out = new Uint8Array(PACKED_CHUNK);
+	let out = new Uint8Array(ROOM);
 	let size = 0;
 	for await (const bytes of unpackGzip(async () => at < packed.length ? packed.subarray(at, at = Math.min(at + PIECE, packed.length)) : null)) {
-		const taken = Math.min(Math.ceil(at / PACKED_CHUNK) * PACKED_CHUNK, packed.length);
-		if (size + bytes.length > Math.max(RATIO_CHECKED_FROM, taken * RATIO_MAX)) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`);
+		if (size + bytes.length > Math.max(RATIO_CHECKED_FROM, packed.length * RATIO_MAX)) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`);
 		if (size + bytes.length > UNPACKED_MAX) throw new NotJudged("it unpacks to more than a page can hold; run: aver verify FILE");
 		if (size + bytes.length > out.length) {
 			const larger = new Uint8Array(Math.max(2 * out.length, size + bytes.length));

@@ -15,7 +15,6 @@ whether they are those of this version of Aver.
 from __future__ import annotations
 
 import base64
-import binascii
 import os
 import re
 import zlib
@@ -25,6 +24,7 @@ from typing import BinaryIO
 
 import orjson
 
+from aver.capsule.base64_text import decode_base64
 from aver.errors import BadInput, NotFound, Unavailable
 from aver.files.atomic import open_replacement, replace_file
 from aver.files.regular import CHUNK, open_file, open_inside, read_chunks, read_limited
@@ -167,7 +167,7 @@ def _is_twin(directory: Path, number: int, name: str) -> bool:
         twin.seek(head.end())
         try:
             return bool(orjson.loads(head[1]) == name) and _has_bytes(file, _unpack(twin, end))
-        except (orjson.JSONDecodeError, binascii.Error, zlib.error):
+        except (ValueError, zlib.error):  # Not JSON, base64 or gzip.
             raise BadInput(f"{number}.js is damaged") from None
 
 
@@ -177,10 +177,10 @@ def _has_bytes(file: BinaryIO, pieces: Iterable[bytes]) -> bool:
 
 
 def _unpack(twin: BinaryIO, end: int) -> Iterator[bytes]:
-    """The bytes that a twin holds between here and `end` as base64 of gzip. Raises `binascii.Error` or `zlib.error`."""
+    """The bytes that a twin holds between here and `end` as base64 of gzip. Raises `ValueError` or `zlib.error`."""
     unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
     while text := twin.read(min(_TWIN_PIECE, end - twin.tell())):
-        packed = base64.b64decode(text, validate=True)
+        packed = decode_base64(text)
         while packed and not unpack.eof:
             yield unpack.decompress(packed, CHUNK)
             packed = unpack.unconsumed_tail

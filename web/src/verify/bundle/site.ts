@@ -1,7 +1,7 @@
 /** A bundle that is also a site: the twins of its files, which a page on file:// shows. The twin of `aver.ledger.bundle.site`. */
 
 import { type ByteSource, type Directory, areSameBytes, readStart } from "../bytes.ts";
-import { BadInput, type Json, readJson } from "../json.ts";
+import { BadInput, readJson } from "../json.ts";
 import { decodeBase64 } from "../digest.ts";
 import { unpackGzip } from "../gzip.ts";
 import { type Tally, place } from "../verdict.ts";
@@ -73,21 +73,18 @@ function openPath(directory: Directory, path: string): Promise<ByteSource> {
   return directory.open(...path.split("/"));
 }
 
+/** A text with one unit for each byte, so that a place in it is a place in the bytes. Only its ASCII is what it was. */
 function readText(data: Uint8Array): string {
   return new TextDecoder("latin1").decode(data);
-}
-
-function parse(text: string): Json {
-  // The script was read byte by byte; its JSON is UTF-8.
-  return readJson(Uint8Array.from(text, (unit) => unit.charCodeAt(0)));
 }
 
 /** Read the list of the files that have twins. Raises `BadInput`. */
 export async function readNames(file: ByteSource): Promise<string[]> {
   if (file.size > NAMES_MAX) throw new BadInput("names.js is too large");
-  const match = /^averNames\((\[[^]*\])\);\n$/.exec(readText(await readStart(file, NAMES_MAX)));
-  const names = match === null ? null : parse(match[1] as string);
-  if (!Array.isArray(names) || !names.every((name) => typeof name === "string")) throw new BadInput("names.js does not list files");
+  const script = await readStart(file, NAMES_MAX);
+  const isList = /^averNames\(\[[^]*\]\);\n$/.test(readText(script));
+  const names = isList ? readJson(script.subarray("averNames(".length, -");\n".length)) : null;
+  if (!Array.isArray(names) || !names.every((name) => typeof name === "string" && name.isWellFormed())) throw new BadInput("names.js does not list files");
   if (new Set(names).size !== names.length) throw new BadInput("names.js lists a file twice");
   return names as string[];
 }
@@ -96,11 +93,12 @@ export async function readNames(file: ByteSource): Promise<string[]> {
 async function isTwin(directory: Directory, path: string, name: string): Promise<boolean> {
   const file = await openPath(directory, name);
   const twin = await openPath(directory, path);
-  const head = /^averFile\(("(?:[^"\\]|\\[^])*"),"/.exec(readText(await readStart(twin, TWIN_HEAD_MAX)));
+  const script = await readStart(twin, TWIN_HEAD_MAX);
+  const head = /^averFile\(("(?:[^"\\]|\\[^])*"),"/.exec(readText(script));
   const start = head?.[0].length ?? 0;
   const end = twin.size - TWIN_END.length;
   if (head === null || end < start || readText(await twin.read(end, twin.size)) !== TWIN_END) throw new BadInput(`${path} is no twin of a file`);
-  if (parse(head[1] as string) !== name) return false;
+  if (readJson(script.subarray("averFile(".length, start - ',"'.length)) !== name) return false;
   let packed = start;
   const next = async () => {
     if (packed === end) return null;

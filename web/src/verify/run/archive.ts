@@ -16,10 +16,10 @@ const TIME_HEADER = /^(?:[0-9]{1,4} [amc]time=[0-9]{1,20}(?:\.[0-9]{1,20})?\n)*$
 /** An archive that unpacks to more bytes than the first, and to more than the second times its size, is refused. */
 const RATIO_CHECKED_FROM = 64 * 1024 ** 2;
 const RATIO_MAX = 250;
-/** Bytes by which the packed data counts as read, as Python's reader takes it. */
-const PACKED_CHUNK = 256 * 1024;
-/** Bytes that are unpacked between two looks at the ratio. */
+/** Packed bytes that the platform gets at a time: they may unpack to a thousand times as many. */
 const PIECE = 16 * 1024;
+/** Bytes of a tar for which there is room at first. */
+const ROOM = 256 * 1024;
 /** Bytes that a page unpacks at most. `aver verify` has no such limit: it puts large members into files. */
 const UNPACKED_MAX = 512 * 1024 ** 2;
 
@@ -75,11 +75,10 @@ export async function readArchive(packed: Uint8Array, ...formats: ReadonlySet<st
 
 async function unpackTar(packed: Uint8Array): Promise<Uint8Array> {
   let at = 0;
-  let out = new Uint8Array(PACKED_CHUNK);
+  let out = new Uint8Array(ROOM);
   let size = 0;
   for await (const bytes of unpackGzip(async () => (at < packed.length ? packed.subarray(at, (at = Math.min(at + PIECE, packed.length))) : null))) {
-    const taken = Math.min(Math.ceil(at / PACKED_CHUNK) * PACKED_CHUNK, packed.length);
-    if (size + bytes.length > Math.max(RATIO_CHECKED_FROM, taken * RATIO_MAX)) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`);
+    if (size + bytes.length > Math.max(RATIO_CHECKED_FROM, packed.length * RATIO_MAX)) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`);
     if (size + bytes.length > UNPACKED_MAX) throw new NotJudged("it unpacks to more than a page can hold; run: aver verify FILE");
     if (size + bytes.length > out.length) {
       const larger = new Uint8Array(Math.max(2 * out.length, size + bytes.length));

@@ -6903,16 +6903,21 @@ if (isOver) return
 if (piece === null) control.close()
 else control.enqueue(piece)
 },cancel:() => void (isOver=true)}).pipeThrough(stream).getReader()
+let isWhole=false
 try {
 for (;;) {
 const {value,done}=await reader.read().catch(() => {
 throw failure
 })
-if (done) return
+isWhole=done
+if (isWhole) return
 yield value
 }
 } finally {
+if (!isWhole) {
+await new Promise(goOn => setTimeout(goOn))
 await reader.cancel().catch(() => {})
+}
 }
 }
 async function canUnpack(stream,pieces) {
@@ -6984,25 +6989,23 @@ return directory.open(...path.split("/"))
 function readText$1(data) {
 return new TextDecoder("latin1").decode(data)
 }
-function parse(text) {
-return readJson(Uint8Array.from(text,unit => unit.charCodeAt(0)))
-}
 async function readNames(file) {
 if (file.size > NAMES_MAX) throw new BadInput("names.js is too large")
-const match=/^averNames\((\[[^]*\])\);\n$/.exec(readText$1(await readStart(file,NAMES_MAX)))
-const names=match === null ? null : parse(match[1])
-if (!Array.isArray(names) || !names.every(name => typeof name === "string")) throw new BadInput("names.js does not list files")
+const script=await readStart(file,NAMES_MAX)
+const names=/^averNames\(\[[^]*\]\);\n$/.test(readText$1(script)) ? readJson(script.subarray(10,-3)) : null
+if (!Array.isArray(names) || !names.every(name => typeof name === "string" && name.isWellFormed())) throw new BadInput("names.js does not list files")
 if (new Set(names).size !== names.length) throw new BadInput("names.js lists a file twice")
 return names
 }
 async function isTwin(directory,path,name) {
 const file=await openPath(directory,name)
 const twin=await openPath(directory,path)
-const head=/^averFile\(("(?:[^"\\]|\\[^])*"),"/.exec(readText$1(await readStart(twin,TWIN_HEAD_MAX)))
+const script=await readStart(twin,TWIN_HEAD_MAX)
+const head=/^averFile\(("(?:[^"\\]|\\[^])*"),"/.exec(readText$1(script))
 const start=head?.[0].length ?? 0
 const end=twin.size - 4
 if (head === null || end < start || readText$1(await twin.read(end,twin.size)) !== TWIN_END) throw new BadInput(`${path} is no twin of a file`)
-if (parse(head[1]) !== name) return false
+if (readJson(script.subarray(9,start - 2)) !== name) return false
 let packed=start
 const next=async () => {
 if (packed === end) return null
@@ -7562,8 +7565,8 @@ var TIME_HEADER_MAX=4096
 var TIME_HEADER=/^(?:[0-9]{1,4} [amc]time=[0-9]{1,20}(?:\.[0-9]{1,20})?\n)*$/
 var RATIO_CHECKED_FROM=64 * 1024 ** 2
 var RATIO_MAX=250
-var PACKED_CHUNK=262144
 var PIECE=16384
+var ROOM=262144
 var UNPACKED_MAX=512 * 1024 ** 2
 function readSmall(archive,name,limit) {
 const data=archive.members.get(name) ?? null
@@ -7605,11 +7608,10 @@ return archive
 }
 async function unpackTar(packed) {
 let at=0
-let out=new Uint8Array(PACKED_CHUNK)
+let out=new Uint8Array(ROOM)
 let size=0
 for await (const bytes of unpackGzip(async () => at < packed.length ? packed.subarray(at,at=Math.min(at + PIECE,packed.length)) : null)) {
-const taken=Math.min(Math.ceil(at / PACKED_CHUNK) * PACKED_CHUNK,packed.length)
-if (size + bytes.length > Math.max(RATIO_CHECKED_FROM,taken * RATIO_MAX)) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`)
+if (size + bytes.length > Math.max(RATIO_CHECKED_FROM,packed.length * RATIO_MAX)) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`)
 if (size + bytes.length > UNPACKED_MAX) throw new NotJudged("it unpacks to more than a page can hold; run: aver verify FILE")
 if (size + bytes.length > out.length) {
 const larger=new Uint8Array(Math.max(2 * out.length,size + bytes.length))
@@ -12827,7 +12829,8 @@ return /^[A-Za-z0-9_@%+=:,./][A-Za-z0-9_@%+=:,./-]*$/.test(name) ? name : `'${na
 }
 function ledgerOptions(command) {
 const options=/^aver (?!install|keys)/.test(command) && server.value?.about["command_options"]
-return (Array.isArray(options) ? options : []).map(word => ` ${/^--[a-z]+$/.test(word) ? word : quoteName(visible(String(word)))}`).join("")
+if (!Array.isArray(options) || !options.every((word,at) => at % 2 || word === "--ledger" || word === "--tenant")) return ""
+return options.map((word,at) => ` ${at % 2 ? quoteName(visible(String(word))) : word}`).join("")
 }
 function Command({children,isElsewhere=false}) {
 const command=children + (isElsewhere ? "" : ledgerOptions(children))
