@@ -65,7 +65,7 @@ class ExplorerConnection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_clocks()
-        # uvicorn leaves its own clock running if the client reset the connection: that would hold all of it for a while.
+        # uvicorn leaves its own clock running if the client reset the connection: all of it would be held for a while.
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
 
