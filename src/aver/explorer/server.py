@@ -221,7 +221,7 @@ class ExplorerServer:
 
 
 def _protocol_for(place: ListeningPlace) -> type[asyncio.Protocol]:
-    """What uvicorn makes of each connection."""
+    """Return the class that uvicorn makes an object of for each connection."""
     if place.context is None:
         return ExplorerConnection
     return cast(type[asyncio.Protocol], partial(TlsHandshake, context=place.context, pending={}))
