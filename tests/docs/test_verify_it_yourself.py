@@ -45,9 +45,9 @@ def check(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., subpr
     if not interpreter[0]:
         pytest.skip("node is not installed")
 
-    def run(document: dict[str, Any], *keys: str) -> subprocess.CompletedProcess[str]:
+    def run(document: dict[str, Any] | bytes, *keys: str) -> subprocess.CompletedProcess[str]:
         path = tmp_path / "chain.json"
-        path.write_text(json.dumps(document), encoding="utf-8")
+        path.write_bytes(document if isinstance(document, bytes) else json.dumps(document).encode())
         return subprocess.run([*interpreter, program, path, *keys], capture_output=True, text=True, check=False)
 
     return run
@@ -165,3 +165,71 @@ def test_another_key_does_not_do(check: Any, exported: tuple[dict[str, Any], str
 
 def test_no_records_are_no_success(check: Any, exported: tuple[dict[str, Any], str]) -> None:
     assert check({**exported[0], "capsules": []}, exported[1]).returncode == 1
+
+
+# --- held to Aver
+
+ODD = "bad byte \ufffd here"
+"""A text with U+FFFD, as a program's output has it where a byte was damaged."""
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The file of a chain with such a text, in its bundle, and the key that signed it."""
+    home = tmp_path_factory.mktemp("odd")
+    with aver.open_ledger(home=home) as ledger:
+        for summary in ("first", ODD):
+            ledger.append(CHAIN, aver.Capsule(type="tool", outcome=aver.Outcome(status="success", summary=summary)))
+        active = ledger.keys.ring().active("ledger")
+        assert active is not None
+        export_bundle(ledger, home / "bundle")
+    return home / "bundle" / f"{CHAIN}.json", active.key.ed25519
+
+
+def _sign(change: Callable[[str], str]) -> Callable[[bytes], bytes]:
+    def changed(raw: bytes) -> bytes:
+        chain = json.loads(raw)
+        chain["capsules"][1]["signature"] = change(chain["capsules"][1]["signature"])
+        return json.dumps(chain).encode()
+
+    return changed
+
+
+def _replace_odd(by: bytes) -> Callable[[bytes], bytes]:
+    """Write U+FFFD otherwise: in JSON inside of JSON, as a character or as its escape."""
+    return lambda raw: raw.replace("\ufffd".encode(), by).replace(b"\\ufffd", by)
+
+
+REWRITTEN: dict[str, tuple[Callable[[bytes], bytes], bool]] = {
+    "nothing": (lambda raw: raw, True),
+    "half a character": (_replace_odd(b"\\ud800"), False),
+    "another half": (_replace_odd(b"\\udfff"), False),
+    "a byte that is no UTF-8": (_replace_odd(b"\xff"), False),
+    "more behind the signature": (_sign(lambda text: f"{text}zz"), False),
+    "a signature in capitals": (_sign(str.upper), False),
+    "blanks in the signature": (_sign(lambda text: f"{text[:64]} {text[64:]}"), False),
+    "a signature cut": (_sign(lambda text: text[:-2]), False),
+}
+"""Other bytes with the same look, and whether Aver takes them."""
+
+
+@pytest.mark.parametrize("name", sorted(REWRITTEN))
+def test_what_aver_refuses_the_programs_refuse(check: Any, odd: tuple[Path, str], tmp_path: Path, name: str) -> None:
+    path, key = odd
+    change, is_good = REWRITTEN[name]
+    changed = change(path.read_bytes())
+    assert (changed == path.read_bytes()) == is_good
+    written = tmp_path / path.name
+    written.write_bytes(changed)
+    assert (aver.verify(written, home=tmp_path, keys=[key]).status != "failed") == is_good
+    assert (check(changed, key).returncode == 0) == is_good
+
+
+def test_a_block_of_null_is_no_block(check: Any, tmp_path: Path) -> None:
+    signer = aver.SeedSigner.generate()
+    capsule = aver.Capsule(type="tool", context={"agent_id": "a", "environment": {"aver": None}})
+    sealed = aver.seal(capsule, signer)
+    record = {"canonical": sealed.canonical.decode(), "hash": sealed.hash, "signature": sealed.signature}
+    record |= {"signature_pq": "", "signed_at": sealed.signed_at, "signed_by": sealed.signed_by}
+    done = check({"capsules": [record]}, signer.public.ed25519)
+    assert done.returncode == 0, done.stderr
