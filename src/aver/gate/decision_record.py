@@ -238,16 +238,16 @@ def build_decision_draft(
         },
         **(protocol_hashes(action) if decision.digest else dict.fromkeys(HASH_NAMES)),
         "facts": {**known, **told["facts"]},
-        "features": None if found is None else dict(found.features),
-        "score": decision.score,
-        "interval": None if decision.interval is None else list(decision.interval),
+        "features": None if found is None else {name: write_figure(value) for name, value in found.features.items()},
+        "score": write_figure(decision.score),
+        "interval": None if decision.interval is None else list(map(write_figure, decision.interval)),
         "observations": decision.observations,
         "model": None if found is None else found.model,
         "effects_version": gate.known.effects_version,
         "effects": None if decision.effects is None else sorted(decision.effects.classes),
         **({"git_moves": moves} if (moves := list_git_moves(decision)) else {}),
         "policy": None if policy is None else {**_describe_answer(policy), **told["policy"]},
-        "thresholds": decision.thresholds.to_dict(),
+        "thresholds": {name: write_figure(value) for name, value in decision.thresholds.to_dict().items()},
         "max_retries": gate.max_retries,
         "caution": gate.caution,
         "groups": {group: sorted(members) for group, members in sorted(gate.groups.items())},
@@ -371,6 +371,17 @@ def _to_lossy_dict(action: Action) -> dict[str, Any]:
 # --- reading
 
 
+def write_figure(value: float | None) -> float | str | None:
+    """A figure as every language writes it. JavaScript writes `1` for Python's `1.0`, and `0.00002` for `2e-05`."""
+    text = repr(value)
+    return int(text[:-2]) if text.endswith(".0") else text if "e-" in text else value
+
+
+def read_figure(value: Any) -> Any:
+    """The figure that `write_figure` wrote; an older record has the number itself."""
+    return float(value) if isinstance(value, str) else value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedDecision:
     """A decision as its record has it. `result` has all of it, also what these fields leave out."""
@@ -421,7 +432,7 @@ class RecordedDecision:
                 call_id=_text(result.get("call_id")),
                 decision=result["decision"],
                 digest=result["digest"],
-                score=result["score"],
+                score=read_figure(result["score"]),
                 reasons=tuple(map(str, reasons)) if isinstance(reasons, list) else (),
                 rules=tuple(map(str, rules)) if isinstance(rules, list) else (),
                 action=result["action"],

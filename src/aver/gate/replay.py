@@ -23,7 +23,7 @@ from aver.fast_dataclass import dataclass
 from aver.gate.action import DIGEST_VERSION, FIRST_DIGEST_VERSION, Action, Facts
 from aver.gate.decide import Gate, decide
 from aver.gate.decision import Decision, Thresholds
-from aver.gate.decision_record import HASH_NAMES, list_git_moves, protocol_hashes
+from aver.gate.decision_record import HASH_NAMES, list_git_moves, protocol_hashes, read_figure
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.facts.decision_inputs import read_recorded_inputs
 from aver.gate.facts.session_state import next_session_state
@@ -177,8 +177,8 @@ def _compare_exactly(decision: Decision, facts: Facts, action: Action, result: M
         "rules": None if said is None else said["rules"],
         "patch": "" if said is None else said.get("patch", ""),
         "code": "" if said is None else said.get("code", ""),
-        "score": result["score"],
-        "interval": result["interval"],
+        "score": read_figure(result["score"]),
+        "interval": None if result["interval"] is None else list(map(read_figure, result["interval"])),
         "session": result["session"],
         "git_moves": result.get("git_moves", []),
         **{name: result[name] for name in HASH_NAMES},
@@ -196,7 +196,7 @@ def _gate_from_record(result: Mapping[str, Any], basis: Mapping[str, bytes | Non
         raise BadInput("the rules are not here")
     return Gate(
         bundle=_parse_bundle(rules),
-        thresholds=Thresholds(**result["thresholds"]),
+        thresholds=Thresholds(**{name: read_figure(value) for name, value in result["thresholds"].items()}),
         max_retries=int(result["max_retries"]),
         caution=result.get("caution", "strict"),  # Older decisions were as cautious as this one is.
         groups={group: frozenset(members) for group, members in result["groups"].items()},

@@ -17,6 +17,7 @@ from typing import Any
 from aver.fast_dataclass import dataclass
 from aver.gate.approvals.request import UNBOUND_VERSION, ApprovalRequest
 from aver.gate.approvals.vote import RequestState
+from aver.gate.decision_record import read_figure
 from aver.text import count_unusual_characters, escape_invisible
 
 GLANCE_LINES = 60
@@ -107,7 +108,7 @@ def _render_facts(request: ApprovalRequest, state: RequestState) -> Iterator[Dis
         yield DisplayLine(f"  level {number}{since}: {level.quorum} of {who}")
     risk: Any = request.content.get("risk")
     try:
-        score, low, high, seen = (risk[name] for name in ("score", "low", "high", "observations"))
+        score, low, high, seen = (read_figure(risk[name]) for name in ("score", "low", "high", "observations"))
         estimate = f"{score:.3f}, between {low:.3f} and {high:.3f}, from {int(seen)} outcomes here"
     except (KeyError, TypeError, ValueError):
         estimate = "not estimated"

@@ -227,8 +227,11 @@ def build_request_content(
     }
     risk = None
     if decision.score is not None and decision.interval is not None:
+        from aver.gate.decision_record import write_figure
+
         low, high = decision.interval
-        risk = {"score": decision.score, "low": low, "high": high, "observations": decision.observations}
+        figures = {"score": decision.score, "low": low, "high": high}
+        risk = {name: write_figure(value) for name, value in figures.items()} | {"observations": decision.observations}
     content = {
         "v": 1,
         "digest": decision.digest,
