@@ -51,6 +51,10 @@ class NotCanonical(BadInput):
         self.path = path
 
 
+class NotExact(BadInput):
+    """A signed document is not written, byte for byte, as its maker writes it."""
+
+
 class InvalidCapsule(BadInput):
     """A capsule breaks the rules for writing one. `category` and `field` name the first rule broken.
 

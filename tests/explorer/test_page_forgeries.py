@@ -25,7 +25,7 @@ from aver.keys import Ring, sign_statement
 from aver.ledger.bundle import export_bundle, import_bundle
 from support.agents import sample_session as sample
 from support.approvals import SHOWN, opened, somebody
-from support.bundles import draft, fill
+from support.bundles import draft, fill, save
 from support.page_cases import Cases, expect_agreement
 from support.passkeys import SoftPasskey
 from support.random_changes import change
@@ -108,7 +108,7 @@ def follow(bundle: Path, name: str, records: list[dict[str, Any]], signer: Any) 
     stated = json.loads((bundle / "head.json").read_text())
     stated["content"]["heads"][chain] = {"count": count, "hash": head}
     again = sign_statement(stated["purpose"], stated["content"], (signer,))
-    (bundle / "head.json").write_text(json.dumps(again.to_dict()))
+    save(bundle / "head.json", again.to_dict())
 
 
 @pytest.mark.more

@@ -7,7 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from aver import Blob, Capsule, Ledger
+from aver.ledger.bundle.layout import HEAD
 from aver.ledger.meta_chain import sweep
 from aver.verdict import Verdict
 
@@ -34,7 +37,11 @@ def load(path: Path) -> Any:
 
 
 def save(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value))
+    """Write a file of a bundle. Its signed heads are good only in the form that Aver writes."""
+    if path.name == HEAD:
+        path.write_bytes(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    else:
+        path.write_text(json.dumps(value))
 
 
 def bad(verdict: Verdict) -> Expected:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from aver import Capsule, clock, open_ledger
 from aver.capsule.sealed import hold_signer
 from aver.keys import Ring, SeedSigner, sign_statement
@@ -43,7 +45,8 @@ def sign_again(
     content = json.loads(statement_in(data))["content"]
     content["sha256"] = hashlib.sha256(replace_statement(data, b"")).hexdigest()
     change(content)
-    return replace_statement(data, json.dumps(sign_statement("report", content, (signer,)).to_dict()).encode())
+    statement = sign_statement("report", content, (signer,)).to_dict()
+    return replace_statement(data, orjson.dumps(statement).replace(b"<", rb"\u003c"))
 
 
 def report_by_stolen_key(folder: Path) -> tuple[bytes, Ring]:

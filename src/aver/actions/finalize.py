@@ -44,13 +44,12 @@ from aver.actions.run_files import (
 )
 from aver.actions.run_state import RecordedRun
 from aver.capsule.json_document import dump_document
-from aver.capsule.json_reader import read_json
 from aver.capsule.sealed import hold_signer
 from aver.errors import AverError, BadInput, HeadMoved, IntegrityError, Refused, Unavailable
 from aver.files.atomic import open_replacement, replace_file
 from aver.files.regular import open_inside
 from aver.gate.decision_record import decision_chain
-from aver.keys import SeedSigner, Statement, sign_statement
+from aver.keys import SeedSigner, dump_statement, read_statement_file, sign_statement
 from aver.ledger import Ledger
 
 TRIES = 100
@@ -223,7 +222,7 @@ def _write_head(ledger: Ledger, directory: Path, content: dict[str, Any]) -> Non
     """Sign the content of `head.json` and write it, unless the file has this content already."""
     try:
         with open_inside(directory, HEAD_FILE) as file:
-            written = Statement.from_dict(read_json(file.read(SMALL_FILE_MAX)))
+            written = read_statement_file(file.read(SMALL_FILE_MAX), HEAD_FILE)
         # A post-quantum signature differs each time, and the same run should give the same files.
         if written.purpose == HEAD_PURPOSE and written.content == content:
             return
@@ -233,7 +232,7 @@ def _write_head(ledger: Ledger, directory: Path, content: dict[str, Any]) -> Non
         if not isinstance(held, SeedSigner):
             raise BadInput("this ledger's signer signs capsules only, not statements")
         statement = sign_statement(HEAD_PURPOSE, content, (held,))
-    replace_file(directory / HEAD_FILE, dump_document(statement.to_dict()))
+    replace_file(directory / HEAD_FILE, dump_statement(statement))
 
 
 def pack_run(directory: Path, out: BinaryIO) -> None:

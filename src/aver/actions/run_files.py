@@ -25,8 +25,7 @@ from typing import IO, Any
 from aver.actions.proofs.proof import PROOF_TYPE
 from aver.actions.proofs.trace import AIR_ID, CONSTRAINTS, WIDTH
 from aver.actions.run_capsules import PROTOCOL_VERSION, RunSeal
-from aver.capsule.json_document import dump_document
-from aver.capsule.json_reader import read_json
+from aver.capsule.json_document import dump_document, read_exactly
 from aver.errors import BadInput
 from aver.files.regular import CHUNK
 from aver.ledger import Head
@@ -111,8 +110,11 @@ class Manifest:
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Manifest:
-        """Read a manifest. Raise `BadInput` if Aver would not write exactly this content."""
-        data = read_json(raw)
+        """Read a manifest. Raise `BadInput` if Aver would not write exactly these bytes."""
+        return read_exactly(raw, "the manifest", cls._from_json, lambda found: dump_document(found.to_dict()))
+
+    @classmethod
+    def _from_json(cls, data: Any) -> Manifest:
         try:
             if data["schema"] != MANIFEST_SCHEMA or data["protocol_version"] != PROTOCOL_VERSION:
                 raise BadInput("the manifest is of another schema or protocol", advice="use the Aver that made it")

@@ -39,12 +39,11 @@ from aver.actions.run_files import (
     Manifest,
 )
 from aver.actions.verify_run import RunJudge
-from aver.capsule.json_document import dump_document
-from aver.capsule.json_reader import read_json
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, NotFound
 from aver.files.regular import open_inside
-from aver.keys import Statement, check_statement
+from aver.keys import check_statement, read_statement_file
+from aver.ledger.foreign.seal_checks import unreadable_code
 from aver.ledger.key_history import retirements_by_time
 from aver.verdict import CHECKS, Examination, ExaminedChain, Finding, Place, Tally, Verdict, VerifyOptions, conclude
 from aver.verdict.chain import REST_UNREAD, UNREADABLE_MAX
@@ -136,10 +135,8 @@ def _read_manifest(files: Archive, archive: Tally) -> tuple[Manifest, bytes] | N
             return None
         manifest = Manifest.from_bytes(raw)
     except BadInput as error:
-        fail("SCHEMA_INVALID", error.message)
+        fail(unreadable_code(error), error.message)
         return None
-    if raw != dump_document(manifest.to_dict()):
-        fail("NOT_CANONICAL", "the manifest is not written as Aver writes it")
     if manifest.head.chain != run_chain(manifest.run_id):
         fail("CHAIN_IDENTITY", "the manifest names a chain that is not the run's")
     return manifest, raw
@@ -289,15 +286,13 @@ class _RunFilesJudge:
             raw = self._files.read_small(HEAD_FILE, SMALL_FILE_MAX)
             if raw is None:
                 return  # Reported with the members.
-            statement = Statement.from_dict(read_json(raw), "head")
+            statement = read_statement_file(raw, "the head")
         except BadInput as error:
-            self._fail("SCHEMA_INVALID", error.message, HEAD_FILE)
+            self._fail(unreadable_code(error), error.message, HEAD_FILE)
             return
         digest = hashlib.sha256(self._manifest_raw).hexdigest()
         if statement.purpose != run_files.HEAD_PURPOSE or statement.content != run_files.head_content(manifest, digest):
             self._fail("ARTIFACT_HASH_MISMATCH", "the head that was signed is not that of this manifest", HEAD_FILE)
-        if raw != dump_document(statement.to_dict()):
-            self._fail("NOT_CANONICAL", "the head is not written as Aver writes it", HEAD_FILE)
         if self._terms.level != "signature":
             return
         results = check_statement(statement, self._terms.ring)

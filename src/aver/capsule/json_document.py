@@ -2,17 +2,22 @@
 
 The strict reader refuses a document that is too large, not UTF-8, not JSON, holds NaN or an infinity, or has one key
 twice. `check_object` then checks that an object has exactly the keys that it may have. Each error names the place.
+
+`read_exactly` reads what somebody has signed. A signature covers a document's content, not its bytes. So whoever
+carries the file could write the same content anew: a browser, for example, sees markup where JSON had an escaped `<`.
+Therefore the writer of such a document and its reader share one function that makes its bytes.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from aver.capsule.json_reader import read_json
-from aver.errors import BadInput
+from aver.errors import BadInput, NotExact
 from aver.lazy_pattern import lazy_pattern
 
 SHOWN_MAX = 40
@@ -29,6 +34,26 @@ def parse_document(raw: bytes, where: str, *, limit: int) -> Any:
         return read_json(raw)
     except BadInput as error:
         raise BadInput(f"{where} cannot be read: {error.message}") from error
+
+
+_Found = TypeVar("_Found")
+
+
+def read_exactly(raw: bytes, where: str, read: Callable[[Any], _Found], *forms: Callable[[_Found], bytes]) -> _Found:
+    """Read a document that is good only in its maker's bytes: those that one of `forms` makes of what `read` found.
+
+    `read` checks the parsed JSON. Raises `NotExact` for other bytes, and `BadInput` as `read` and the strict reader do.
+    """
+    found = read(read_json(raw))
+    if all(form(found) != raw for form in forms):
+        words = f"{where} is not written, byte for byte, as Aver writes it: it was changed on its way"
+        raise NotExact(words, advice="get the file again from its maker, as it is")
+    return found
+
+
+def order_keys(value: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """An object with these keys in this order, as far as it has them. `read_exactly` then refuses any other key."""
+    return {name: value[name] for name in names if name in value}
 
 
 def dump_document(value: Any) -> bytes:

@@ -30,8 +30,8 @@ from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, Refused
 from aver.fast_dataclass import dataclass
 from aver.gateway.act_records import DETAIL_MAX, revocation_key
-from aver.gateway.delegation import JTI_PATTERN, DelegationToken, encode_token, read_delegation
-from aver.keys.statement import Statement
+from aver.gateway.delegation import JTI_PATTERN, DelegationToken, read_delegation
+from aver.keys.statement import Statement, encode_statement
 
 DELEGATIONS_DOMAIN = "delegations"
 
@@ -133,7 +133,7 @@ def read_token_statement(document: Any, fetch: Callable[[str], bytes]) -> tuple[
     """Read a token that rides in `authority.chain`, with its parents. Checks no signature. Raises `BadInput`."""
     statement = Statement.from_dict(restore_large_texts(document, fetch), "authority.chain")
     try:
-        return read_delegation(encode_token(statement))
+        return read_delegation(encode_statement(statement))
     except Refused as refusal:
         raise BadInput(refusal.message) from refusal
 

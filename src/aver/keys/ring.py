@@ -198,6 +198,10 @@ class Ring:
             known[key.ed25519] = _merge_keys(known.get(key.ed25519), key)
         return cls(known=known, closed=True, published=tuple(published.values()))
 
+    @property
+    def keys(self) -> tuple[PublicKey, ...]:
+        return (*(entry.key for entry in self.entries), *self.known.values())
+
     def active(self, identity: str) -> RingEntry | None:
         """The entry with which `identity` signs now, or None."""
         return self._active.get(identity)

@@ -22,13 +22,14 @@ passkey verifies it by `passkey_problem`.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from aver.capsule.blobs import CAPSULE_MAX
 from aver.capsule.canonical import canonical_json
-from aver.capsule.json_document import check_object, check_version, text_field
-from aver.errors import BadInput
+from aver.capsule.json_document import check_object, check_version, dump_document, read_exactly, text_field
+from aver.errors import BadInput, NotExact
 from aver.fast_dataclass import dataclass
 from aver.keys import algorithms
 from aver.keys.public_key import FINGERPRINT_PATTERN, PublicKey
@@ -123,6 +124,37 @@ class Statement:
                 for index, item in enumerate(signatures)
             ),
         )
+
+
+def dump_statement(statement: Statement) -> bytes:
+    """A statement as a file of its own."""
+    return dump_document(statement.to_dict())
+
+
+def read_statement_file(raw: bytes, where: str) -> Statement:
+    """Read a file that `dump_statement` wrote. Raises `BadInput`, and `NotExact` if it is written otherwise."""
+    return read_exactly(raw, where, lambda data: Statement.from_dict(data, where), dump_statement)
+
+
+def encode_statement(statement: Statement) -> str:
+    """A statement as one text that a person or a header can carry: base64url of its canonical JSON, without padding."""
+    return base64.urlsafe_b64encode(_dump_compact(statement)).decode("ascii").rstrip("=")
+
+
+def decode_statement(text: str, where: str) -> Statement:
+    """Read the text of `encode_statement`. A statement has one such text. `BadInput` for any other."""
+    try:
+        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except ValueError:
+        raise BadInput(f"{where} is not base64url") from None
+    found = read_exactly(raw, where, lambda data: Statement.from_dict(data, where), _dump_compact)
+    if encode_statement(found) != text:  # It has stray bits at its end, padding or other characters.
+        raise NotExact(f"{where} is not base64url without padding")
+    return found
+
+
+def _dump_compact(statement: Statement) -> bytes:
+    return canonical_json(statement.to_dict())
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from aver.capsule.json_document import order_keys
 from aver.capsule.sealed import hold_signer
 from aver.clock import now
 from aver.errors import BadInput, NotFound, StoreDamaged
@@ -71,6 +72,18 @@ class Checkpoint:
             listed.append(Head.from_dict({"ledger": ledger, "tenant": tenant, "chain": chain, **head}))
         # Anything but a plain false counts as a part: a part proves less.
         return cls(statement, at, ledger, tenant, tuple(listed), since, where, content.get("part", False) is not False)
+
+
+def order_checkpoint(statement: Statement) -> dict[str, Any]:
+    """A checkpoint as JSON, its keys in the order in which Aver writes them; chains by their names."""
+    content = order_keys(statement.content, ("v", "ledger", "tenant", "at", "heads", "part", "since"))
+    content["heads"] = order_heads(content["heads"], sorted(content["heads"]))
+    return {**statement.to_dict(), "content": content}
+
+
+def order_heads(heads: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """The heads in a statement, in the order of `names`."""
+    return {name: order_keys(head, ("count", "hash")) for name, head in order_keys(heads, names).items()}
 
 
 def make_checkpoint(ledger: Ledger, heads: Iterable[Head] | None = None, *, since: str | None = None) -> Statement:

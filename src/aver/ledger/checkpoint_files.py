@@ -1,7 +1,8 @@
 """Checkpoints in files, and a history of checkpoints in a git repository.
 
-A file of checkpoints is one statement as JSON, or one statement on each line. A repository keeps a history for each
-ledger and tenant in
+A file of checkpoints is one statement as JSON, or one statement on each line. Empty lines between them do no harm: such
+files may be joined. The statements themselves are good only as Aver writes them: compact into a file, with spaces to
+standard output, and indented to a terminal. A repository keeps a history for each ledger and tenant in
 
     checkpoints/<ledger>.<tenant>.jsonl
 
@@ -20,10 +21,11 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from aver.capsule.json_reader import read_json
+from aver.capsule.json_document import read_exactly
 from aver.config import hide_password
 from aver.errors import BadInput, IntegrityError, NotFound, Unavailable
 from aver.files.atomic import replace_file
@@ -37,8 +39,10 @@ from aver.ledger.checkpoint import (
     check_signatures,
     extend_with_checkpoints,
     make_checkpoint,
+    order_checkpoint,
     select_checkpoints,
 )
+from aver.ledger.foreign.seal_checks import unreadable_code
 from aver.ledger.head import Head
 from aver.ledger.imports.history import read_import_history
 from aver.ledger.ledger import Ledger, list_tenants, open_ledger
@@ -66,7 +70,7 @@ FILES_MAX = 1000
 
 def to_checkpoint_line(statement: Statement) -> bytes:
     """A checkpoint as one line of a file. Such files may be concatenated."""
-    return json.dumps(statement.to_dict(), separators=(",", ":")).encode("ascii") + b"\n"
+    return json.dumps(order_checkpoint(statement), separators=(",", ":")).encode("ascii") + b"\n"
 
 
 # --- reading
@@ -106,22 +110,33 @@ def _parse_checkpoints(raw: bytes, where: str, *, parts: bool = False) -> Iterat
         raise BadInput(f"{where} is larger than {FILE_MAX} bytes")
     for place, text in _split_documents(raw, where):
         try:
-            found = Checkpoint.from_statement(Statement.from_dict(read_json(text), place), place)
+            found = read_exactly(text, place, partial(_read_statement, where=place), *_FORMS)
             if found.part and not parts:
                 # Chains that it does not list may exist or not: comparing a ledger with it would prove too little.
                 words = f"{place} lists only a part of the ledger's chains, and is no checkpoint"
                 raise BadInput(words, advice="aver checkpoint --out FILE makes one of all chains")
             yield found
         except BadInput as error:
-            message = error.message if error.message.startswith(place) else f"{place}: {error.message}"
-            raise BadInput(message, advice=error.advice) from error
+            error.message = error.message if error.message.startswith(place) else f"{place}: {error.message}"
+            raise
+
+
+def _read_statement(data: Any, where: str) -> Checkpoint:
+    return Checkpoint.from_statement(Statement.from_dict(data, where), where)
+
+
+def _dump(found: Checkpoint, **form: Any) -> bytes:
+    return json.dumps(order_checkpoint(found.statement), **form).encode("ascii")
+
+
+_FORMS = (partial(_dump, separators=(",", ":")), _dump, partial(_dump, indent=2))
 
 
 def _split_documents(raw: bytes, where: str) -> Iterator[tuple[str, bytes]]:
     """The JSON documents of a file: one on each line; or the whole file, if its first line is no document."""
-    lines = [(number, line) for number, line in enumerate(raw.split(b"\n"), 1) if line.strip()]
-    if len(lines) < 2 or not lines[0][1].rstrip().endswith(b"}"):
-        yield where, raw
+    lines = [(number, line) for number, line in enumerate(raw.split(b"\n"), 1) if line]
+    if len(lines) < 2 or not lines[0][1].endswith(b"}"):
+        yield where, raw.strip(b"\n")
         return
     for number, line in lines:
         yield f"{where}, line {number}", line
@@ -210,7 +225,7 @@ def judge_checkpoints(subject: Subject, options: VerifyOptions) -> Verdict:
                 tally.count_done("schema")
                 found.append(checkpoint)
     except BadInput as error:
-        tally.add(Finding("schema", "failed", "SCHEMA_INVALID", error.message, Place(source=subject.name)))
+        tally.add(Finding("schema", "failed", unreadable_code(error), error.message, Place(source=subject.name)))
     tally.records = len(found)
     for checkpoint in found:
         tally.count_done(CHECK)

@@ -66,7 +66,7 @@ def accept_for_trace(
     session: ProtocolSession, given: ContributionFile | JoinFile | Statement | Mapping[str, Any]
 ) -> Event:
     """Seal a contribution or a join as the operator. Raises `BadInput`, `Refused` or `EventRefused`."""
-    found = _read_document(dict(given)) if isinstance(given, Mapping) else given
+    found = read_document(dict(given)) if isinstance(given, Mapping) else given
     if isinstance(found, Statement):
         if found.purpose != JOIN_PURPOSE:
             words = f"a statement of the purpose {found.purpose} cannot be accepted by itself"
@@ -110,8 +110,9 @@ def _accept_event(session: ProtocolSession, contribution: ContributionFile) -> E
         return sealed
 
 
-def _read_document(document: dict[str, Any]) -> ContributionFile | JoinFile | Statement:
+def read_document(document: Any) -> ContributionFile | JoinFile | Statement:
     """Read what a participant sent: a bare join, a join with rotations, or a contribution. Raises `BadInput`."""
-    if "purpose" in document:
+    named = document if isinstance(document, dict) else {}
+    if "purpose" in named:
         return Statement.from_dict(document)
-    return JoinFile.from_dict(document) if "join" in document else ContributionFile.from_dict(document)
+    return JoinFile.from_dict(document) if "join" in named else ContributionFile.from_dict(document)

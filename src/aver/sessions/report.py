@@ -21,8 +21,6 @@ from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import orjson
-
 from aver.capsule.sealed import hold_signer
 from aver.clock import now
 from aver.errors import BadInput, Unavailable
@@ -36,7 +34,7 @@ from aver.ledger.bundle.layout import BLOBS, INDEX, read_index
 from aver.ledger.bundle.verify import BundleJudge
 from aver.ledger.read_only import ReadOnlyLedger
 from aver.sessions.figures import compute_totals
-from aver.sessions.report_file import CLOSING, FILE_OPENING, PURPOSE, STATEMENT_OPENING
+from aver.sessions.report_file import CLOSING, FILE_OPENING, PURPOSE, STATEMENT_OPENING, dump_block
 from aver.sessions.report_page import render_end, render_front, render_session
 from aver.sessions.sessions import SessionChains
 from aver.sessions.story import read_story
@@ -122,8 +120,7 @@ def make_report(
                     "sha256": sha256,
                 }
                 statement = sign_statement(PURPOSE, content, (signer,))
-                # A browser ends the block at the first `</script>`: no `<` may stand in it.
-                file.write(orjson.dumps(statement.to_dict()).replace(b"<", rb"\u003c") + end)
+                file.write(dump_block(statement) + end)
     except OSError as error:
         raise Unavailable(f"the report cannot be written: {error.strerror}", advice="set TMPDIR") from error
     return MadeReport(out, subject, len(sessions), verdict, sha256, signer.fingerprint)

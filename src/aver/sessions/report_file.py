@@ -13,25 +13,35 @@ has the purpose `report` and states exactly
      made_at, sha256}
 
 `sha256` is that of the file with the statement's block empty. So the signature covers every other byte of the page.
-Everything that a page shows of records is escaped. So no record can bring such a block into a page.
+The block itself is good only as `dump_block` writes it, without any `<`: a browser would end the block at `</SCRIPT >`,
+and show the rest. Everything that a page shows of records is escaped. So no record can bring such a block into a page.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
 from typing import Any
 
+import orjson
+
 from aver.capsule.base64_text import decode_base64
+from aver.capsule.json_document import order_keys
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 from aver.keys import Statement
 from aver.ledger.bundle.layout import BLOBS
+from aver.ledger.checkpoint import order_heads
 from aver.ledger.head import COUNT_END
 
 PURPOSE = "report"
 
 REPORT_MARK = '<meta name="aver" content="report 1">'
+FIRST_WORDS = '<p class="meta">Report · '
+REPORT_MARKS = (REPORT_MARK, FIRST_WORDS)
+"""Either makes a page a report: so one with a byte changed is still a report, and fails."""
+
 FILE_OPENING = '<script type="application/vnd.aver.file" data-name="'
 STATEMENT_OPENING = '<script type="application/vnd.aver.statement" id="aver-report">'
 CLOSING = "</script>"
@@ -45,8 +55,8 @@ FILES_MAX = 100_000
 STATEMENT_MAX = 16 * 1024 * 1024
 """Longest text of the statement's block, in bytes: the largest statement and its signatures."""
 
-CONTENT_KEYS = frozenset({"v", "subject", "since", "until", "heads", "verdict", "made_at", "sha256"})
-VERDICT_KEYS = frozenset({"status", "level", "records", "chains"})
+CONTENT_KEYS = ("v", "subject", "since", "until", "heads", "verdict", "made_at", "sha256")
+VERDICT_KEYS = ("status", "level", "records", "chains")
 
 _FILE = re.compile(rb'([A-Za-z0-9_][A-Za-z0-9._-]{0,199}|blobs/[0-9a-f]{64})">([A-Za-z0-9+/=]*)</script>')
 _HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
@@ -91,12 +101,20 @@ def split_report(data: bytes) -> ReportParts:
     return ReportParts(files, data[start:end], digest.hexdigest())
 
 
+def dump_block(statement: Statement, chains: Iterable[str] | None = None) -> bytes:
+    """The text of the statement's block. Heads stand by name; in older reports, in the order of its `chains`."""
+    content = order_keys(statement.content, CONTENT_KEYS)
+    content["verdict"] = order_keys(content["verdict"], VERDICT_KEYS)
+    content["heads"] = order_heads(content["heads"], sorted(content["heads"]) if chains is None else chains)
+    return orjson.dumps({**statement.to_dict(), "content": content}).replace(b"<", rb"\u003c")
+
+
 def check_content(statement: Statement) -> dict[str, Any]:
     """The content of a report's statement. Raises `BadInput` unless it states exactly what a report states."""
     content = statement.content
     if statement.purpose != PURPOSE:
         raise BadInput(f"the statement is for the purpose {statement.purpose}, not for a report")
-    if content.keys() != CONTENT_KEYS or type(content["v"]) is not int or content["v"] != 1:
+    if content.keys() != set(CONTENT_KEYS) or type(content["v"]) is not int or content["v"] != 1:
         raise BadInput(f"the statement does not state exactly {', '.join(sorted(CONTENT_KEYS))}")
     verdict, heads = content["verdict"], content["heads"]
     texts = (content["subject"], content["made_at"], content["sha256"])
@@ -104,7 +122,7 @@ def check_content(statement: Statement) -> dict[str, Any]:
         raise BadInput("the statement does not name its subject, its time and the digest of the page")
     if not all(value is None or isinstance(value, str) for value in (content["since"], content["until"])):
         raise BadInput("since and until of the statement are times or null")
-    if not isinstance(verdict, dict) or verdict.keys() != VERDICT_KEYS:
+    if not isinstance(verdict, dict) or verdict.keys() != set(VERDICT_KEYS):
         raise BadInput(f"the verdict of the statement has exactly {', '.join(sorted(VERDICT_KEYS))}")
     counts = (verdict["records"], verdict["chains"])
     if not all(isinstance(verdict[name], str) for name in ("status", "level")) or not all(map(_is_count, counts)):

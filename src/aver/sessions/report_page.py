@@ -13,7 +13,7 @@ from aver.html import begin_page, escape_text
 from aver.sessions.figures import SessionTotals
 from aver.sessions.html_page import FILTER_TOOLS, render_checks, render_first_bad, render_story, time_tag
 from aver.sessions.labels import format_money, total_labels
-from aver.sessions.report_file import REPORT_MARK
+from aver.sessions.report_file import FIRST_WORDS, REPORT_MARK
 from aver.sessions.step import ReadBlob
 from aver.sessions.story import StoryEntry
 from aver.text import plural
@@ -59,7 +59,7 @@ def render_front(
     totals = "".join(f"<li>{escape_text(words)}</li>" for words in (total_labels(single) if single else ()))
     yield f"""{begin_page(title, REPORT_MARK)}<a class="skip" href="#story">To the story</a>
 <header>
-<p class="meta">Report · {escape_text(subject)}</p>
+{FIRST_WORDS}{escape_text(subject)}</p>
 <h1 dir="auto">{escape_text(title)}</h1>
 <p class="meta">{time_tag(started)} to {time_tag(ended)} UTC · made {time_tag(made_at)} UTC</p>
 <ul class="totals" aria-label="Totals">{totals}</ul>

@@ -1,7 +1,7 @@
 """Judging a report: its records as a bundle, then the page and the statement about them (check `report`).
 
 1. The blocks are taken apart. The files become a bundle in a temporary directory, and it is judged as any bundle is.
-2. The statement is there, and states exactly what a report states.
+2. The statement is there, byte for byte as its maker writes it, and states exactly what a report states.
 3. The file, with the statement's block empty, has the digest that it states: nobody changed the page or a record.
 4. It was signed by a key that speaks for the ledger, which had not been retired then, nor before the last of these
    records. The `keys` chain inside records that key; else the check warns.
@@ -14,10 +14,12 @@ A report proves what its records prove. Its text is only as good as the key that
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
-from aver.capsule.json_reader import read_json
+from aver.capsule.json_document import read_exactly
 from aver.errors import BadInput, NotFound, Unavailable
 from aver.files.regular import open_file, read_limited
 from aver.keys import Statement
@@ -27,7 +29,7 @@ from aver.ledger.bundle.verify import BundleJudge
 from aver.ledger.checkpoint import Checkpoint
 from aver.ledger.foreign.seal_checks import unreadable_code
 from aver.ledger.head import Head
-from aver.sessions.report_file import REPORT_MARK, REPORT_MAX, ReportParts, check_content, split_report
+from aver.sessions.report_file import REPORT_MARKS, REPORT_MAX, ReportParts, check_content, dump_block, split_report
 from aver.verdict import CHECKS, Finding, Place, Subject, Tally, Verdict, VerifyOptions, conclude
 
 CHECK = "report"
@@ -36,8 +38,8 @@ STATEMENT_PLACE, PAGE_PLACE = Place(source="statement"), Place(source="page")
 
 
 def is_report(subject: Subject) -> bool:
-    """Whether a file is a report: an HTML page that says so at its beginning."""
-    return subject.beginning.startswith(b"<!doctype html>") and REPORT_MARK.encode() in subject.beginning
+    """Whether a file is a report: a page that says so at its beginning."""
+    return any(mark.encode() in subject.beginning for mark in REPORT_MARKS)
 
 
 def judge_report(subject: Subject, options: VerifyOptions) -> Verdict:
@@ -95,11 +97,12 @@ def judge_files(directory: Path, parts: ReportParts, options: VerifyOptions) -> 
         tally.add(Finding(CHECK, "failed", "SIG_MISSING", "the report is not signed", STATEMENT_PLACE))
         return tally
     try:
-        statement = Statement.from_dict(read_json(parts.statement))
-        content = check_content(statement)
+        old = partial(dump_block, chains=heads)
+        statement = read_exactly(parts.statement, "the statement's block", _read_statement, dump_block, old)
     except BadInput as error:
-        tally.add(Finding(CHECK, "failed", "SCHEMA_INVALID", error.message, STATEMENT_PLACE))
+        tally.add(Finding(CHECK, "failed", unreadable_code(error), error.message, STATEMENT_PLACE))
         return tally
+    content = statement.content
     if content["sha256"] != parts.sha256:  # 3.
         words = f"the file has the digest {parts.sha256}; its statement says {content['sha256']}"
         tally.add(Finding(CHECK, "failed", "ARTIFACT_HASH_MISMATCH", words, PAGE_PLACE))
@@ -130,3 +133,9 @@ def judge_files(directory: Path, parts: ReportParts, options: VerifyOptions) -> 
         tally.add(Finding(CHECK, "failed", "CLAIM_UNPROVEN", words, STATEMENT_PLACE))
     tally.notes[CHECK] = f"{verdict['status']} as signed at {content['made_at']}"
     return tally
+
+
+def _read_statement(data: Any) -> Statement:
+    statement = Statement.from_dict(data)
+    check_content(statement)
+    return statement

@@ -20,7 +20,6 @@ from aver.gate.action import Action
 from aver.gate.approvals import (
     ApprovalRequest,
     consume,
-    enrolment_code,
     load_request_state,
     open_request,
     record_signed_vote,
@@ -28,6 +27,7 @@ from aver.gate.approvals import (
 )
 from aver.gate.approvals.rules import SYSTEM_FILE
 from aver.gate.decision import Decision, PolicyAnswer, Thresholds
+from aver.keys import encode_statement
 from support.approvals import SHOWN
 from support.aver_command import COMMAND, Aver
 from support.passkeys import SoftPasskey
@@ -311,7 +311,7 @@ def test_enrolling_a_second_and_taking_them_off_again(asked: Aver) -> None:
 def test_endorsing_a_passkey_and_taking_it_off_again(asked: Aver) -> None:
     device = SoftPasskey("ada-phone")
     with open_ledger(home=asked.home) as ledger:
-        code = enrolment_code(device.enrolment(ledger))
+        code = encode_statement(device.enrolment(ledger))
     given = ("approvals", "endorse", code, "--by", "person:ada")
     ran = asked(*given, *FROM_STDIN, stdin="wrong\n")
     assert ran.code != 0

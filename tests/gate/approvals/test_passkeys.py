@@ -24,7 +24,6 @@ from aver.gate.approvals import (
     endorse_passkey,
     enrol_approver,
     enrol_passkey,
-    enrolment_code,
     expire,
     load_request_state,
     load_roster,
@@ -37,7 +36,7 @@ from aver.gate.approvals.request import add_seconds
 from aver.gate.approvals.roster import WITHDRAWAL, withdrawal_content
 from aver.gate.approvals.rules import approvals_to_toml, read_approval_rules, read_system_file
 from aver.gate.approvals.vote import APPROVAL_PURPOSE
-from aver.keys import Statement, load_seed_signer, sign_statement
+from aver.keys import Statement, encode_statement, load_seed_signer, sign_statement
 from aver.keys.passkey import P256_ORDER, decode_base64url, encode_base64url
 from aver.ledger.bundle import export_bundle, import_bundle
 from aver.verdict import Finding
@@ -83,7 +82,7 @@ def asked(ledger: Ledger, phone: SoftPasskey) -> ApprovalRequest:
 @pytest.mark.parametrize("alg", ["ES256", "EdDSA"])
 def test_endorsed_passkey_approves(ledger: Ledger, ada: Person, alg: str) -> None:
     device = SoftPasskey("ada-phone", alg)
-    statement = read_enrolment_code(enrolment_code(device.enrolment(ledger)))
+    statement = read_enrolment_code(encode_statement(device.enrolment(ledger)))
     endorse_passkey(ledger, statement, ada)
     approver = load_roster(ledger).approvers["person:ada-phone"]
     assert (approver.custody, approver.is_independent) == ("passkey", True)

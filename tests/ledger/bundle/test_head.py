@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -278,7 +277,7 @@ def test_the_level_says_that_the_signature_was_not_checked(bundle: Path) -> None
     head["content"]["heads"].pop("codex.two")
     save(bundle / "head.json", head)
     assert bad(verify(bundle, level="content")) == ("HEAD_MISMATCH", "codex.two", None)
-    (bundle / "head.json").write_text(json.dumps(head | {"signatures": []}))
+    save(bundle / "head.json", head | {"signatures": []})
     verdict = verify(bundle, level="structural")
     assert verdict.check("head").status == "failed"
 

@@ -37,6 +37,11 @@ export function canonicalContent(value: Json): string {
   return canonicalJson(coerced);
 }
 
+/** Compact JSON with the keys as they stand. */
+export function compactJson(value: Json): string {
+  return write(value, WELL_FORMED, canonicalNumber, false, 0);
+}
+
 /** Sorted compact JSON in pure ASCII, as receipts and request hashes use it. */
 export function asciiJson(value: Json): string {
   return write(value, asciiString, canonicalNumber, true, 0);
@@ -154,7 +159,7 @@ function parseDocument(data: Uint8Array | string): Json {
       try {
         const text = decodeUtf8(data.subarray(start, end));
         const document = parseBounded(decodeBounded(text));
-        if (isObject(document) && write(document, WELL_FORMED, canonicalNumber, false, 0) === text) return document;
+        if (isObject(document) && compactJson(document) === text) return document;
       } catch {
         // The strict reader below names the problem.
       }

@@ -24,12 +24,12 @@ import { examineProfile, readRecord } from "./record.ts";
 import { HYBRID, type KeyRole, type PublicKey, type Ring } from "./ring.ts";
 import type { Sealed } from "./sealed.ts";
 import { cutText, isPrintable } from "./text.ts";
-import { type CheckStatus, type Level, Tally, place, unrecordedKey } from "./verdict.ts";
+import { type CheckStatus, type Count, type Level, Tally, place, unrecordedKey } from "./verdict.ts";
 
 /** How long a retired key was valid: up to the recorded count of each chain, or else only by its time. */
 export interface Retirement {
   retiredAt: string | null;
-  limits: ReadonlyMap<string, number> | null;
+  limits: ReadonlyMap<string, Count> | null;
 }
 
 /** The rules of one verification: known keys, level, and the history of keys, each by its 64 digits. */
@@ -43,7 +43,7 @@ export interface Rules {
   /** The keys that an intact `keys` chain records. The tally names every other signer. Null demands no record. */
   recorded: ReadonlySet<string> | null;
   /** How many records each chain had when a key came into use by a rotation. */
-  began: ReadonlyMap<string, ReadonlyMap<string, number>>;
+  began: ReadonlyMap<string, ReadonlyMap<string, Count>>;
   /** Others that hash and check signatures beside this thread. */
   crew: Crew | null;
   /** Keys that came with the records, by fingerprint. No verdict rests on them. */

@@ -2,14 +2,14 @@
 
 import { HEX64 } from "./digest.ts";
 import { BadInput, type Json, isObject, isPlace } from "./json.ts";
-import { type Tally, place } from "./verdict.ts";
+import { type Count, type Tally, place, toCount } from "./verdict.ts";
 
 /** `hash` is null for a chain without records. */
 export interface Head {
   ledger: string;
   tenant: string;
   chain: string;
-  count: number;
+  count: Count;
   hash: string | null;
 }
 
@@ -24,11 +24,11 @@ export function readHead(data: Json | undefined): Head {
     if (typeof name !== "string" || !name.isWellFormed()) throw new BadInput("a head's ledger, tenant and chain are strings");
   }
   if (!isPlace(count)) throw new BadInput("a head's count is a number of records");
-  const isEmpty = count.value === 0;
+  const isEmpty = Number(count.text) === 0;
   if (isEmpty !== (hash === null) || (hash !== null && !(typeof hash === "string" && HEX64.test(hash)))) {
     throw new BadInput("a head's hash is 64 lower-case hex digits, or null when there are no records");
   }
-  return { ledger: ledger as string, tenant: tenant as string, chain: chain as string, count: count.value, hash: hash as string | null };
+  return { ledger: ledger as string, tenant: tenant as string, chain: chain as string, count: toCount(BigInt(count.text)), hash: hash as string | null };
 }
 
 export function equalHeads(one: Head, other: Head): boolean {
@@ -67,7 +67,7 @@ export function checkHead(
     tally.fail(check, "TRUNCATED", words, place(head.chain, actual.count), proof);
   } else if (actualHash !== head.hash) {
     const words = `${remembered} has another record at this place`;
-    tally.fail(check, "ROLLBACK", words, place(head.chain, head.count - 1), proof);
+    tally.fail(check, "ROLLBACK", words, place(head.chain, BigInt(head.count) - 1n), proof);
   }
   return actual.count > head.count && actualHash === head.hash;
 }

@@ -11,7 +11,7 @@ import { BadInput, type Json, JsonNumber, type JsonObject, isObject, readJson } 
 import { KeyRole, type KeyRotation, LEDGER, PublicKey, type Ring, readRotation } from "./ring.ts";
 import type { Sealed } from "./sealed.ts";
 import { readStatement } from "./statement.ts";
-import { type Place, type Tally, place } from "./verdict.ts";
+import { type Count, type Place, type Tally, place, toCount } from "./verdict.ts";
 
 /** What is known about the keys that sealed a ledger. Keys are named by their 64 digits. */
 export interface KeyHistory {
@@ -19,7 +19,7 @@ export interface KeyHistory {
   /** The keys that the chain records. */
   roles: ReadonlyMap<string, KeyRole>;
   /** How many records each chain had when a key replaced another one. */
-  began: ReadonlyMap<string, ReadonlyMap<string, number>>;
+  began: ReadonlyMap<string, ReadonlyMap<string, Count>>;
 }
 
 export const NO_HISTORY: KeyHistory = { retired: new Map(), roles: new Map(), began: new Map() };
@@ -38,7 +38,7 @@ export function retirementsByTime(ring: Ring, ed25519: Ed25519): Map<string, Ret
 interface KeyEnd {
   key: string;
   sequence: number;
-  heads: Map<string, number>;
+  heads: Map<string, Count>;
   at: string | null;
 }
 
@@ -80,7 +80,7 @@ export class HistoryReader {
       if (recordsKey(each, ring, roles, successors) && !roles.has(each.key.ed25519)) roles.set(each.key.ed25519, each.role);
     }
     const ends: KeyEnd[] = [];
-    const began = new Map<string, Map<string, number>>();
+    const began = new Map<string, Map<string, Count>>();
     for (const each of found) {
       const ended = endedKey(each, roles, successors);
       const heads = ended === null ? null : await readHeads(each.heads, loadBlob);
@@ -172,12 +172,12 @@ function isSealedForAnother(record: KeyRecord, roles: Map<string, KeyRole>): boo
 }
 
 /** The count of every chain; null if they cannot be read. */
-async function readHeads(value: Json | undefined, loadBlob: LoadBlob): Promise<Map<string, number> | null> {
+async function readHeads(value: Json | undefined, loadBlob: LoadBlob): Promise<Map<string, Count> | null> {
   try {
     let heads = value;
     for (const { digest } of blobReferences(value)) heads = readJson(await loadBlob(digest)); // At most one.
     if (!isObject(heads)) return null;
-    const counts = new Map<string, number>();
+    const counts = new Map<string, Count>();
     for (const [chain, head] of heads) {
       if (!isObject(head) || !head.has("hash")) return null;
       const count = readInteger(head.get("count"));
@@ -192,10 +192,12 @@ async function readHeads(value: Json | undefined, loadBlob: LoadBlob): Promise<M
 }
 
 /** An integer as Python's `int` reads it from a JSON value; null if it is none. */
-export function readInteger(value: Json | undefined): number | null {
-  if (value instanceof JsonNumber) return Math.trunc(value.value);
+export function readInteger(value: Json | undefined): Count | null {
+  if (value instanceof JsonNumber) return toCount(BigInt(value.isInteger ? value.text : Math.trunc(value.value)));
   if (typeof value === "boolean") return Number(value);
-  return typeof value === "string" && /^\s*[-+]?[0-9]+(?:_[0-9]+)*\s*$/.test(value) ? Number(value.replaceAll("_", "")) : null;
+  // Python reads at most 4,300 digits.
+  if (typeof value !== "string" || !/^\s*[-+]?[0-9](?:_?[0-9]){0,4299}\s*$/.test(value)) return null;
+  return toCount(BigInt(value.replace(/[+_]/g, "")));
 }
 
 /** Whether the signer is this key, or one that rotations lead to from it. */

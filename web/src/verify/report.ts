@@ -3,15 +3,17 @@
  * `aver.sessions.report_file` and `aver.sessions.report_verdict`, which describe the format.
  */
 
-import { checkSigners } from "./bundle/head.ts";
+import { checkSigners, orderHeads } from "./bundle/head.ts";
 import { examineBundle } from "./bundle/judge.ts";
 import { type ByteSource, FileMap, MemorySource } from "./bytes.ts";
+import { compactJson } from "./canonical.ts";
 import { HEX64, decodeBase64, startSha256 } from "./digest.ts";
+import { orderKeys, readExactly } from "./documents.ts";
 import type { Examiner } from "./examiner.ts";
-import { BadInput, type Json, type JsonObject, isInteger, isObject, readJson } from "./json.ts";
+import { BadInput, type Json, type JsonObject, isInteger, isObject } from "./json.ts";
 import { NotJudged, type VerifyOptions } from "./options.ts";
-import { type Statement, readStatement } from "./statement.ts";
-import { CHECKS, Tally, type Verdict, conclude, place } from "./verdict.ts";
+import { type Statement, readStatement, statementFields } from "./statement.ts";
+import { CHECKS, Tally, type Verdict, conclude, place, toCount } from "./verdict.ts";
 
 const CHECK = "report";
 const STATEMENT = "statement";
@@ -108,11 +110,12 @@ async function judgeParts(
   }
   let statement: Statement;
   try {
-    statement = readStatement(readJson(parts.statement));
-    checkContent(statement);
+    const dump = (found: Statement) => dumpBlock(found);
+    // Before, the heads had the order of the bundle's chains.
+    statement = readExactly(parts.statement, "the statement's block", readContent, dump, (found) => dumpBlock(found, heads.keys()));
   } catch (error) {
     if (!(error instanceof BadInput)) throw error;
-    tally.fail(CHECK, "SCHEMA_INVALID", error.message, STATEMENT_PLACE);
+    tally.fail(CHECK, error.code, error.message, STATEMENT_PLACE);
     return tally;
   }
   const { content } = statement;
@@ -121,7 +124,7 @@ async function judgeParts(
     tally.fail(CHECK, "ARTIFACT_HASH_MISMATCH", `the file has the digest ${parts.sha256}; its statement says another`, PAGE);
   }
   const stated = content.get("heads") as JsonObject;
-  const statedHeads = [...stated].map(([chain, head]) => ({ chain, count: Number(countOf(head, "count")) }));
+  const statedHeads = [...stated].map(([chain, head]) => ({ chain, count: toCount(countOf(head, "count") as bigint) }));
   checkSigners({ statement, at: text("made_at"), heads: statedHeads }, rules, tally, keyHistory, { check: CHECK, name: STATEMENT });
   for (const [chain, head] of stated) {
     const actual = heads.get(chain);
@@ -146,8 +149,18 @@ async function judgeParts(
   return tally;
 }
 
-/** Raises `BadInput` unless the statement states exactly what a report states. */
-function checkContent({ purpose, content }: Statement): void {
+/** The text of the statement's block. A browser would end it at `</SCRIPT >`: so it has no `<`. */
+function dumpBlock(statement: Statement, chains?: Iterable<string>): string {
+  const content = orderKeys(statement.content, CONTENT_KEYS);
+  content.set("verdict", orderKeys(content.get("verdict") as JsonObject, VERDICT_KEYS));
+  content.set("heads", orderHeads(content.get("heads"), chains));
+  return compactJson(statementFields({ ...statement, content })).replaceAll("<", "\\u003c");
+}
+
+/** Read a statement. Raises `BadInput` unless it states exactly what a report states. */
+function readContent(data: Json): Statement {
+  const statement = readStatement(data);
+  const { purpose, content } = statement;
   const require = (holds: boolean, words: string) => {
     if (!holds) throw new BadInput(words);
   };
@@ -172,6 +185,7 @@ function checkContent({ purpose, content }: Statement): void {
   }
   const heads = content.get("heads");
   require(isObject(heads) && [...heads.values()].every(isHead), "the heads of the statement are not of their form");
+  return statement;
 }
 
 function hasExactly(object: JsonObject, keys: string[]): boolean {

@@ -11,8 +11,8 @@ const SQLITE_MAGIC = "SQLite format 3\0";
 /** The first keys of the file of an act. */
 const ACT_KEYS = new Set(["act_file", "action_id", "approved_in", "blobs"]);
 
-/** Says at the beginning of a page that it is a report. */
-const REPORT_MARK = '<meta name="aver" content="report 1">';
+/** Each says at the beginning of a page that it is a report, also where a byte of the other was changed. */
+const REPORT_MARKS = ['<meta name="aver" content="report 1">', '<p class="meta">Report \u00c2\u00b7 '];
 
 /** `{` or `[` if the bytes look like a JSON object or array, otherwise empty. */
 export function jsonOpening(beginning: Uint8Array): string {
@@ -67,7 +67,7 @@ export function recogniseFile(name: string, beginning: Uint8Array): Format | nul
   if (has("v", "purpose") && /"purpose"\s*:\s*"checkpoint"/.test(start)) return "elsewhere";
   if (name.endsWith(".cap") || (beginning[0] === 0x1f && beginning[1] === 0x8b)) return "cap";
   if (new Set(keys.slice(0, 4).filter((key) => ACT_KEYS.has(key))).size > 1) return "elsewhere";
-  if (start.startsWith("<!doctype html>") && start.includes(REPORT_MARK)) return "report";
+  if (REPORT_MARKS.some((mark) => start.includes(mark))) return "report";
   if (has("proof_type", "statement", "path")) return "proof";
   if (name === "actions.jsonl" || has("action_id", "receipt_hash")) return "actions";
   return opening || beginning.every((byte) => byte === 0x20 || (byte >= 9 && byte <= 13)) ? "capsules" : null;

@@ -25,14 +25,20 @@ export const DOES_NOT_APPLY = "does not apply here";
 
 export interface Place {
   chain: string | null;
-  /** A bigint only where JavaScript would round it. */
-  sequence: number | bigint | null;
+  sequence: Count | null;
   source: string | null;
 }
 
-export function place(chain: string | null = null, sequence: number | bigint | null = null, source: string | null = null): Place {
-  const isSafe = typeof sequence !== "bigint" || (sequence <= Number.MAX_SAFE_INTEGER && sequence >= 0n);
-  return { chain, sequence: sequence !== null && isSafe ? Number(sequence) : sequence, source };
+/** A whole number: a bigint only where JavaScript would round it. */
+export type Count = number | bigint;
+
+export function toCount(value: bigint): Count {
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : value;
+}
+
+export function place(chain: string | null = null, sequence: Count | null = null, source: string | null = null): Place {
+  return { chain, sequence: typeof sequence === "bigint" ? toCount(sequence) : sequence, source };
 }
 
 export interface Finding {

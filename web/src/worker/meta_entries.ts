@@ -30,7 +30,7 @@ export async function listMeta(library: Library): Promise<Results["meta"]> {
       for (const { chain: name, count, hash } of found.values()) {
         if (entries.size >= ENTRIES_MAX && !entries.has(name)) continue;
         const listed = here.get(name);
-        entries.set(name, { chain: listed?.id ?? name, count, hash, at: item.signed_at, kind, here: listed?.length ?? null });
+        entries.set(name, { chain: listed?.id ?? name, count: Number(count), hash, at: item.signed_at, kind, here: listed?.length ?? null });
       }
     }
   }

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from aver.gate.approvals.passkey_enrolment import (
         endorse_passkey,
         enrol_passkey,
-        enrolment_code,
         read_enrolment_code,
         read_passkey,
     )
@@ -88,7 +87,6 @@ _NAMES_BY_MODULE = {
     "aver.gate.approvals.passkey_enrolment": (
         "endorse_passkey",
         "enrol_passkey",
-        "enrolment_code",
         "read_enrolment_code",
         "read_passkey",
     ),
@@ -131,7 +129,6 @@ __all__ = [
     "endorse_passkey",
     "enrol_approver",
     "enrol_passkey",
-    "enrolment_code",
     "escalate",
     "expire",
     "find_person",

@@ -21,9 +21,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from aver import clock
-from aver.capsule.canonical import canonical_json
 from aver.capsule.json_document import time_field
-from aver.capsule.json_reader import read_json
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, HeadMoved, Refused, Unavailable
 from aver.gate.approvals.enrolment import append_change, check_endorser, load_changeable_roster
@@ -41,8 +39,7 @@ from aver.gate.approvals.roster import (
     signature_problem,
     whole_key,
 )
-from aver.keys import Statement
-from aver.keys.passkey import decode_base64url, encode_base64url
+from aver.keys import Statement, decode_statement
 from aver.ledger import Ledger
 
 ENROLMENT_SECONDS = 3600
@@ -58,17 +55,12 @@ CODE_MAX = 16 * 1024
 """Most characters of a code. One with a single signature has some 1,500."""
 
 
-def enrolment_code(statement: Statement) -> str:
-    """Return a statement as the text that a person carries from the page to a terminal."""
-    return encode_base64url(canonical_json(statement.to_dict()))
-
-
 def read_enrolment_code(code: str) -> Statement:
     """Read the statement in a code. Raises BadInput if it has none; `read_passkey` checks what it says."""
     if len(code) > CODE_MAX:
         raise BadInput(f"the code has more than {CODE_MAX} characters", advice="copy it again from the page")
     try:
-        return Statement.from_dict(read_json(decode_base64url(code)), "the enrolment")
+        return decode_statement(code, "it")
     except BadInput as error:
         raise BadInput(f"the code holds no enrolment: {error.message}", advice="copy it again from the page") from error
 

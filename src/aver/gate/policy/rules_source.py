@@ -97,12 +97,11 @@ def pin_rules(ledger: Ledger, directory: Path, person: Person) -> Path:
 
     Raises `Refused` if the person is not enrolled, or the key is in a plain file.
     """
-    from aver.capsule.json_document import dump_document
     from aver.clock import now
     from aver.config import ensure_home
     from aver.files.atomic import replace_file
     from aver.gate.approvals.enrolment import load_approval_setup
-    from aver.keys import sign_statement
+    from aver.keys import dump_statement, sign_statement
 
     enrolled = load_approval_setup(ledger).roster.approvers.get(person.identity)
     if enrolled is None or enrolled.key != person.public:
@@ -121,17 +120,16 @@ def pin_rules(ledger: Ledger, directory: Path, person: Person) -> Path:
     }
     statement = sign_statement(PIN_PURPOSE, content, [person.signer])
     path = ensure_home(ledger.config.home) / PIN_FILE
-    replace_file(path, dump_document(statement.to_dict()))
+    replace_file(path, dump_statement(statement))
     return path
 
 
 def _read_pin(path: Path) -> Statement:
-    from aver.capsule.json_reader import read_json
     from aver.files.regular import open_regular, read_limited
-    from aver.keys import Statement
+    from aver.keys import read_statement_file
 
     try:
         with open_regular(path, follow=False) as file:
-            return Statement.from_dict(read_json(read_limited(file, PIN_BYTES_MAX, path)), PIN_FILE)
+            return read_statement_file(read_limited(file, PIN_BYTES_MAX, path), PIN_FILE)
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error

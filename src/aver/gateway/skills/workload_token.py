@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 
 from aver.capsule.json_document import check_object, check_version, text_field, time_field
 from aver.errors import BadInput, Refused
-from aver.gateway.delegation import encode_token, read_token_text
+from aver.gateway.delegation import read_token_text
 from aver.gateway.request import SKILL_CALLER
 from aver.keys.ring import Ring
-from aver.keys.statement import StatementSigner, check_statement, sign_statement
+from aver.keys.statement import StatementSigner, check_statement, encode_statement, sign_statement
 from aver.lazy_pattern import lazy_pattern
 from aver.log import debug
 
@@ -35,7 +35,7 @@ def issue_workload_token(signer: StatementSigner, *, skill_digest: str, session:
     """Issue a token for a skill in a session."""
     expires = datetime.fromtimestamp(int(now) + WORKLOAD_SECONDS, UTC).isoformat()
     content = {"v": 1, "skill_digest": skill_digest, "session": session, "expires": expires}
-    return encode_token(sign_statement(WORKLOAD_PURPOSE, content, [signer]))
+    return encode_statement(sign_statement(WORKLOAD_PURPOSE, content, [signer]))
 
 
 def check_workload_token(text: str, *, ring: Ring, session: str, now: float) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from aver.capsule.json_reader import DuplicateKey, Unreadable
 from aver.capsule.sealed import SEAL_KEYS, Sealed
-from aver.errors import BadInput
+from aver.errors import BadInput, NotExact
 from aver.files.open_databases import may_open_beside
 from aver.files.regular import is_file_name, open_error, open_file
 
@@ -100,5 +100,7 @@ def check_seal_fields(sealed: Sealed) -> Sealed:
 
 
 def unreadable_code(error: BadInput) -> str:
-    """The finding code for a record that cannot be read."""
+    """The finding code for a record or a signed document that cannot be read."""
+    if isinstance(error, NotExact):
+        return "NOT_CANONICAL"
     return "DUPLICATE_KEY" if isinstance(error, DuplicateKey) else "SCHEMA_INVALID"

@@ -3,13 +3,15 @@
 import { at } from "../block.ts";
 import { type Directory, readStart } from "../bytes.ts";
 import { type Rules, roleOf } from "../chain.ts";
+import { sortedKeys } from "../canonical.ts";
+import { dumpAsItStands, orderKeys, readExactly } from "../documents.ts";
 import { type Head, checkHead, readHead } from "../heads.ts";
-import { BadInput, ELEMENT_MAX, type Json, JsonNumber, NotFound, equalJson, isObject, readJson } from "../json.ts";
+import { BadInput, ELEMENT_MAX, type Json, JsonNumber, type JsonObject, NotFound, equalJson, isObject } from "../json.ts";
 import { type KeyHistory, rulesOf } from "../key_history.ts";
 import type { Sealed } from "../sealed.ts";
-import { type Statement, checkStatement, readStatement } from "../statement.ts";
+import { type Statement, type StatementSignature, checkStatement, readStatement, statementFields } from "../statement.ts";
 import { show } from "../text.ts";
-import { type Tally, place } from "../verdict.ts";
+import { type Count, type Tally, place } from "../verdict.ts";
 import { HEAD } from "./layout.ts";
 
 const CHECK = "head";
@@ -76,7 +78,22 @@ export async function readBundleHead(directory: Directory): Promise<Checkpoint |
     if (error instanceof NotFound) return null;
     throw error;
   }
-  const statement = readStatement(readJson(raw), HEAD);
+  return readExactly(raw, HEAD, readContent, ({ statement }) => {
+    const content = orderKeys(statement.content, ["v", "ledger", "tenant", "at", "heads", "part"]);
+    content.set("heads", orderHeads(content.get("heads")));
+    return dumpAsItStands(statementFields({ ...statement, content }));
+  });
+}
+
+/** The heads in a statement, in the order of `names`, or by their names. */
+export function orderHeads(heads: Json | undefined, names: Iterable<string> = sortedKeys(heads as JsonObject)): JsonObject {
+  const ordered = orderKeys(heads as JsonObject, names);
+  for (const [name, head] of ordered) ordered.set(name, orderKeys(head as JsonObject, ["count", "hash"]));
+  return ordered;
+}
+
+function readContent(data: Json): Checkpoint {
+  const statement = readStatement(data, HEAD);
   const found = readCheckpoint(statement, HEAD);
   const keys = ["v", "ledger", "tenant", "part", "heads", "at"];
   const { content } = statement;
@@ -122,7 +139,7 @@ export function checkBundleHead(
 
 /** Check who signed a statement about the chains of a bundle. Returns false if its heads must not be used. */
 export function checkSigners(
-  stated: { statement: Statement; at: string; heads: Iterable<{ chain: string; count: number }> },
+  stated: { statement: Statement; at: string; heads: Iterable<{ chain: string; count: Count }> },
   rules: Rules,
   tally: Tally,
   history: KeyHistory,
@@ -131,8 +148,17 @@ export function checkSigners(
   if (!checkSignatures(stated, rules, tally, history, named)) return false;
   const { check, name } = named;
   const where = place(null, null, name);
-  for (const { key } of checkStatement(stated.statement, rules.ring, rules.ed25519)) {
-    if (key === null) continue;
+  for (const [at, { key, by }] of checkStatement(stated.statement, rules.ring, rules.ed25519).entries()) {
+    if (key === null) {
+      // A name that no key here has may be a known signer's, with one digit changed.
+      const signature = stated.statement.signatures[at] as StatementSignature;
+      for (const name of new Set(rules.ring.keys.map((known) => known.fingerprint))) {
+        const again = { ...stated.statement, signatures: [{ ...signature, by: name }] };
+        if (checkStatement(again, rules.ring, rules.ed25519)[0]?.outcome !== "valid") continue;
+        tally.fail(check, "SIG_INVALID", `${named.name} was signed by ${name}, and names ${by} as its signer`, where);
+      }
+      continue;
+    }
     if (!history.roles.has(key.ed25519)) {
       const words = `${name} was signed by ${key.fingerprint}, which the keys chain of the bundle does not record`;
       tally.warn(check, "UNKNOWN_SIGNER", words, where);

@@ -6,6 +6,7 @@
 import { RESERVED_CHAINS, at, readKind } from "../block.ts";
 import { type Head, readHead } from "../heads.ts";
 import { BadInput, type Json, JsonNumber, type JsonObject, equalJson, isObject } from "../json.ts";
+import { type Count } from "../verdict.ts";
 import { readInteger } from "../key_history.ts";
 import type { Ring } from "../ring.ts";
 import type { Sealed } from "../sealed.ts";
@@ -22,13 +23,13 @@ export function readDigits(chain: string): string | null {
 
 interface ImportEntry {
   origin: string;
-  count: number;
+  count: Count;
   hash: string;
   signedBy: string;
 }
 
 interface DroppedHead {
-  count: number;
+  count: Count;
   hash: string;
 }
 

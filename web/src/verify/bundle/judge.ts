@@ -197,7 +197,7 @@ class BundleJudge {
       named = peeked.named;
       name = named === null && this.owner.ledger === null ? claimedName(claim) : claim.id;
       remembered = this.meta.heads.get(name);
-      seen = new JudgedChain(remembered === undefined ? -1 : remembered.count - 1);
+      seen = new JudgedChain(remembered === undefined ? -1 : Number(remembered.count) - 1);
       judge = this.buildJudge(claim, named);
       await this.takeAll(peeked.batches, seen, judge, chain, file.size);
     } catch (error) {
@@ -374,7 +374,7 @@ class BundleJudge {
     for (const { digits, ledger, tenant, names } of sources.values()) {
       const isOwn = digits === "" && ledger === this.owner.ledger && tenant === this.owner.tenant;
       const chains: ExaminedChain[] = [...names].map(([origin, name]) => {
-        return { name, origin, count: (this.heads.get(name) as Head).count };
+        return { name, origin, count: (this.heads.get(name) as Head).count as number };
       });
       const theirs = this.histories.get(sourceKey({ digits: digits || OLD_IMPORT, ledger, tenant })) ?? NO_HISTORY;
       const rules = isOwn ? this.rules : { ...this.rules, roles: theirs.roles };

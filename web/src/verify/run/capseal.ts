@@ -8,7 +8,7 @@ import type { VerifyOptions } from "../options.ts";
 import { CHECKS, RUN_CHECKS, Tally, type Verdict, conclude, place } from "../verdict.ts";
 import { ACTION_LINE_MAX, type AgentAction, actionFields, readRawLines } from "./action.ts";
 import { type Archive, readSmall } from "./archive.ts";
-import { dumpSpaced } from "./documents.ts";
+import { dumpSpaced } from "../documents.ts";
 import { EVIDENCE_FILE } from "./evidence.ts";
 import { ARCHIVE_CHECK, SMALL_FILE_MAX } from "./files.ts";
 import { ReceiptJudge } from "./judge.ts";

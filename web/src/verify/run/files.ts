@@ -3,18 +3,18 @@
 import { areSameBytes } from "../bytes.ts";
 import { ChainJudge, REST_UNREAD, type Rules, UNREADABLE_MAX, plainRules, roleOf } from "../chain.ts";
 import { sha256Hex } from "../digest.ts";
+import { dumpDocument, readExactly } from "../documents.ts";
 import { type ExaminedChain, type Examiner, ValidRecords, examine } from "../examiner.ts";
 import { type Head, readHead } from "../heads.ts";
-import { BadInput, type Json, JsonNumber, equalJson, isInteger, isObject, readJson } from "../json.ts";
+import { BadInput, type Json, JsonNumber, encoder, equalJson, isInteger, isObject, readJson } from "../json.ts";
 import { retirementsByTime } from "../key_history.ts";
 import type { VerifyOptions } from "../options.ts";
 import type { Sealed } from "../sealed.ts";
-import { type Statement, checkStatement, readStatement } from "../statement.ts";
-import { CHECKS, RUN_CHECKS, Tally, type Verdict, conclude, place } from "../verdict.ts";
+import { type Statement, checkStatement, readStatement, statementFields as signedFields } from "../statement.ts";
+import { CHECKS, type Count, RUN_CHECKS, Tally, type Verdict, conclude, place } from "../verdict.ts";
 import { ACTION_LINE_MAX, type ActionLine, readOwnLines, sealForm } from "./action.ts";
 import { type Archive, readSmall } from "./archive.ts";
 import { type RunSeal, runChain } from "./capsules.ts";
-import { dumpDocument } from "./documents.ts";
 import { CAPSULE_LINE_MAX, type CapsuleLine, EVIDENCE_FILE, EvidenceNeeds, RunFilesReader, judgeEvidence, readCapsuleLine } from "./evidence.ts";
 import { RunJudge } from "./judge.ts";
 import { AIR_ID, CONSTRAINTS, ROW_WIDTH, statementFields } from "./trace.ts";
@@ -88,7 +88,7 @@ function readManifest(data: Json): Manifest {
 
 /** `proof.json` and `commitments.json`, which follow from the seal of the run. */
 function sealDocuments(seal: RunSeal, head: Head): Map<string, Uint8Array> {
-  const number = (value: number) => new JsonNumber(String(value));
+  const number = (value: Count) => new JsonNumber(String(value));
   const { statement, gates } = seal;
   const one = (named: Head): Json => new Map<string, Json>([["chain", named.chain], ["count", number(named.count)], ["hash", named.hash]]);
   const proof = new Map<string, Json>([["v", number(1)], ["proof_type", null], ["statement", null], ["constraints", null]]);
@@ -114,7 +114,10 @@ function sealDocuments(seal: RunSeal, head: Head): Map<string, Uint8Array> {
       ]),
     );
   }
-  return new Map([[PROOF, dumpDocument(proof)], [COMMITMENTS, dumpDocument(commitments)]]);
+  return new Map([
+    [PROOF, encoder.encode(dumpDocument(proof))],
+    [COMMITMENTS, encoder.encode(dumpDocument(commitments))],
+  ]);
 }
 
 /** The verdict on a sealed run. `files` are its members, which may be incomplete or hostile. */
@@ -128,15 +131,14 @@ export async function judgeFiles(name: string, files: Archive, options: VerifyOp
     const raw = readSmall(files, MANIFEST, SMALL_FILE_MAX);
     if (raw === null) fail("ARTIFACT_MISSING", "there is no manifest");
     else {
-      const data = readJson(raw);
-      const manifest = readManifest(data);
-      if (!areSameBytes(raw, dumpDocument(data))) fail("NOT_CANONICAL", "the manifest is not written as Aver writes it");
+      let data: Json = null;
+      const manifest = readExactly(raw, "the manifest", (given) => readManifest((data = given)), () => dumpDocument(data));
       if (manifest.head.chain !== runChain(manifest.runId)) fail("CHAIN_IDENTITY", "the manifest names a chain that is not the run's");
       found = { manifest, raw };
     }
   } catch (error) {
     if (!(error instanceof BadInput)) throw error;
-    fail("SCHEMA_INVALID", error.message);
+    fail(error.code, error.message);
   }
   if (found !== null) tally = await new RunFilesJudge(files, found.manifest, found.raw, options, archive).judge(examiners);
   tally.merge(archive);
@@ -297,19 +299,17 @@ class RunFilesJudge {
   private checkHead(): void {
     const { manifest } = this;
     let raw: Uint8Array | null;
-    let document: Json;
     let statement: Statement;
     try {
       raw = readSmall(this.files, HEAD, SMALL_FILE_MAX);
       if (raw === null) return; // Reported with the members.
-      document = readJson(raw);
-      statement = readStatement(document, "head");
+      statement = readExactly(raw, "the head", (data) => readStatement(data, "head"), (found) => dumpDocument(signedFields(found)));
     } catch (error) {
       if (!(error instanceof BadInput)) throw error;
-      this.fail("SCHEMA_INVALID", error.message, HEAD);
+      this.fail(error.code, error.message, HEAD);
       return;
     }
-    const number = (value: number) => new JsonNumber(String(value));
+    const number = (value: Count) => new JsonNumber(String(value));
     const content = new Map<string, Json>([
       ["v", number(1)],
       ["run_id", manifest.runId],
@@ -325,7 +325,6 @@ class RunFilesJudge {
     if (statement.purpose !== "cap" || !equalJson(statement.content, content)) {
       this.fail("ARTIFACT_HASH_MISMATCH", "the head that was signed is not that of this manifest", HEAD);
     }
-    if (!areSameBytes(raw, dumpDocument(document))) this.fail("NOT_CANONICAL", "the head is not written as Aver writes it", HEAD);
     const results = checkStatement(statement, this.rules.ring, this.rules.ed25519);
     if (!results.length) this.fail("SIG_MISSING", "the head is not signed", HEAD);
     for (const { by, key, outcome } of results) {

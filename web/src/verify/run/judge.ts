@@ -9,7 +9,7 @@ import { ChainJudge, REST_UNREAD, type Rules, UNREADABLE_MAX } from "../chain.ts
 import { type Head, equalHeads } from "../heads.ts";
 import { BadInput, type JsonObject, encoder } from "../json.ts";
 import type { Sealed } from "../sealed.ts";
-import { Tally, place } from "../verdict.ts";
+import { type Count, Tally, place } from "../verdict.ts";
 import { type ActionLine, type AgentAction, RECEIPT_KEY_COUNT, readActionLine } from "./action.ts";
 import {
   ACTION_KIND,
@@ -357,7 +357,7 @@ export class RunJudge {
   private checkSeal(seal: RunSeal, unproven: Set<number>): void {
     const { receipts } = this;
     const at = seal.head.count;
-    const actions = at - 1;
+    const actions = Number(at) - 1;
     if (!(seal.numActions === actions && actions === receipts.count)) {
       const words = `the seal counts ${seal.numActions} actions; ${actions} capsules and ${receipts.count} lines are here`;
       this.fail("sealed", "TRUNCATED", words, at);
@@ -386,7 +386,7 @@ export class RunJudge {
     if (problem !== null) this.fail("proof", "PROOF_INVALID", problem, at);
   }
 
-  private fail(check: string, code: string, words: string, at: number): void {
+  private fail(check: string, code: string, words: string, at: Count): void {
     this.tally.fail(check, code, words, place(this.name, at));
   }
 }

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from aver.cli.options import Usage, add_json, add_ledger, add_tenant
 from aver.cli.terminal import Screen, StderrScreen, print_json
-from aver.cli.verbs.protocol.trace_access import DOCUMENT_MAX, event_to_dict, print_event, read_object
+from aver.cli.verbs.protocol.trace_access import DOCUMENT_MAX, event_to_dict, print_event
 from aver.errors import AverError
+
+if TYPE_CHECKING:
+    from aver.keys import Statement
+    from aver.protocol.statements import ContributionFile, JoinFile
 
 EXAMPLES = """\
   aver protocol accept challenge.signed.json
@@ -27,13 +31,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
     import aver
+    from aver.capsule.json_document import dump_document, read_exactly
     from aver.check import open_ledger
     from aver.files.regular import open_file, read_limited
+    from aver.protocol.contributions import read_document
 
-    documents = []
+    documents: list[tuple[str, ContributionFile | JoinFile | Statement]] = []
     for name in given.files:
         with open_file(Path(name)) as file:
-            documents.append((name, read_object(read_limited(file, DOCUMENT_MAX, name), name)))
+            raw = read_limited(file, DOCUMENT_MAX, name)
+        documents.append((name, read_exactly(raw, name, read_document, lambda found: dump_document(found.to_dict()))))
     code, events = 0, []
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
         for name, document in documents:
@@ -51,13 +58,13 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     return code
 
 
-def _find_trace(document: dict[str, Any], name: str) -> str:
+def _find_trace(document: ContributionFile | JoinFile | Statement, name: str) -> str:
     """Return the trace that a file names."""
     from aver.capsule.aver_block import TRACE_PREFIX
+    from aver.protocol.statements import ContributionFile, JoinFile
 
-    statement = document.get("statement", document)
-    content = statement.get("content") if isinstance(statement, dict) else None
-    chain = content.get("chain") if isinstance(content, dict) else None
+    statement = document.join if isinstance(document, JoinFile) else document
+    chain = (statement.statement if isinstance(statement, ContributionFile) else statement).content.get("chain")
     if not isinstance(chain, str) or not chain.startswith(TRACE_PREFIX):
         raise Usage(f"{name} is no signed join or contribution")
     return chain.removeprefix(TRACE_PREFIX)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from aver.cli.options import Usage, add_force, add_json, add_ledger, add_tenant
@@ -34,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver import clock
+    from aver.capsule.json_document import dump_document
     from aver.check import open_ledger
     from aver.files.new_file import write_new_file
     from aver.protocol.bounds import read_protocol_settings
@@ -60,8 +60,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             "task": task,
             "task_sha256": digest_json(task),
         }
-    text = json.dumps(invitation, indent=2, sort_keys=True) + "\n"
-    write_new_file(Path(given.out), text.encode(), force=given.force)
+    write_new_file(Path(given.out), dump_document(invitation), force=given.force)
     if given.json:
         print_json({"path": given.out, **invitation})
         return 0

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aver.cli.options import Usage, add_force, add_json, add_ledger, add_tenant
 from aver.cli.terminal import Screen, StderrScreen, print_json
@@ -17,9 +16,11 @@ from aver.cli.verbs.protocol.trace_access import (
     open_session,
     print_event,
     read_agent,
-    read_object,
 )
 from aver.errors import BadInput
+
+if TYPE_CHECKING:
+    from aver.keys import Statement
 
 EXAMPLES = """\
   aver protocol join invitation.json --role critic --as agent:carol --out carol.json
@@ -54,7 +55,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             fold = session.fold
             signer = _find_signer(session.ledger.keys, agent, session.ledger.config.post_quantum)
             join = Join(session.place, fold.task_sha256, fold.profile, given.role, agent, signer.public, _now())
-            return _write_join(given, sign_join(signer, join).to_dict(), screen)
+            return _write_join(given, sign_join(signer, join), screen)
         event = session.join(agent, given.role)
     if given.json:
         print_json(event_to_dict(event))
@@ -64,15 +65,20 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 
 
 def _answer_invitation(given: argparse.Namespace, agent: str, screen: Screen) -> int:
+    from aver.capsule.json_document import dump_document, read_exactly
     from aver.config import load_config
     from aver.files.regular import open_file, read_limited
     from aver.keys import KeyStore
     from aver.protocol.statements import Join, TracePlace, digest_json, sign_join
 
+    def check_form(data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict) or data.keys() != INVITATION_KEYS or not isinstance(data["task"], dict):
+            raise BadInput(f"{given.trace} is no invitation", advice="aver protocol invite writes one")
+        return data
+
     with open_file(Path(given.trace)) as file:
-        invitation = read_object(read_limited(file, INVITATION_MAX, given.trace), given.trace)
-    if invitation.keys() != INVITATION_KEYS or not isinstance(invitation["task"], dict):
-        raise BadInput(f"{given.trace} is no invitation", advice="aver protocol invite writes one")
+        raw = read_limited(file, INVITATION_MAX, given.trace)
+    invitation = read_exactly(raw, given.trace, check_form, dump_document)
     if invitation["role"] != given.role:
         raise Usage(f"the invitation is for the role {invitation['role']}, not for {given.role}")
     # The digest is what the key signs. It must be that of the task which the person can read in the file.
@@ -87,7 +93,7 @@ def _answer_invitation(given: argparse.Namespace, agent: str, screen: Screen) ->
         StderrScreen().print_note(f"task: {invitation['task'].get('objective', '')}")
     if given.out is None:
         raise Usage("give --out FILE for the signed join, and send it to the operator")
-    return _write_join(given, sign_join(signer, join).to_dict(), screen)
+    return _write_join(given, sign_join(signer, join), screen)
 
 
 def _find_signer(keys: Any, agent: str, post_quantum: Any) -> Any:
@@ -100,13 +106,13 @@ def _now() -> str:
     return clock.now()
 
 
-def _write_join(given: argparse.Namespace, statement: dict[str, Any], screen: Screen) -> int:
+def _write_join(given: argparse.Namespace, statement: Statement, screen: Screen) -> int:
     from aver.files.new_file import write_new_file
+    from aver.keys.statement import dump_statement
 
-    text = json.dumps(statement, indent=2, sort_keys=True) + "\n"
-    write_new_file(Path(given.out), text.encode(), force=given.force)
+    write_new_file(Path(given.out), dump_statement(statement), force=given.force)
     if given.json:
-        print_json({"path": given.out, "statement": statement})
+        print_json({"path": given.out, "statement": statement.to_dict()})
         return 0
     name = os.path.basename(given.out)
     screen.print_line(f"wrote {given.out}: send it to the operator of the trace")

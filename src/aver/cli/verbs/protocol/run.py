@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from aver.cli.options import Usage, add_json, add_ledger, add_tenant, parse_count
 from aver.cli.terminal import Screen
-from aver.cli.verbs.protocol.trace_access import read_object, read_workspace
+from aver.cli.verbs.protocol.trace_access import read_workspace
 from aver.errors import BadInput
 
 if TYPE_CHECKING:
@@ -104,11 +104,11 @@ def _taken_error(ledger: Ledger, trace: str) -> Usage:
 
 
 def _read_join(name: str) -> Statement:
-    from aver.files.regular import open_file
-    from aver.keys.statement import Statement
+    from aver.files.regular import open_file, read_limited
+    from aver.keys.statement import read_statement_file
 
     with open_file(Path(name)) as file:
-        return Statement.from_dict(read_object(file.read(1 << 20), name))
+        return read_statement_file(read_limited(file, 1 << 20, name), name)
 
 
 def _list_participants(found: TaskFile, joins: list[Statement]) -> dict[str, Any]:

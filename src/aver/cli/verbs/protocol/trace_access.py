@@ -101,10 +101,10 @@ def open_bundle_session(path: str, tenant: str | None) -> Iterator[ProtocolSessi
 
 def write_signed(path: str, signed: ContributionFile, *, force: bool) -> None:
     """Write what a participant has signed for the operator."""
+    from aver.capsule.json_document import dump_document
     from aver.files.new_file import write_new_file
 
-    text = json.dumps(signed.to_dict(), indent=2, sort_keys=True) + "\n"
-    write_new_file(Path(path), text.encode(), force=force)
+    write_new_file(Path(path), dump_document(signed.to_dict()), force=force)
 
 
 def print_event(screen: Screen, event: Event) -> None:
