@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from aver import open_ledger
+from aver.capsule.json_document import dump_document
 from support.aver_command import Aver
 from support.small_projects import make_project, task_text
 
@@ -389,8 +390,12 @@ def test_a_critic_elsewhere_by_files(project: Aver, tmp_path: Path) -> None:
     assert project("protocol", "accept", "carol.json").code == 5  # She has joined already.
     # A changed file counts as nothing.
     changed = json.loads((project.directory / "r.json").read_text())
-    changed["payload"]["verdict"] = "rejected"
     (project.directory / "changed.json").write_text(json.dumps(changed))
+    refused = project("protocol", "accept", "changed.json")
+    assert refused.code == 2
+    assert "byte for byte" in refused.err
+    changed["payload"]["verdict"] = "rejected"
+    (project.directory / "changed.json").write_bytes(dump_document(changed))
     assert project("protocol", "accept", "changed.json").code in (1, 5)
 
 
@@ -398,10 +403,13 @@ def test_an_invitation_with_another_task_is_not_signed(project: Aver, tmp_path: 
     project("protocol", "invite", "task.toml", "--role", "critic", "--out", "i.json")
     found = json.loads((project.directory / "i.json").read_text())
     found["task"]["objective"] = "something harmless"
-    (project.directory / "j.json").write_text(json.dumps(found))
+    (project.directory / "j.json").write_bytes(dump_document(found))
     ran = project("protocol", "join", "j.json", "--role", "critic", "--as", "carol", "--out", "c.json")
     assert ran.code == 2
     assert "do not sign it" in ran.err
+    (project.directory / "j.json").write_text(json.dumps(json.loads((project.directory / "i.json").read_text())))
+    ran = project("protocol", "join", "j.json", "--role", "critic", "--as", "carol", "--out", "c.json")
+    assert (ran.code, "byte for byte" in ran.err) == (2, True)
     assert not (project.directory / "c.json").exists()
     assert project("protocol", "join", "i.json", "--role", "auditor", "--as", "carol", "--out", "c.json").code == 2
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from aver import Ledger
+from aver.capsule.json_document import dump_document
 from support.aver_command import Aver
 from support.protocol_sessions import TASK, claim_count, open_session, reach_claiming
 
@@ -68,7 +69,7 @@ def test_a_report_that_the_operator_changes_is_not_the_auditors(
             assert aver("protocol", "accept", signed, **home).code == 0
     document = json.loads(signed.read_text())
     document["payload"]["status"] = "fail"
-    signed.write_text(json.dumps(document))
+    signed.write_bytes(dump_document(document))
     ran = aver("protocol", "accept", signed, **home)
     assert ran.code == 5, ran
 
