@@ -266,9 +266,12 @@ def test_states_of_old_requests_do_not_depend_on_what_came_later(
 
 
 def test_forged_request_of_an_old_form_is_not_listed(served: ServedExplorer, ledger: Ledger, ada: Person) -> None:
-    genuine = open_old_request(ledger, gate_id="gate-1")
-    first = opened(ledger, gate_id="gate-2")
-    forged = open_old_request(ledger, gate_id="gate-3")
-    assert (genuine.statement, first.statement, forged.statement) == (1, 2, 1)
-    assert ids_of(served, "limit=100") == [first.id, genuine.id]
-    assert ids_of(served, "limit=1") == [first.id, genuine.id]
+    oldest = open_old_request(ledger, gate_id="gate-1")
+    old = open_old_request(ledger, gate_id="gate-2", version=2)
+    too_old = open_old_request(ledger, gate_id="gate-3")
+    first = opened(ledger, gate_id="gate-4")
+    forged = [open_old_request(ledger, gate_id=f"gate-{4 + version}", version=version) for version in (1, 2)]
+    found = (oldest, old, too_old, first, *forged)
+    assert [request.statement for request in found] == [1, 2, 1, 3, 1, 2]
+    assert ids_of(served, "limit=100") == [first.id, old.id, oldest.id]
+    assert ids_of(served, "limit=1") == [first.id, old.id, oldest.id]

@@ -74,8 +74,10 @@ def test_other_tables_make_old_decisions_unrepeatable_and_not_forged(
     assert decisions(verdict).reason.startswith("0 made again, 3 not (3: another version")
 
 
-def test_a_decision_of_the_first_version_of_the_digest_holds(ledger: Ledger, tmp_path: Path) -> None:
-    reseal(ledger, ask_about(ledger, tmp_path, "ls"), 1)
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_decision_of_an_earlier_version_of_the_digest_holds(version: int, ledger: Ledger, tmp_path: Path) -> None:
+    changes = {"digest_version": version} if version > 1 else {}
+    reseal(ledger, ask_about(ledger, tmp_path, "ls"), version, **changes)
     verdict = ledger.verify()
     assert (verdict.status, decisions(verdict).reason) == ("verified", "2 checked")
 
@@ -86,9 +88,10 @@ def test_a_digest_must_be_of_the_version_that_is_named(ledger: Ledger, tmp_path:
     assert found == ["the gate did not decide this: the digest is not that of the action in it"]
 
 
-def test_an_argument_that_counts_cannot_be_left_out(ledger: Ledger, tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [2, 3])
+def test_an_argument_that_counts_cannot_be_left_out(version: int, ledger: Ledger, tmp_path: Path) -> None:
     answer = ask_about(ledger, tmp_path, "ls")
-    reseal(ledger, answer, 2, left_out=["command"])
+    reseal(ledger, answer, version, left_out=["command"], digest_version=version)
     found = [finding.words for finding in ledger.verify().findings]
     assert found == ["the gate did not decide this: its digest leaves out arguments that count"]
 

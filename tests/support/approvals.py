@@ -11,7 +11,7 @@ from aver.capsule.aver_block import BLOCK_KEY, of_kind
 from aver.capsule.canonical import canonical_bytes
 from aver.capsule.model import Authority, Outcome
 from aver.capsule.sealed import content_hash
-from aver.gate.action import Action
+from aver.gate.action import Action, bound_content
 from aver.gate.approvals import ApprovalRequest, Person, enrol_approver, load_approval_setup, open_request
 from aver.gate.approvals.enrolment import approvers_chain
 from aver.gate.approvals.request import REQUEST_KIND, add_seconds, build_request_content, read_request
@@ -97,10 +97,13 @@ def seals_hold(ledger: Ledger) -> bool:
 
 
 def open_old_request(
-    ledger: Ledger, command: str = "rm -rf build", gate_id: str = "gate-1", key: str = ""
+    ledger: Ledger, gate_id: str = "gate-1", key: str = "", version: int = 1, about: Action | None = None
 ) -> ApprovalRequest:
-    """A request as earlier versions of Aver opened it: it wants the statement that names no request."""
-    about = action(command)
+    """A request as earlier versions of Aver opened it.
+
+    With version 1 it wants the statement that names no request, with version 2 the one that does not cover the words.
+    """
+    about = about or action()
     setup = load_approval_setup(ledger)
     approvers = setup.roster.approvers
     content, blobs = build_request_content(
@@ -111,9 +114,15 @@ def open_old_request(
         approvers=approvers,
         anchor="ledger",
     )
-    added = ("statement", "scope", "uses", "digest_version", "beside")
-    result = {name: value for name, value in content.items() if name not in added}
-    result |= {"action": about.to_dict(), "digest": about.compute_digest(1)}
+    result = dict(content)
+    if version == 1:
+        for name in ("statement", "scope", "uses", "digest_version", "beside"):
+            del result[name]
+        result["action"] = about.to_dict()
+    else:
+        bound = bound_content(about.to_dict(), about.left_out, version)
+        result |= {"action": bound, "digest_version": version, "statement": version}
+    result["digest"] = about.compute_digest(version, about.left_out)
     draft = Capsule(type="auth", outcome=Outcome(status="pending", result=result))
     key = key or f"{REQUEST_KIND}:{gate_id}:{result['digest']}"
     record = ledger.append(approvals_chain(ledger.tenant), of_kind(draft, REQUEST_KIND), key=key, blobs=blobs)

@@ -1,20 +1,22 @@
 """The action that an agent wants to do, and the facts about it: the gate judges these two.
 
 An `Action` says who wants to do what with which arguments, and for a change to files, the change itself. Its `digest`
-names what would happen, so a decision or an approval fits this action and no other. Version 2 is SHA-256 over the
+names what would happen, so a decision or an approval fits this action and no other. Version 3 is SHA-256 over the
 canonical bytes of
 
-    {v: 2, type, tool, arguments, files, diff_sha256, workspace, caller, on_behalf_of, request_sha256}
+    {v: 3, type, tool, arguments, files, diff_sha256, workspace, caller, on_behalf_of, request_sha256, description?}
 
 Some texts only describe the action, and an agent words them anew with each try. They are left out:
 
-* of `arguments`, those that a closed table names for a tool of a known coding agent (`KnownAgents.descriptive`): for
+* of `arguments`, those that a closed table names for a tool of a known coding agent (`AgentNames.descriptive`): for
   `Bash` the argument `description`. Of every other tool all arguments count;
-* `description`, unless nothing else says what would happen: no argument that counts, no file and no diff;
+* `description`, where there is a diff, or where a second table names the arguments that tell what the tool would do
+  (`AgentNames.telling`: for `Bash` the argument `command`) and all of them are there. Files alone tell nothing;
 * `session` and `call_id`: they say where and in which attempt it would happen.
 
-Records keep what was left out beside the digest, and people see it. Version 1 covered all of that but `call_id`. Old
-records say no version, and are judged by version 1.
+Records keep what was left out beside the digest, and people see it. Version 2 left `description` out as soon as there
+was a file or an argument. Version 1 covered all of that but `call_id`. Old records say no version, and are judged by
+version 1.
 
 `Facts` are what the gate knows besides the action, and the caller cannot set: what the session has done so far, where
 paths lead, whether a person has approved.
@@ -53,11 +55,14 @@ DIFF_MAX = 100 * 1024 * 1024
 FILES_MAX = 10_000
 """Most files of one action."""
 
-DIGEST_VERSION = 2
+DIGEST_VERSION = 3
 """The version of the digest that `Action.digest` returns."""
 
 FIRST_DIGEST_VERSION = 1
 """The version of records that name none."""
+
+_NO_DIFF = (None, hashlib.sha256(b"").hexdigest())
+"""The digests of no diff, and of one that changes nothing."""
 
 _TEXT_FIELDS = ("tool", "description", "caller", "on_behalf_of", "session", "workspace", "request_sha256")
 
@@ -136,33 +141,51 @@ class Action:
 
     @property
     def digest(self) -> str:
-        """The digest of version 2. Raises `NotCanonical` where the arguments are not JSON."""
+        """The digest of version 3. Raises `NotCanonical` where the arguments are not JSON."""
         return self.compute_digest(DIGEST_VERSION, self.left_out)
 
-    def compute_digest(self, version: int, left_out: Collection[str] = ()) -> str:
-        """Return the digest of a version, without the arguments in `left_out`: for records, which name both."""
+    def compute_digest(self, version: int, left_out: Collection[str] = (), *, described: bool | None = None) -> str:
+        """Return the digest of a version, without the arguments in `left_out`: for records, which name both.
+
+        `described` says whether the digest of version 3 covers the description. Without it, the tables say so.
+        """
         content = self.to_dict()
         if version == FIRST_DIGEST_VERSION:
             content.pop("request_sha256", None)
         else:
-            content = bound_content(content, left_out)
+            content = bound_content(content, left_out, version, described=described)
         return hashlib.sha256(canonical_bytes(content)).hexdigest()
 
 
-def bound_content(action: Mapping[str, Any], left_out: Collection[str]) -> dict[str, Any]:
-    """Return the part of an action, as `Action.to_dict` gives it, that its digest of version 2 covers."""
+def bound_content(
+    action: Mapping[str, Any], left_out: Collection[str], version: int, *, described: bool | None = None
+) -> dict[str, Any]:
+    """Return the part of an action, as `Action.to_dict` gives it, that its digest of a version after the first covers.
+
+    `left_out` and `described` are those of `Action.compute_digest`.
+    """
     arguments = {name: value for name, value in action["arguments"].items() if name not in left_out}
     names = ("type", "tool", "files", "diff_sha256", "workspace", "caller", "on_behalf_of")
     content = {
-        "v": DIGEST_VERSION,
+        "v": version,
         **{name: action[name] for name in names},
         "arguments": arguments,
         "request_sha256": action.get("request_sha256", ""),
     }
-    # Without these, only the words say what would happen.
-    if not arguments and not action["files"] and action["diff_sha256"] is None:
-        content["description"] = action["description"]
-    return content
+    if version == DIGEST_VERSION:
+        is_needed = is_description_needed(action) if described is None else described
+    else:
+        is_needed = not arguments and not action["files"] and action["diff_sha256"] is None
+    return {**content, "description": action["description"]} if is_needed else content
+
+
+def is_description_needed(action: Mapping[str, Any]) -> bool:
+    """Whether only its description says what an action would do: it has no diff, and no arguments that tell it."""
+    from aver.gate.effects.known_agents import default_known_agents  # Not above: see `Action.left_out`.
+
+    telling = default_known_agents().find_telling(action["tool"])
+    is_told = bool(telling) and all(action["arguments"].get(name) for name in telling)
+    return action["diff_sha256"] in _NO_DIFF and not is_told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

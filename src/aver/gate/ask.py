@@ -180,7 +180,7 @@ class _KnownRequest(NamedTuple):
 
 
 class _UsedApproval(NamedTuple):
-    """An approval that was used: its record, and the facts of the decision by which the person was asked."""
+    """An approval that was used: its record, and the decision by which the person was asked, as its record has it."""
 
     record: Sealed
     asked: Mapping[str, Any]
@@ -197,6 +197,7 @@ def _decide_and_seal(
     gate_id = gate_id_for(action.call_id, 0)
     known: _KnownRequest | None = None
     for _ in range(ATTEMPTS_MAX):
+        worse: str | None = None
         basis, head = gate, ledger.head(decision_chain(action.session))
         # 2. Gather the facts. A past that is damaged refuses the action, as a gate without rules does.
         try:
@@ -204,7 +205,7 @@ def _decide_and_seal(
                 facts, effects = gather_facts(
                     ledger, action, gate, options.annotations, head=head, meaning=options.meaning
                 )
-            if approval is not None and has_same_code(approval.asked, KnownFacts(facts, effects)):
+            if approval is not None and has_same_code(approval.asked.get("facts") or {}, KnownFacts(facts, effects)):
                 approver = approval.record.to_dict()["authority"]["approver"] or ""
                 facts = replace(facts, approved=True, approved_by=approver)
         except AverError as error:
@@ -212,8 +213,13 @@ def _decide_and_seal(
         # 3. Decide.
         with log.log_time("gate", "decided"):
             decision = _call_decider(options.decide, action, facts, basis, gate_id, effects)
+            if decision.decision == "human_approved" and approval is not None:
+                worse = _find_worse(approval.asked, decision, facts)
+            if worse is not None:
+                facts = replace(facts, approved=False, approved_by="")
+                decision = _call_decider(options.decide, action, facts, basis, gate_id, effects)
         if decision.decision == "human_review" and options.mode != "observe" and approval is None and known is None:
-            known = _find_known_request(ledger, action, decision.digest, KnownFacts(facts, effects))
+            known = _find_known_request(ledger, action, decision, KnownFacts(facts, effects))
             if known is not None and options.approvals == "use":
                 approval = _use_known_approval(ledger, action, known)
             if approval is not None:
@@ -259,7 +265,7 @@ def _decide_and_seal(
         request = known.request if known is not None and used is not None else None
         answer = Answer(decision=decision, record=record, call_id=action.call_id, approval=used, request=request)
         if approval is not None and used is None and decision.decision == "human_review":
-            answer = replace(answer, trouble=CHANGED_CODE)
+            answer = replace(answer, trouble=worse or CHANGED_CODE)
         return answer, known, KnownFacts(facts, effects)
     raise overtaken
 
@@ -337,32 +343,37 @@ def load_gate(config: Config, workspace: str, ledger: Ledger | None = None) -> G
 # --- asking a human
 
 
-def _find_known_request(ledger: Ledger, action: Action, digest: str, now: KnownFacts) -> _KnownRequest | None:
+def _find_known_request(ledger: Ledger, action: Action, decision: Decision, now: KnownFacts) -> _KnownRequest | None:
     """Find an approval of the same action that covers it, or an open request of its session.
 
     None where the requests cannot be read. Then the decision is sealed first, and step 5 says why.
     """
     try:
-        return _look_for_request(ledger, action, digest, now)
+        return _look_for_request(ledger, action, decision, now)
     except AverError as error:
         log.debug("gate", "requests for approval cannot be read: %s", error.message)
         return None
 
 
-def _look_for_request(ledger: Ledger, action: Action, digest: str, now: KnownFacts) -> _KnownRequest:
+def _look_for_request(ledger: Ledger, action: Action, decision: Decision, now: KnownFacts) -> _KnownRequest:
     from aver.gate.approvals import load_request_states, recent_requests
     from aver.gate.approvals.request import STATEMENT_VERSION, session_scope
+    from aver.gate.approvals.shown import find_request_problem
 
-    # An agent that repeats a call must not open a second request for a person to look at. A request that wants a
-    # statement of version 1 is not taken up: such a statement may have been copied from another ledger or tenant.
-    same = [
-        request
-        for request in recent_requests(ledger)
-        if request.digest == digest
-        and request.statement == STATEMENT_VERSION
-        # A person was asked about other code than the action would run now.
-        and has_same_code(_read_asked_facts(ledger, request), now)
-    ]
+    # An agent that repeats a call must not open a second request for a person to look at. A request of an earlier
+    # version of Aver is not taken up: its statement may have been copied, or does not cover all that was shown.
+    same = []
+    for request in recent_requests(ledger):
+        if request.digest != decision.digest or request.statement != STATEMENT_VERSION:
+            continue
+        asked = _read_asked(ledger, request)
+        # A person was asked about other code than the action would run now, about less, or in other words.
+        if (
+            has_same_code(asked.get("facts") or {}, now)
+            and _find_worse(asked, decision, now.facts) is None
+            and (not asked or find_request_problem(request, asked) is None)
+        ):
+            same.append(request)
     states = list(zip(same, load_request_states(ledger, same), strict=True))
     # An approval whose scope holds this session comes first, then an open request of this session. An action that
     # carries out one request of its session is approved for that session alone.
@@ -378,11 +389,24 @@ def _look_for_request(ledger: Ledger, action: Action, digest: str, now: KnownFac
     return _KnownRequest(waiting[-1] if waiting else None)
 
 
-def _read_asked_facts(ledger: Ledger, request: ApprovalRequest) -> Mapping[str, Any]:
-    """Return the facts of the decision by which a person was asked; none where a request has no decision."""
+def _read_asked(ledger: Ledger, request: ApprovalRequest) -> Mapping[str, Any]:
+    """Return the decision by which a person was asked, as its record has it; empty where a request has none."""
     record = OwnRecords(ledger).get(decision_key(request.gate_id))
-    facts = None if record is None else RecordedDecision.from_record(record).result.get("facts")
-    return facts if isinstance(facts, dict) else {}
+    return {} if record is None else RecordedDecision.from_record(record).result
+
+
+def _find_worse(asked: Mapping[str, Any], decision: Decision, facts: Facts) -> str | None:
+    """Return what is worse about an action now than when a person was asked; None where nothing is."""
+    from aver.gate.approvals.shown import find_worse
+
+    now = {
+        "policy": None if decision.policy is None else {"rules": decision.policy.rules},
+        "effects": None if decision.effects is None else decision.effects.classes,
+        "facts": {"labels": facts.labels},
+        "interval": decision.interval,
+        "thresholds": decision.thresholds.to_dict(),
+    }
+    return find_worse(asked, now) if asked else None
 
 
 def _use_known_approval(ledger: Ledger, action: Action, known: _KnownRequest) -> _UsedApproval | None:
@@ -392,7 +416,7 @@ def _use_known_approval(ledger: Ledger, action: Action, known: _KnownRequest) ->
     if known.request is None or not known.is_approved:
         return None
     try:
-        asked = _read_asked_facts(ledger, known.request)
+        asked = _read_asked(ledger, known.request)
         take_up_request(ledger, known.request, action)
         used = consume(ledger, known.request, action.digest, by=action.call_id, session=action.session)
         return _UsedApproval(used, asked)
@@ -419,7 +443,7 @@ def _open_or_use_approval(
 
     # An approval that was found before, and could not be used, may be spent by now: look again.
     if known is None or (known.is_approved and approvals == "use"):
-        known = _look_for_request(ledger, action, answer.decision.digest, now)
+        known = _look_for_request(ledger, action, answer.decision, now)
     try:
         if known.request is not None:
             take_up_request(ledger, known.request, action)
@@ -436,7 +460,7 @@ def _open_or_use_approval(
         waited = wait > 0 or outcome.state != "timeout"
         return replace(answer, request=request, outcome=outcome if waited else None), None
     try:
-        asked = _read_asked_facts(ledger, request)
+        asked = _read_asked(ledger, request)
         used = consume(ledger, request, action.digest, by=action.call_id, session=action.session)
     except Refused as refusal:  # Another caller used it first, or a person denied it after all.
         return replace(answer, request=request, trouble=refusal.message), None

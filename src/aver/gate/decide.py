@@ -17,13 +17,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field, replace
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Protocol
 
 from aver.clock import new_id
 from aver.errors import AverError
 from aver.fast_dataclass import dataclass
 from aver.gate.action import Action, Facts
-from aver.gate.decision import UNCLEAR_REASON, Caution, Decision, DecisionWord, Estimate, Thresholds
+from aver.gate.decision import UNCLEAR_REASON, Caution, Decision, DecisionWord, Estimate, Thresholds, find_risk_word
 from aver.gate.effects.effects import Effects, find_effects
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.effects.workspace_code import judge_workspace_code
@@ -184,11 +184,7 @@ def build_policy_question(
     action: Action, facts: Facts, effects: Effects, found: Estimate, gate: Gate
 ) -> PolicyQuestion:
     """Build the question that policy is asked."""
-    at, thresholds = datetime.fromisoformat(facts.now), gate.thresholds
-    # A threshold applies to the end of the interval that is worse for it: where little is known, risk decides nothing.
-    risk: Literal["low", "unsure", "high"] = "low" if found.high <= thresholds.pass_below else "unsure"
-    if risk != "low" and thresholds.skip_above is not None and found.low > thresholds.skip_above:
-        risk = "high"
+    at = datetime.fromisoformat(facts.now)
     # List what the action touches, each once. One that touches nothing with a name has its tool as the target.
     targets: dict[Target, None] = {}
     on_paths: dict[tuple[str, str, frozenset[str]], set[str]] = {}
@@ -224,7 +220,7 @@ def build_policy_question(
         meaning=facts.meaning,
         unclear=bool(effects.unclear),
         arguments=flatten_arguments(action.arguments),
-        risk=risk,
+        risk=find_risk_word((found.low, found.high), gate.thresholds),
         score=(round(found.score * 1000), round(found.low * 1000), round(found.high * 1000)),  # Cedar has no fractions.
         observations=found.observations,
         caution=gate.caution,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -59,6 +59,23 @@ class Thresholds:
 
     def to_dict(self) -> dict[str, float | None]:
         return {"pass_below": self.pass_below, "skip_above": self.skip_above}
+
+
+RiskWord = Literal["low", "unsure", "high"]
+
+RISK_WORDS: tuple[RiskWord, ...] = get_args(RiskWord)
+"""From the best to the worst."""
+
+
+def find_risk_word(interval: Sequence[float] | None, thresholds: Thresholds) -> RiskWord:
+    """Return what the rules see of a risk. An action that was not judged counts as `unsure`."""
+    # A threshold applies to the end of the interval that is worse for it: where little is known, risk decides nothing.
+    if interval is None:
+        return "unsure"
+    low, high = interval
+    if high <= thresholds.pass_below:
+        return "low"
+    return "high" if thresholds.skip_above is not None and low > thresholds.skip_above else "unsure"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,10 @@
 
 `decisions`: each decision is made again from the inputs in its record, and must come out the same. The session's past
 in its record must be the one that the decision before has left. A decision that claims a human's approval must have
-used an approval of exactly its action, in its session, that no other decision has used. A decision cannot be made again
+used an approval of exactly its action, in its session, that no other decision has used. The request must show what the
+gate decided when it asked, and the decision must be no worse than that. Words that say what an action would do must be
+those that the person was shown, also where an old digest does not cover them: `approvals` reports these, because the
+page can find them. A decision cannot be made again
 where its record holds masked secrets, or where it was refused without being judged: there were no rules, or those who
 were to decide could not, or disagreed. The verdict counts these. Only a refusal can be of that kind.
 
@@ -27,8 +30,16 @@ from aver.capsule.canonical import canonical_bytes
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, NotFound
 from aver.gate.approvals.enrolment import approvers_chain
-from aver.gate.approvals.request import REQUEST_KIND, UNBOUND_VERSION, ApprovalRequest, read_request, session_scope
+from aver.gate.approvals.request import (
+    REQUEST_KIND,
+    STATEMENT_VERSION,
+    UNBOUND_VERSION,
+    ApprovalRequest,
+    read_request,
+    session_scope,
+)
 from aver.gate.approvals.request_records import approvals_chain
+from aver.gate.approvals.shown import find_other_words, find_request_problem, find_worse
 from aver.gate.approvals.verify import APPROVALS_CHECK, check_approvals, find_foreign_seal
 from aver.gate.approvals.vote import Vote, read_vote
 from aver.gate.call_decisions import ASKED_AND_DONE, ASKED_AND_REFUSED
@@ -288,6 +299,37 @@ class _DecisionExaminer:
             self._add_failure("it says that a human approved this, and no approval of it was used", place)
         elif (words := _use_mismatch(decision, found.request, found.vote)) is not None:
             self._add_failure(f"it says that a human approved this, and {words}", place)
+        else:
+            self._check_shown(decision, found.request, place)
+
+    def _check_shown(self, decision: RecordedDecision, request: ApprovalRequest, place: Place) -> None:
+        """Compare a decision that used an approval with what the person was shown."""
+        try:
+            words = find_other_words(request, decision.result, self._reader.blob)
+        except NotFound:
+            self.tally.skip(APPROVALS_CHECK, "some words that people were shown are not here", matters=True)
+            words = None
+        if words is not None:
+            self.tally.add(Finding(APPROVALS_CHECK, "failed", "EVIDENCE_INVALID", words, place))
+        if request.statement != STATEMENT_VERSION:
+            return
+        asked = self._find_asked(request)
+        if asked is None:
+            words = "some decisions by which people were asked are not here"
+            self.tally.skip(DECISIONS_CHECK, words, matters=True)
+            return
+        problem = find_request_problem(request, asked) or find_worse(asked, decision.result)
+        if problem is not None:
+            self._add_failure(f"it used the approval of another question: {problem}", place)
+
+    def _find_asked(self, request: ApprovalRequest) -> Mapping[str, Any] | None:
+        """Return the decision by which a person was asked, as its record has it; None where it is not here."""
+        session = request.scope.removeprefix(session_scope(""))
+        for record in read_chain(self._reader, decision_chain(session)):
+            result = record.to_dict()["outcome"].get("result") if record.kind == DECISION_KIND else None
+            if isinstance(result, dict) and result.get("gate_id") == request.gate_id:
+                return result
+        return None
 
     def _check_past(self, result: Mapping[str, Any], place: Place) -> None:
         """Compare the past in a decision with the state that the decision before has left."""

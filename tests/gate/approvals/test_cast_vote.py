@@ -54,11 +54,12 @@ def test_an_approval_is_signed_recorded_and_used_once(ledger: Ledger, ada: Perso
     assert statement["purpose"] == "approval"
     shown = content["outcome"]["result"]["shown"]["blob"]["digest"]
     assert statement["content"] == {
-        "v": 2,
+        "v": 3,
         "ledger": ledger.id,
         "tenant": "default",
         "request": request_.id,
         "digest": request_.digest,
+        "shown_sha256": request_.shown_sha256,
         "decision": "approve",
         "approver": "person:ada",
         "expires": request_.expires,

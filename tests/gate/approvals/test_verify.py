@@ -369,7 +369,7 @@ def test_a_request_that_counts_a_key_nobody_enrolled(ledger: Ledger, ada: Person
     content = {**request_.content, "approvers": {"person:ada": own}}
     draft = Capsule(type="auth", outcome=Result(status="pending", result=content))
     record = ledger.append(request_.chain, of_kind(draft, "approval.request"))
-    forged = replace(request_, id=record.id)
+    forged = read_request(record, ledger=ledger.id, tenant=ledger.tenant)
     write(ledger, forged, "approve", statement_of(forged, replace(eve, identity="person:ada")))
     expected = [("failed", "ROLE_POLICY_VIOLATION", 1), ("not_checked", "UNKNOWN_SIGNER", 2)]
     assert found(checked(ledger, ring_of(ada))) == expected

@@ -37,6 +37,7 @@ NAMES = AgentNames(
     pairs={"secret": ".codex/auth.json"},
     files={"agent-config": "agents.md"},
     variables="CODEX",
+    telling={"shell": "command", "shell_command": "command", "local_shell": "command", "exec_command": "cmd"},
     descriptive={
         "shell": "justification",
         "shell_command": "justification",

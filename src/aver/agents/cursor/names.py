@@ -35,6 +35,7 @@ NAMES = AgentNames(
     directories={"agent-config": ".cursor"},
     files={"agent-config": ".cursorrules .cursorignore mcp.json"},
     variables="CURSOR",
+    telling={"run_terminal_cmd": "command", "delete_file": "target_file"},
     descriptive={
         "run_terminal_cmd": "explanation",
         "read_file": "explanation",

@@ -4,8 +4,8 @@
 
     v           1
     digest      the action's digest: what an approval is for
-    digest_version    2: the version of that digest (`aver.gate.action`). Requests of earlier versions of Aver lack this
-                field and `beside`, and have version 1
+    digest_version    3: the version of that digest (`aver.gate.action`). Requests of earlier versions of Aver have 2,
+                or lack this field and `beside` and have version 1
     gate_id     the id of the gate's decision
     action      the part of the action that the digest covers, or a blob of its canonical bytes. SHA-256 of them is the
                 digest
@@ -19,8 +19,8 @@
     levels      [{approvers, quorum, after}]
     approvers   {identity: {public_key, public_key_pq, custody}}: the keys that count, pinned
     anchor      the source of those keys: `ledger` or `system`
-    statement   2: the version of the statement that people sign. Requests of earlier versions of Aver lack this field
-                and the next two, and want version 1
+    statement   3: the version of the statement that people sign. Requests of earlier versions of Aver want 2, or lack
+                this field and the next two and want version 1
     scope       `session:<id>`: the session in which an approval is good, unless the person says `workspace`. Nobody
                 can say so of an action with a `request_sha256`
     uses        1: how often it is good, unless the person says more
@@ -59,11 +59,15 @@ DIFF_MAX = 16 * 1024 * 1024
 
 GATE_ID_MAX = 128
 
-STATEMENT_VERSION = 2
-"""The version of the statement that a new request wants. It names the ledger, the tenant, the request and the scope."""
+STATEMENT_VERSION = 3
+"""The version of the statement that a new request wants. It covers all that a person is shown. Its digest has version
+3, too."""
+
+BOUND_VERSION = 2
+"""The version before. It names the ledger, the tenant, the request and the scope, and not all that is shown."""
 
 UNBOUND_VERSION = 1
-"""The version before. Its statement names none of these, so nothing shows for which request it was signed."""
+"""The first version. Its statement names none of these, so nothing shows for which request it was signed."""
 
 DOWNGRADED = "the request wants a statement of an earlier version than a request before it"
 
@@ -126,6 +130,14 @@ class ApprovalRequest:
     call_id: str = ""
     """The call that it concerns, from `trigger.correlation_id`; empty in older requests."""
 
+    @property
+    def shown_sha256(self) -> str:
+        """The digest of all that the request gives a person to read: the time it was opened, and its whole content.
+
+        The content names a part that is kept as a blob by the blob's digest.
+        """
+        return hashlib.sha256(canonical_bytes({"opened": self.opened, "request": self.content})).hexdigest()
+
     def read_action(self, fetch: Callable[[str], bytes]) -> dict[str, Any]:
         """Return the whole action, as `Action.to_dict` gives it. `fetch` returns the bytes of a blob.
 
@@ -149,10 +161,11 @@ class ApprovalRequest:
     def _join_action(self, bound: Mapping[str, Any], fetch: Callable[[str], bytes]) -> dict[str, Any]:
         """Put the part that the digest covers and the rest together. Raises BadInput where they do not fit."""
         beside = check_object(self.read_beside(fetch), "the request: beside", _BESIDE_KEYS)
-        if bound.get("v") != DIGEST_VERSION or beside["arguments"].keys() & bound["arguments"].keys():
+        if bound.get("v") != self.digest_version or beside["arguments"].keys() & bound["arguments"].keys():
             raise BadInput("the action in the request is not of the version that it names")
         whole = {**bound, **beside, "arguments": {**bound["arguments"], **beside["arguments"]}}
-        if bound_content(whole, beside["arguments"].keys()) != bound:
+        left_out, described = beside["arguments"].keys(), "description" in bound
+        if bound_content(whole, left_out, self.digest_version, described=described) != bound:
             raise BadInput("the action in the request and the rest of it do not fit")
         return {name: value for name, value in whole.items() if name != "v" and (value or name != "request_sha256")}
 
@@ -238,7 +251,7 @@ def build_request_content(
         "gate_id": decision.gate_id,
         "digest_version": DIGEST_VERSION,
         # The digest of such a blob is that of the action, so the request still names it exactly.
-        "action": _store_large(bound_content(whole, left_out), blobs),
+        "action": _store_large(bound_content(whole, left_out, DIGEST_VERSION), blobs),
         "beside": _store_large(beside, blobs),
         "diff": _build_diff_content(action.diff, blobs),
         "risk": risk,
@@ -289,6 +302,9 @@ def read_request(record: Sealed, *, ledger: str, tenant: str) -> ApprovalRequest
         result = check_object(content["outcome"]["result"], "the request", _KEYS, _BINDING_KEYS | _DIGEST_KEYS)
         check_version(result["v"], "the request")
         statement, scope = _read_binding(result)
+        digest_version = _read_digest_version(result)
+        if (statement == STATEMENT_VERSION) != (digest_version == DIGEST_VERSION):
+            raise BadInput("the request wants a statement of another version than its digest has")
         # Checked before the levels are read, so that a record cannot ask for endless work.
         listed = result["levels"]
         if not isinstance(listed, list) or not 1 <= len(listed) <= LEVELS_MAX:
@@ -321,7 +337,7 @@ def read_request(record: Sealed, *, ledger: str, tenant: str) -> ApprovalRequest
             content=result,
             statement=statement,
             scope=scope,
-            digest_version=_read_digest_version(result),
+            digest_version=digest_version,
             summary=str(content["trigger"].get("request") or ""),
             call_id=str(content["trigger"].get("correlation_id") or ""),
         )
@@ -338,12 +354,12 @@ def _read_binding(result: Mapping[str, Any]) -> tuple[int, str]:
         return UNBOUND_VERSION, ""
     if found != _BINDING_KEYS:
         raise BadInput(f"the request lacks {min(_BINDING_KEYS - found)}")
-    int_field(result["statement"], "the request: statement", low=STATEMENT_VERSION, high=STATEMENT_VERSION)
+    statement = int_field(result["statement"], "the request: statement", low=BOUND_VERSION, high=STATEMENT_VERSION)
     int_field(result["uses"], "the request: uses", low=USES, high=USES)
     scope = result["scope"]
     if not isinstance(scope, str) or not scope.startswith(_SESSION_SCOPE):
         raise BadInput("the request: scope must be the one of a session")
-    return STATEMENT_VERSION, scope
+    return statement, scope
 
 
 def _read_digest_version(result: Mapping[str, Any]) -> int:
@@ -353,4 +369,5 @@ def _read_digest_version(result: Mapping[str, Any]) -> int:
         return FIRST_DIGEST_VERSION
     if found != _DIGEST_KEYS:
         raise BadInput(f"the request lacks {min(_DIGEST_KEYS - found)}")
-    return int_field(result["digest_version"], "the request: digest_version", low=DIGEST_VERSION, high=DIGEST_VERSION)
+    low = FIRST_DIGEST_VERSION + 1
+    return int_field(result["digest_version"], "the request: digest_version", low=low, high=DIGEST_VERSION)

@@ -6,9 +6,10 @@ first request, if it pins what would be pinned now. Aver refuses a different rec
 advance.
 
 Only requests count that this ledger's own ring has sealed (`aver.gate.own_records`). A new request wants a statement of
-version 2. A request of an earlier version of Aver wants version 1, which can be copied. A person may still answer it,
-and a process that opened it may use the answer. `aver.ask` never takes it up: it opens a new one. A request that wants
-version 1 after one that wants version 2 is a forgery, and counts for nothing.
+version 3. A request of an earlier version of Aver wants version 1, which can be copied, or 2, which does not cover all
+that a person is shown. A person may still answer it, and a process that opened it may use the answer. `aver.ask` never
+takes it up: it opens a new one. A request that wants an earlier version than one before it is a forgery, and counts for
+nothing.
 
 `RequestHistory` reads and verifies the votes on any number of requests in one pass over their chain. The pass starts at
 the first request and ends at a head that was read before. A caller that writes because of the result appends right
@@ -214,7 +215,7 @@ def load_request(ledger: Ledger, request_id: str) -> ApprovalRequest:
     # A record that was changed on disk must not be shown to anyone.
     request = read_request(OwnRecords(ledger).require(record), ledger=ledger.id, tenant=ledger.tenant)
     earlier = () if request.statement == STATEMENT_VERSION else _read_requests(ledger, stop=request.sequence)
-    if any(other.statement == STATEMENT_VERSION for other in earlier):
+    if any(other.statement > request.statement for other in earlier):
         raise IntegrityError(
             "STATE_VIOLATION",
             f"chain {record.chain}, sequence {record.sequence}: {DOWNGRADED}",
@@ -257,20 +258,21 @@ def past_requests(ledger: Ledger, *, before: int | None = None) -> Iterator[Appr
 
     Reads no further than the caller does. A caller who needs only those that may be open takes `recent_requests`.
     """
-    first: int | None = None
     chain = approvals_chain(ledger.tenant)
+    later: dict[int, int] = {}
+    """The sequence number of the first request that wants a later version, by version."""
     for record in ledger.find_newest(chain=chain, kind=REQUEST_KIND, stop=before):
         try:
             request = read_request(record, ledger=ledger.id, tenant=ledger.tenant)
         except (BadInput, IntegrityError):
             continue
-        if request.statement < STATEMENT_VERSION:
-            if first is None:
-                first = next(
-                    (one.sequence for one in _read_requests(ledger) if one.statement == STATEMENT_VERSION),
-                    request.sequence,
+        version = request.statement
+        if version < STATEMENT_VERSION:
+            if version not in later:
+                later[version] = next(
+                    (one.sequence for one in _read_requests(ledger) if one.statement > version), request.sequence
                 )
-            if first < request.sequence:
+            if later[version] < request.sequence:
                 continue
         yield request
 

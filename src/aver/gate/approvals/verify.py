@@ -6,7 +6,7 @@ ledger. It checks that
 * an approver on the roster signed every change of the roster;
 * every request has the digest and the session of its action, and names only keys that were enrolled;
 * every answer belongs to its request: statement, signature under the pinned key, time, and the person's turn. The
-  statement must name this ledger, this tenant and this request;
+  statement must name this ledger, this tenant and this request, and the digest of all that the request shows;
 * no key approves that is known to have another purpose, or that sealed the record itself. Otherwise the ledger's key,
   which the agent may use, could pass as a person's where the verifier knows that key only;
 * no key approves after its end: neither by the vote's own time, nor by that of a record before it in the chain;
@@ -33,7 +33,7 @@ from dataclasses import dataclass, field
 from aver.capsule.canonical import canonical_bytes
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, NotFound
-from aver.gate.action import FIRST_DIGEST_VERSION
+from aver.gate.action import DIGEST_VERSION, FIRST_DIGEST_VERSION, is_description_needed
 from aver.gate.approvals.request import DOWNGRADED, REQUEST_KIND, UNBOUND_VERSION, ApprovalRequest, read_request
 from aver.gate.approvals.roster import (
     APPROVE_PURPOSE,
@@ -240,6 +240,12 @@ class _ApprovalChecker:
                 self._add_finding(
                     record, "failed", "EVIDENCE_INVALID", "the action or the diff it carries is not the one it names"
                 )
+            # Version 2 left it out by its own rule. What follows from that is judged where the approval was used.
+            elif request.digest_version == DIGEST_VERSION and request.blob_digest("action") is None:
+                action = request.content["action"]
+                if "description" not in action and is_description_needed(action):
+                    words = "its digest leaves out its description, and nothing else is known to say what would happen"
+                    self._add_finding(record, "warning", "EVIDENCE_INVALID", words)
             if request.anchor == "system":
                 return  # the roster of the ledger does not list these keys; the ring must know them
             for identity, approver in request.approvers.items():

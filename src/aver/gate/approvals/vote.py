@@ -2,14 +2,16 @@
 
 A person's vote (`approve`, `deny`, `escalate`) is a statement with the purpose `approval`, signed by the person's key:
 
-    {v: 2, ledger, tenant, request, digest, decision, approver, expires, shown, scope, uses}
+    {v: 3, ledger, tenant, request, digest, shown_sha256, decision, approver, expires, shown, scope, uses}
 
 `request` is the id of the request's record, so a vote is good in one ledger, one tenant and for one request only.
+`shown_sha256` covers all that the request gives a person to read (`ApprovalRequest.shown_sha256`). Every reader of the
+vote computes it again from the request. So nothing of the request can be changed once it was signed.
 `scope` and `uses` are those of the request, or what the person chose in an approval: the scope `workspace`, and up to
 `USES_MAX` uses. An action with a `request_sha256` is approved for its session alone. Where several people must approve,
 the narrowest of their choices counts. `shown` is the SHA-256 of the exact text that the person saw. The ledger keeps
-that text as a blob. Version 1 was {digest, decision, approver, expires, shown}. It counts only for a request that wants
-it, which no version of Aver opens any more. `expired` comes from Aver and has no signature. A vote is recorded as an
+that text as a blob. Version 2 lacked `shown_sha256`. Version 1 was {digest, decision, approver, expires, shown}. Each
+counts only for a request that wants it. `expired` comes from Aver and has no signature. A vote is recorded as an
 `approval.decision`, with `outcome.result`: {v, request, digest, decision, approver, custody, level, comment, shown}.
 
 Each use of an approval is a record of its own, an `approval.use`, with `outcome.result`:
@@ -46,6 +48,7 @@ from aver.errors import AverError, BadInput
 from aver.fast_dataclass import dataclass
 from aver.gate.action import FIRST_DIGEST_VERSION
 from aver.gate.approvals.request import (
+    STATEMENT_VERSION,
     UNBOUND_VERSION,
     USES_MAX,
     WORKSPACE_SCOPE,
@@ -137,6 +140,7 @@ def vote_content(
         "tenant": request.tenant,
         "request": request.id,
         **content,
+        **({"shown_sha256": request.shown_sha256} if request.statement == STATEMENT_VERSION else {}),
         "scope": scope or request.scope,
         "uses": uses or request.uses,
     }

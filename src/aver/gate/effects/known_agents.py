@@ -199,13 +199,16 @@ class AgentNames:
     descriptive: Mapping[str, str] = field(default_factory=dict)
     """Arguments that only describe a call, separated by white space, by the exact name of the tool. The digest of an
     action leaves them out, so a name may be added here and never taken away: old digests would not hold any more."""
+    telling: Mapping[str, str] = field(default_factory=dict)
+    """Arguments that together tell what a call would do, in the same form. The digest of such a call leaves out the
+    action's own description, so a tool may be added here, and none changed or taken away."""
 
 
 class KnownAgents:
     """The names of all known agents, ready to be looked up. Immutable; compared and hashed by identity."""
 
     __slots__ = (
-        *("_descriptive", "_effects_version", "_mcp_callers", "_profiles", "_readable"),
+        *("_descriptive", "_effects_version", "_mcp_callers", "_profiles", "_readable", "_telling"),
         *("directories", "files", "pairs", "variables"),
     )
 
@@ -219,6 +222,7 @@ class KnownAgents:
         variables: frozenset[str],
         descriptive: Mapping[str, frozenset[str]],
         readable: frozenset[str] = frozenset(),
+        telling: Mapping[str, frozenset[str]] | None = None,
     ) -> None:
         self._profiles = profiles
         self._mcp_callers = mcp_callers
@@ -228,6 +232,7 @@ class KnownAgents:
         self.variables = variables
         self._descriptive = descriptive
         self._readable = readable
+        self._telling = telling or {}
         self._effects_version = ""
 
     def find_profile(self, tool: str) -> ToolProfile | None:
@@ -237,6 +242,10 @@ class KnownAgents:
     def find_descriptive(self, tool: str) -> frozenset[str]:
         """Return the arguments of a tool that only describe a call. Only the exact name of a known tool has any."""
         return self._descriptive.get(tool, frozenset())
+
+    def find_telling(self, tool: str) -> frozenset[str]:
+        """Return the arguments that together tell what a call of a tool would do; none where no table says so."""
+        return self._telling.get(tool, frozenset())
 
     def is_mcp_caller(self, tool: str) -> bool:
         """Whether a tool calls the tools of MCP servers, and names the server in its arguments."""
@@ -279,6 +288,7 @@ class KnownAgents:
 
 def build_known_agents(agents: Iterable[AgentNames]) -> KnownAgents:
     """Join the names of several agents. Raises `BadInput` where two agents say different things of one tool."""
+    agents = tuple(agents)
     profiles: dict[str, ToolProfile] = {}
     callers: set[str] = set()
     variables: set[str] = set()
@@ -307,6 +317,7 @@ def build_known_agents(agents: Iterable[AgentNames]) -> KnownAgents:
         frozenset(variables),
         descriptive,
         frozenset(readable),
+        {tool: frozenset(names.split()) for agent in agents for tool, names in agent.telling.items()},
     )
 
 
