@@ -33,7 +33,7 @@ const QUIET_LIBRARIES: Plugin = {
 /** Members of the shared tables that the page does not read: the names of test cases, which side of an act refuses, and how a share of evidence fails. */
 const UNREAD = new Set(["about", "name", "side", "details"]);
 /** Codes that the page never has a finding of: those of a ledger's file, of transcripts, and of the checks that only the command makes. */
-const OF_THE_COMMAND = new Set(["COLUMN_MISMATCH", "STORE_DAMAGED", "NOT_SEALED", "GATE_LOOSENED", "INSECURE_MODE", "UNCONFIRMED", "ERASED", "PRUNED", "WITNESS_MISSING"]);
+const OF_THE_COMMAND = new Set(["COLUMN_MISMATCH", "STORE_DAMAGED", "NOT_SEALED", "GATE_LOOSENED", "INSECURE_MODE", "ERASED", "PRUNED", "WITNESS_MISSING"]);
 const LEAN_TABLES: Plugin = {
   name: "lean-tables",
   enforce: "pre",

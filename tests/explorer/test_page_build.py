@@ -122,6 +122,11 @@ def test_build_is_the_same_to_the_byte(tmp_path: Path) -> None:
         assert built.read_bytes() == (PAGE / built.relative_to(tmp_path)).read_bytes(), built.name
 
 
-def test_page_knows_the_arguments_that_only_describe_a_call() -> None:
-    listed = json.loads((WEB / "src/verify/approvals/descriptive.json").read_text())
-    assert {tool: frozenset(names) for tool, names in listed.items()} == load_known_agents()._descriptive
+def test_page_knows_the_arguments_that_describe_a_call_or_tell_what_it_does() -> None:
+    listed = json.loads((WEB / "src/verify/approvals/tools.json").read_text())
+    known = load_known_agents()
+    for name, table in (("descriptive", known._descriptive), ("telling", known._telling)):
+        found: dict[str, frozenset[str]] = {}
+        for arguments, tools in listed[name].items():
+            found |= {tool: found.get(tool, frozenset()).union(arguments.split()) for tool in tools.split()}
+        assert found == table

@@ -10,7 +10,9 @@
     action         the fourteen fields; metadata of more than `METADATA_INLINE` bytes as a blob of its canonical JSON
     receipt_hash   the receipt
     gate           null, or {gate_id, record, digest, decision, diff_sha256}: the decision that allowed the action.
-                   `record` is the hash of its capsule; `diff_sha256` the hash of the change, if the caller gave it
+                   `record` is the hash of its capsule; `diff_sha256` the hash of the change, if the caller gave it.
+                   With `client_answer: "yes"` the gate asked for a person, and the client says that its user agreed:
+                   nobody has signed that
 
 `outcome.result` of a `run.seal`:
 
@@ -46,6 +48,8 @@ PROTOCOL_VERSION = "0.4.0"
 OPEN_KIND, ACTION_KIND, SEAL_KIND = "run.open", "action", "run.seal"
 DOMAIN = "actions"
 RESULT_VERSION = 1
+CLIENT_YES = "yes"
+"""The answer of its user that a client can report."""
 
 SUMMARY_MAX = 120
 """The maximum length of the summary line of an action."""
@@ -68,6 +72,11 @@ class GateReference:
     digest: str
     decision: str
     diff_sha256: str | None = None
+    client_answer: str = ""
+    """`yes` where only the client reports that its user agreed; else empty."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if name != "client_answer" or value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +127,7 @@ def build_action_capsule(
         "v": RESULT_VERSION,
         "action": sealed,
         "receipt_hash": texts.receipt_hash,
-        "gate": None if gate is None else asdict(gate),
+        "gate": None if gate is None else gate.to_dict(),
     }
     draft = Capsule(
         type="tool",
@@ -226,8 +235,11 @@ def read_sealed_action(content: Mapping[str, Any]) -> SealedAction:
         raise BadInput("the capsule of an action names no receipt")
     if gate is None:
         return SealedAction(result["action"], receipt, None)
-    if not isinstance(gate, dict) or gate.keys() != _GATE_KEYS:
+    if not isinstance(gate, dict) or gate.keys() - {"client_answer"} != _GATE_KEYS:
         raise BadInput("the gate entry of an action has other keys")
+    # A client can answer only what the gate has asked.
+    if "client_answer" in gate and (gate["client_answer"], gate["decision"]) != (CLIENT_YES, "human_review"):
+        raise BadInput("the gate entry of an action has an answer of the client that it cannot have")
     # Only the hash of the change may be missing: the caller need not give the change.
     if not all(isinstance(text, str) or (name == "diff_sha256" and text is None) for name, text in gate.items()):
         raise BadInput("the gate entry of an action has values that are not text")

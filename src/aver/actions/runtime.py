@@ -22,7 +22,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from aver import clock
 from aver.actions.action import AgentAction, text_hash, value_hash
@@ -297,19 +297,30 @@ class AgentRuntime:
             )
             return self.record(action, gate_id=gate_id, diff_text=diff_text)
 
-    def record(self, action: AgentAction, *, gate_id: str | None = None, diff_text: str | None = None) -> str:
+    def record(
+        self,
+        action: AgentAction,
+        *,
+        gate_id: str | None = None,
+        diff_text: str | None = None,
+        client_answer: Literal["yes", ""] = "",
+    ) -> str:
         """Seal an action at the end of the run, durably, and return its receipt hash.
 
         `gate_id` names the gate decision for the action, `diff_text` is the change that the agent made. Aver masks
         secrets in the metadata. It refuses a parent that is not the previous action, and a `policy_verdict` that no
         decision supports.
+
+        With `client_answer`, the client reports that its user agreed to what the gate had asked about. Nobody signs
+        that: the verdict is qualified. It counts for nothing after another decision, or after a signed denial.
         """
         with self._lock:
             decided = None if gate_id is None else self._find_decision(gate_id)
             mark = None
             if decided is not None:
                 diff = None if diff_text is None else text_hash(diff_text)
-                mark = GateReference(decided.gate_id, decided.record, decided.digest, decided.decision, diff)
+                answer = client_answer if client_answer and self._takes_client_answer(decided) else ""
+                mark = GateReference(decided.gate_id, decided.record, decided.digest, decided.decision, diff, answer)
             masked = mask(action.metadata) if action.metadata else None
             if masked is not None and masked.count:
                 action = replace(action, metadata=masked.value)
@@ -336,6 +347,20 @@ class AgentRuntime:
             except (Unavailable, IntegrityError) as error:
                 self._trouble = error
             return receipt
+
+    def _takes_client_answer(self, decided: RecordedDecision) -> bool:
+        """Whether the gate asked for a person, and no person has denied the same with a signature."""
+        from aver.gate.approvals import load_request_states, recent_requests
+
+        if decided.decision != "human_review" or decided.is_observed:
+            return False
+        same = [request for request in recent_requests(self._ledger) if request.digest == decided.digest]
+        return all(at.state != "denied" for at in load_request_states(self._ledger, same))
+
+    def has_client_answer(self, gate_id: str) -> bool:
+        """Whether the action under a decision was recorded with the answer that only the client reports."""
+        mark = self._run.marks.get(gate_id)
+        return mark is not None and bool(mark.client_answer)
 
     def _find_decision(self, gate_id: str) -> RecordedDecision:
         decided = self._decided.get(gate_id)

@@ -4,7 +4,8 @@
              seal has the same count, head, last receipt and verdict
     gates    each decision that an action names is there, is signed, and is about this action; no refused action was
              done, unless the gate only observed, which is counted; no decision was used twice; and the gate's records
-             hold no decision that no action names
+             hold no decision that no action names. Where the gate asked for a person, and only the client reports that
+             its user agreed, that is a warning, UNCONFIRMED
     proof    the statement in the seal follows from the actions: every equation of the trace, and its root
 
 `RunJudge` makes these checks, `ReceiptJudge` the four steps of the protocol on the raw lines, in order:
@@ -289,7 +290,7 @@ class RunJudge:
         """
         unproven: set[int] = set()
         used: set[str] = set()
-        observed = 0
+        observed = reported = 0
         for index, action, mark, is_first_use in self._gated:
             decided = self._gates.decided.get(mark.record)
             is_first_use = is_first_use and mark.record not in used
@@ -300,11 +301,17 @@ class RunJudge:
             observed += decided is not None and decided.is_observed
             if problem is not None:
                 self._fail("gates", problem[0], f"{action.action_id}: {problem[1]}", index + 1)
+            elif mark.client_answer and decided is not None:
+                reported += 1
+                words = f"{action.action_id}: the gate asked for a person; only the client says that its user agreed"
+                place = Place(self._name, index + 1)
+                self.tally.add(Finding("gates", "warning", "UNCONFIRMED", words, place))
         count, chain = len(self._gated), self._name
         if count:
             self.tally.count_done("gates", count)
         approved = sum(gated.mark.decision == "human_approved" for gated in self._gated)
         notes = [f"{approved} approved by a human"] if approved else []
+        notes += [f"{reported} on the word of the client"] if reported else []
         notes += [f"{observed} in the mode observe: nothing was held back"] if observed else []
         if notes:
             self.tally.notes["gates"] = f"{count} checked, {', '.join(notes)}"
@@ -397,7 +404,7 @@ def _gate_problem(
         return None
     if decided.allows:
         return "CLAIM_UNPROVEN", "it says that policy was enforced; only its type matches the gated action"
-    if action.success:
+    if action.success and not mark.client_answer:
         return "ROLE_POLICY_VIOLATION", f"it was done, though the gate said {decided.decision}"
     if action.policy_verdict == "POLICY_ENFORCED":
         return "CLAIM_UNPROVEN", f"it says that policy was enforced; the gate said {decided.decision}"

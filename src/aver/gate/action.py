@@ -180,12 +180,16 @@ def bound_content(
 
 
 def is_description_needed(action: Mapping[str, Any]) -> bool:
-    """Whether only its description says what an action would do: it has no diff, and no arguments that tell it."""
+    """Whether only its description says what an action would do: it has no diff, and no arguments that tell it.
+
+    `action` may be of a record that somebody else wrote.
+    """
     from aver.gate.effects.known_agents import default_known_agents  # Not above: see `Action.left_out`.
 
-    telling = default_known_agents().find_telling(action["tool"])
-    is_told = bool(telling) and all(action["arguments"].get(name) for name in telling)
-    return action["diff_sha256"] in _NO_DIFF and not is_told
+    tool, given = action.get("tool"), action.get("arguments")
+    telling = default_known_agents().find_telling(tool) if isinstance(tool, str) else None
+    is_told = bool(telling) and isinstance(given, Mapping) and all(given.get(name) for name in telling or ())
+    return action.get("diff_sha256") in _NO_DIFF and not is_told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -295,22 +295,27 @@ class _DecisionExaminer:
             )
             use = next(same, "")
         found = self._uses.pop(use, None)
+        if found is not None and decision.approval:
+            self._check_words(decision, found.request, place)
         if found is None or found.request.digest != decision.digest:
             self._add_failure("it says that a human approved this, and no approval of it was used", place)
         elif (words := _use_mismatch(decision, found.request, found.vote)) is not None:
             self._add_failure(f"it says that a human approved this, and {words}", place)
         else:
-            self._check_shown(decision, found.request, place)
+            self._check_question(decision, found.request, place)
 
-    def _check_shown(self, decision: RecordedDecision, request: ApprovalRequest, place: Place) -> None:
-        """Compare a decision that used an approval with what the person was shown."""
+    def _check_words(self, decision: RecordedDecision, request: ApprovalRequest, place: Place) -> None:
+        """Compare the words of a decision that used an approval with those that the person was shown."""
         try:
             words = find_other_words(request, decision.result, self._reader.blob)
         except NotFound:
             self.tally.skip(APPROVALS_CHECK, "some words that people were shown are not here", matters=True)
-            words = None
+            return
         if words is not None:
             self.tally.add(Finding(APPROVALS_CHECK, "failed", "EVIDENCE_INVALID", words, place))
+
+    def _check_question(self, decision: RecordedDecision, request: ApprovalRequest, place: Place) -> None:
+        """Compare a decision that used an approval with the decision by which the person was asked."""
         if request.statement != STATEMENT_VERSION:
             return
         asked = self._find_asked(request)
@@ -326,9 +331,10 @@ class _DecisionExaminer:
         """Return the decision by which a person was asked, as its record has it; None where it is not here."""
         session = request.scope.removeprefix(session_scope(""))
         for record in read_chain(self._reader, decision_chain(session)):
-            result = record.to_dict()["outcome"].get("result") if record.kind == DECISION_KIND else None
+            content = record.to_dict() if record.kind == DECISION_KIND else {}
+            result = content["outcome"].get("result") if content else None
             if isinstance(result, dict) and result.get("gate_id") == request.gate_id:
-                return result
+                return RecordedDecision.from_record(record, content).result
         return None
 
     def _check_past(self, result: Mapping[str, Any], place: Place) -> None:

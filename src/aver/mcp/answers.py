@@ -97,7 +97,24 @@ def gate_answer(
 def _gate_reason(answer: Answer, recorded: RecordedDecision) -> str:
     """Return why, in words. An agent that reads `deny` must know if it may go on nevertheless."""
     reasons = "; ".join(answer.reasons)
-    return f"{NOT_HELD_BACK}, go on: {reasons}" if recorded.is_observed and not answer.allows else reasons
+    if recorded.is_observed and not answer.allows:
+        return f"{NOT_HELD_BACK}, go on: {reasons}"
+    return reasons if answer.decision.decision != "human_review" else f"{reasons}; {_describe_approval(answer)}"
+
+
+def _describe_approval(answer: Answer) -> str:
+    """Say how a person approves a flagged action: with a signature, or by a yes that only the agent reports."""
+    if answer.request is None:
+        signed = (
+            "a person enrols with a key (aver keys new person:NAME, then aver approvals enrol person:NAME), and the"
+        )
+        signed += " agent asks again; then the person runs aver approvals approve"
+    else:
+        signed = f"a person runs aver approvals approve {answer.request.id[:8]}"
+    return (
+        f"for a signed approval {signed}, and the same question is answered with approve; without one, ask the user "
+        "here: after a yes go on, and record it with user_said_yes, which the verdict calls unconfirmed"
+    )
 
 
 def record_answer(session: str, given: Mapping[str, Any], recorded: RecordedAction) -> ToolAnswer:
@@ -125,6 +142,8 @@ def _gate_warning(recorded: RecordedAction) -> str:
         return "; no answer of the gate fits it, so it counts as not gated"
     if recorded.gate.is_observed and not recorded.gate.allows:
         return f"; the gate would not have allowed it ({recorded.gate.decision}): {NOT_HELD_BACK}"
+    if recorded.says_user_agreed:
+        return "; only you report that the user agreed, so the verdict is qualified at most"
     if not recorded.gate.allows:
         return f"; the gate did not allow it ({recorded.gate.decision}), and the record says so"
     return ""
@@ -140,7 +159,7 @@ def seal_answer(session: str, name: str | None, sealed: SealedRun, cap_file: str
         "cap_file": cap_file,
         "hash": result["final_receipt_hash"],
         "actions_count": result["num_actions"],
-        "verification": "passed" if verified else "failed",
+        "verification": {"verified": "passed", "qualified": "qualified"}.get(result["verdict"], "failed"),
         "proof_generated": result["status"] == "proved",
         "proof_verified": result["status"] == "proved" and verified,
         "model_updated": sealed.learned > 0,

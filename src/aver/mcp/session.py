@@ -31,7 +31,7 @@ from aver.capsule.masking.mask import mask
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, NotFound, Refused, Unavailable
 from aver.events.log import EventProjection
-from aver.gate.action import Action
+from aver.gate.action import Action, is_description_needed
 from aver.gate.ask import Answer, ask
 from aver.gate.call_decisions import DoneAction, bind
 from aver.gate.decision_record import DECISION_KIND, RecordedDecision, decision_chain
@@ -152,6 +152,8 @@ class RecordedAction:
     gate: RecordedDecision | None
     unbound: bool
     """The agent named a decision about other files or another tool. The action then counts as not gated."""
+    says_user_agreed: bool = False
+    """The gate asked for a person, and the record says that the agent reports a yes of its user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,9 +284,12 @@ class McpSession:
             },
         )
         gate_id = None if gate is None else gate.gate_id
-        receipt = run.runtime.record(action, gate_id=gate_id, diff_text=given["diff_text"])
+        receipt = run.runtime.record(
+            action, gate_id=gate_id, diff_text=given["diff_text"], client_answer="yes" if given["user_said_yes"] else ""
+        )
         unbound = given["receipt_id"] is not None and gate is None
-        return RecordedAction(action, receipt, _position_in_run(run.runtime, action), gate, unbound)
+        says_user_agreed = gate is not None and run.runtime.has_client_answer(gate.gate_id)
+        return RecordedAction(action, receipt, _position_in_run(run.runtime, action), gate, unbound, says_user_agreed)
 
     def seal(self) -> tuple[str, SealedRun] | None:
         """Seal the current run of the session. Return None if it has no actions."""
@@ -403,12 +408,16 @@ def _instruction_hash(gate: RecordedDecision | None, given: Mapping[str, Any]) -
     """Return the instruction hash of an action.
 
     If the agent names a decision, this is the instruction that the gate judged. The agent may describe the result in
-    other words; the metadata keeps them. But if the gate judged only words, the words must be the same.
+    other words; the metadata keeps them. But if the gate judged only words, the words must be the same. Where a person
+    was asked, files beside the words tell nothing: see `aver.gate.action`.
     """
     if gate is None or given["receipt_id"] is None or gate.instruction_hash is None:
         return text_hash(given["description"])
     gated = gate.action
-    has_more = gated.get("files") or gated.get("diff_sha256") or gate.input_hash
+    if gate.decision in ("human_review", "human_approved"):
+        has_more: Any = not is_description_needed(gated)
+    else:
+        has_more = gated.get("files") or gated.get("diff_sha256") or gate.input_hash
     return gate.instruction_hash if has_more else text_hash(given["description"])
 
 

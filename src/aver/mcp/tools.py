@@ -134,7 +134,9 @@ This server decides whether your actions may happen and keeps a sealed record of
 2. capseal_gate before every change, command or request, once per file. Give diff_text for a change to files, and \
 tool_name with arguments for a command or a request: what is not shown cannot be judged.
    - approve: go on, with exactly this.
-   - flag: do not go on. A human must approve it first; say so, then ask again with the very same arguments.
+   - flag: do not go on. A human must approve it first; say so. After a signed approval (the reason says how), ask \
+again with the very same arguments. Or ask the user here: only after a clear yes go on, and give user_said_yes when \
+you record it.
    - deny: do not do it, and do not try it in another way. Tell the user why.
    - A reason that begins with "only observed, nothing is held back": go on. The user only wants to see what the gate \
 would say.
@@ -193,7 +195,7 @@ TOOLS: Mapping[str, ToolSpec] = {
     "capseal_gate": ToolSpec(
         "Ask the gate",
         "Ask BEFORE each action whether it may happen, once per file. Answers approve, flag or deny; go on only after "
-        "approve. The decision is sealed, also one that refuses.",
+        "approve. Without diff_text the answer for an edit is flag. The decision is sealed, also one that refuses.",
         (
             Parameter("action_type", "text", _TYPE, required=True),
             Parameter("description", "text", "what the action does, in words", required=True),
@@ -239,6 +241,12 @@ TOOLS: Mapping[str, ToolSpec] = {
             Parameter("receipt_id", "text", "receipt_id of the gate's answer about this action"),
             Parameter("diff_text", "long text", "the change that was made, as a unified diff; only its hash is kept"),
             Parameter("arguments", "object", f"{_ARGUMENTS}; only their hash is kept"),
+            Parameter(
+                "user_said_yes",
+                "truth",
+                "after flag: the user agreed to exactly this in the conversation. Recorded as your word, not as a "
+                "signed approval",
+            ),
         ),
         {
             "recorded": _TRUTH,
@@ -263,7 +271,7 @@ TOOLS: Mapping[str, ToolSpec] = {
             "cap_file": _nullable("string"),
             "hash": _nullable("string"),
             "actions_count": _COUNT,
-            "verification": {"type": "string", "enum": ["passed", "failed"]},
+            "verification": {"type": "string", "enum": ["passed", "qualified", "failed"]},
             "proof_generated": _TRUTH,
             "proof_verified": _TRUTH,
             "model_updated": _TRUTH,

@@ -87,7 +87,10 @@ def test_a_request_and_its_vote_copied_to_another_tenant_allow_nothing(aver_home
         assert (answer.allows, answer.decision.decision) == (False, "human_review")
         [copied] = [one for one in recent_requests(prod) if one.id == request.id]
         [(_, problem)] = load_request_state(prod, copied).uncounted
-        assert (problem.code, problem.words) == ("STATEMENT_MISMATCH", "it was signed for another tenant and another shown_sha256")
+        assert (problem.code, problem.words) == (
+            "STATEMENT_MISMATCH",
+            "it was signed for another tenant and another shown_sha256",
+        )
         with pytest.raises(Refused) as refusal:
             consume(prod, copied, copied.digest)
         assert code_of(refusal) == "NOT_APPROVED"

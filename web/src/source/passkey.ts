@@ -145,8 +145,8 @@ export interface OpenRequest {
   expires: string;
   digest: string;
   scope: string;
-  /** The version of the statement that it wants. A passkey signs version 2 only. */
-  statement: 1 | 2;
+  /** The version of the statement that it wants. A passkey signs version 3 only. */
+  statement: number;
   /** `outcome.result` of the record. */
   content: JsonObject;
   /** The passkeys that may answer it, by person. */
@@ -176,7 +176,7 @@ export function readOpenRequest(canonical: string, ledger: string, tenant: strin
     expires: text(content.get("expires"), "end"),
     digest: text(content.get("digest"), "digest"),
     scope: typeof content.get("scope") === "string" ? (content.get("scope") as string) : "",
-    statement: isInteger(version) && version.text === "2" ? 2 : 1,
+    statement: isInteger(version) ? version.value : 1,
     content,
     passkeys,
   };
@@ -198,7 +198,7 @@ export async function signVote(
 ): Promise<Statement> {
   const passkey = request.passkeys.get(identity);
   if (passkey === undefined) throw new BadInput(`${identity} has no passkey that may answer this request`);
-  if (request.statement !== 2) throw new BadInput("an earlier version of Aver opened this request: answer it at a terminal");
+  if (request.statement !== 3) throw new BadInput("this request is of an earlier version of Aver: answer it at a terminal");
   const content = voteContent(request, word, identity, sha256Hex(shown), word === "approve" ? choice : {});
   return { purpose: "approval", content, signatures: [await signByPasskey("approval", content, passkey)] };
 }

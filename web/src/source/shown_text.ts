@@ -47,7 +47,7 @@ export async function shownText(request: OpenRequest, fetchBlob: FetchBlob, give
     ...texts(content.get("rules")).flatMap((rule) => quote(`rule ${rule}`)),
     "the action",
     ...[...action].flatMap(([name, value]) => renderField(name, value, 0)),
-    ...(isObject(beside) ? ["what its digest leaves out", ...[...beside].flatMap(([name, value]) => renderField(name, value, 0))] : []),
+    ...(isObject(beside) ? ["what its digest leaves out", ...[...beside].flatMap(([name, value]) => (name === "description" && action.has(name) ? [] : renderField(name, value, 0)))] : []),
     ...(diff === null ? [] : ["its diff", ...quote(diff.replace(/\n$/, ""))]),
     ...(comment ? ["your reason", ...quote(comment)] : []),
     "what an answer is good for",

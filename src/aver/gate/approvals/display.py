@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from aver.fast_dataclass import dataclass
-from aver.gate.approvals.request import UNBOUND_VERSION, ApprovalRequest
+from aver.gate.action import is_description_needed
+from aver.gate.approvals.request import STATEMENT_VERSION, UNBOUND_VERSION, ApprovalRequest
 from aver.gate.approvals.vote import RequestState
 from aver.gate.decision_record import read_figure
 from aver.text import count_unusual_characters, escape_invisible
@@ -89,7 +90,7 @@ def render_request(
         *_render_notes(action, diff),
         *([DisplayLine("your reason", "strong"), *_render_quoted(comment.split("\n"))] if comment else []),
         DisplayLine("what an answer is good for", "strong"),
-        *_render_binding(request, scope or request.scope, uses or request.uses),
+        *_render_binding(request, action, scope or request.scope, uses or request.uses),
         *([DisplayLine("the rule that is put in force", "strong"), *_render_quoted(rule.split("\n"))] if rule else []),
         DisplayLine(f"digest {request.digest}", "strong"),
     ]
@@ -121,7 +122,9 @@ def _render_facts(request: ApprovalRequest, state: RequestState) -> Iterator[Dis
             yield from _render_quoted(words.split("\n"))
 
 
-def _render_binding(request: ApprovalRequest, scope: str, uses: int) -> Iterator[DisplayLine]:
+def _render_binding(
+    request: ApprovalRequest, action: Mapping[str, Any], scope: str, uses: int
+) -> Iterator[DisplayLine]:
     """Render what the statement names besides the action: ledger, tenant, request, session, uses and end."""
     if request.statement == UNBOUND_VERSION:
         words = "an earlier version of Aver opened this request: an answer names no ledger, tenant or request"
@@ -136,6 +139,8 @@ def _render_binding(request: ApprovalRequest, scope: str, uses: int) -> Iterator
     left_out = beside.get("arguments") if isinstance(beside, Mapping) else None
     if isinstance(left_out, Mapping) and left_out:
         yield from _render_quoted([f"whatever the agent writes as its {', '.join(sorted(map(str, left_out)))}"])
+    if request.statement == STATEMENT_VERSION and action.get("description") and not is_description_needed(action):
+        yield DisplayLine("  however the agent describes it")
 
 
 def _render_action(action: Mapping[str, Any]) -> Iterator[DisplayLine]:

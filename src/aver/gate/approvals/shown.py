@@ -15,6 +15,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from aver.errors import AverError, NotFound
 from aver.gate.action import FIRST_DIGEST_VERSION, is_description_needed
 from aver.gate.approvals.request import ApprovalRequest
 from aver.gate.decision import RISK_WORDS, Thresholds, find_risk_word
@@ -53,16 +54,20 @@ def find_worse(asked: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
     return f"the risk is {after} now, and was {before} when a person was asked" if is_worse else None
 
 
-def find_other_words(
-    request: ApprovalRequest, used: Mapping[str, Any], fetch: Callable[[str], bytes]
-) -> str | None:
+def find_other_words(request: ApprovalRequest, used: Mapping[str, Any], fetch: Callable[[str], bytes]) -> str | None:
     """Return why the words of an action are not those that were shown; None where they are, or do not count.
 
-    An earlier version of the digest left out words that say what would happen. `fetch` returns the bytes of a blob.
+    An earlier version of the digest left out words that say what would happen. `fetch` returns the bytes of a blob, or
+    raises `NotFound`.
     """
     if request.digest_version == FIRST_DIGEST_VERSION or not is_description_needed(used["action"]):
         return None
-    words = request.read_beside(fetch)["description"].encode()
+    try:
+        words = request.read_beside(fetch)["description"].encode()
+    except NotFound:
+        raise
+    except (AverError, AttributeError, KeyError, TypeError, ValueError):
+        return "the words that the person was shown cannot be read"
     # The decision's own words may be masked. Their hash is that of the words that were judged.
     if (used["instruction_sha256"] or NO_WORDS) != hashlib.sha256(words).hexdigest():
         return "its words are not those that the person was shown"

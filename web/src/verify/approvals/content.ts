@@ -1,5 +1,7 @@
 /** The contents that people sign: enrolments and votes. It needs no curve, so the page's own thread uses it, too. */
 
+import { canonicalJson } from "../canonical.ts";
+import { sha256Hex } from "../digest.ts";
 import { type Json, JsonNumber, type JsonObject } from "../json.ts";
 import { Passkey } from "../passkey.ts";
 import type { ApprovalRequest } from "./request.ts";
@@ -13,7 +15,12 @@ export function enrolmentContent({ identity, key, custody }: Approver, ledger: s
 }
 
 /** The parts of a request that a vote names. */
-type VoteSubject = Pick<ApprovalRequest, "ledger" | "tenant" | "id" | "digest" | "expires" | "scope" | "statement">;
+type VoteSubject = Pick<ApprovalRequest, "ledger" | "tenant" | "id" | "digest" | "opened" | "expires" | "scope" | "statement" | "content">;
+
+/** The digest of all that a request gives a person to read. */
+function shownSha256({ opened, content }: VoteSubject): string {
+  return sha256Hex(canonicalJson(new Map<string, Json>([["opened", opened], ["request", content]])));
+}
 
 /** The content that a person signs: exactly that of the version that the request wants. `shown` is a digest. */
 export function voteContent(
@@ -33,11 +40,12 @@ export function voteContent(
   if (request.statement === 1) return content;
   return new Map<string, Json>([
     ...content,
-    ["v", new JsonNumber("2")],
+    ["v", new JsonNumber(String(request.statement))],
     ["ledger", request.ledger],
     ["tenant", request.tenant],
     ["request", request.id],
     ["scope", scope],
     ["uses", new JsonNumber(String(uses))],
+    ...(request.statement === 3 ? [["shown_sha256", shownSha256(request)] as const] : []),
   ]);
 }

@@ -3,15 +3,18 @@
 import { at, chainName, readKind } from "../block.ts";
 import { canonicalContent } from "../canonical.ts";
 import { makePrintable } from "../chain.ts";
-import { type Examination, type Examiner, guard } from "../examiner.ts";
-import { BadInput, type JsonNumber, JsonNumber as Numeral, type JsonObject, isObject } from "../json.ts";
+import { sha256Hex } from "../digest.ts";
+import { type Examination, type Examiner, guard, selectChains } from "../examiner.ts";
+import { BadInput, type JsonNumber, JsonNumber as Numeral, type JsonObject, NotFound, isObject } from "../json.ts";
 import { type KeyRole, PublicKey } from "../ring.ts";
+import { isTrue, readDecision } from "../run/capsules.ts";
 import type { Sealed } from "../sealed.ts";
 import { statementFields } from "../statement.ts";
 import { type CheckStatus, type Place, Tally, place } from "../verdict.ts";
-import descriptive from "./descriptive.json" with { type: "json" };
+import tools from "./tools.json" with { type: "json" };
 import {
   type ApprovalRequest,
+  EMPTY_SHA256,
   REQUEST_KIND,
   USE_KIND,
   VOTE_KIND,
@@ -20,7 +23,10 @@ import {
   computeState,
   hasScopeOf,
   isByPerson,
+  listArguments,
   matchesAction,
+  needsDescription,
+  readDescription,
   readRequest,
   readVote,
   turnProblem,
@@ -47,20 +53,12 @@ const CODES: Record<string, string> = {
   EVIDENCE_INVALID: "EVIDENCE_INVALID",
 };
 
-/** The arguments of known tools that only describe a call. A test holds this table to Aver's own. */
-const DESCRIPTIVE: Record<string, string[]> = descriptive;
-
 export const APPROVALS_EXAMINER: Examiner = { domains: ["approvals", "approvers"], checks: [CHECK], examine };
 
 async function examine(examination: Examination): Promise<Tally> {
   const { reader, tenant } = examination;
   const roster = chainName("approvers", tenant) as string;
   const approvals = chainName("approvals", tenant) as string;
-  if (!examination.isComplete && !reader.has(roster)) {
-    const tally = new Tally();
-    tally.skip(CHECK, "the approvers' enrolments are not here", { matters: true });
-    return tally;
-  }
   const checker = new ApprovalChecker(examination);
   // The roster first: requests name keys from it.
   for (const [chain, check] of [
@@ -72,7 +70,40 @@ async function examine(examination: Examination): Promise<Tally> {
       await guard(checker.tally, CHECK, placeOf(record), async () => check(record));
     }
   }
-  return checker.tally;
+  let { tally } = checker;
+  if (!examination.isComplete && !reader.has(roster)) {
+    tally = new Tally();
+    tally.skip(CHECK, "the approvers' enrolments are not here", { matters: true });
+  }
+  await checkWords(examination, checker.used, tally);
+  return tally;
+}
+
+/** Hold the words of each decision that used an approval to those that the person was shown. `uses` has requests by the use's id. */
+async function checkWords(examination: Examination, uses: Map<string, ApprovalRequest>, tally: Tally): Promise<void> {
+  const { reader } = examination;
+  for (const chain of uses.size ? selectChains(examination, "gate") : []) {
+    for await (const record of reader.read(chain.origin)) {
+      const decision = readDecision(record.content);
+      const use = decision?.decision === "human_approved" ? at(record.content, "context", "environment", "aver", "refs", "approval") : null;
+      const request = typeof use === "string" ? uses.get(use) : undefined;
+      if (decision === null || request === undefined) continue;
+      uses.delete(use as string);
+      // `readDecision` has found the action.
+      if (request.digestVersion === 1 || !needsDescription(at(record.content, "outcome", "result", "action") as JsonObject)) continue;
+      try {
+        const words = sha256Hex(await readDescription(request, (digest) => reader.blob(digest)));
+        if ((isTrue(decision.instructionHash) ? decision.instructionHash : EMPTY_SHA256) === words) continue;
+      } catch (error) {
+        if (!(error instanceof BadInput)) throw error;
+        if (error instanceof NotFound) {
+          tally.skip(CHECK, "words that were shown are not here", { matters: true });
+          continue;
+        }
+      }
+      tally.fail(CHECK, "EVIDENCE_INVALID", "its words are not those that were shown", placeOf(record));
+    }
+  }
 }
 
 function placeOf(record: Sealed): Place {
@@ -99,6 +130,10 @@ class ApprovalChecker {
   private readonly enrolled = new Map<string, Approver>();
   private readonly knownPasskeys = new Set<string>();
   private readonly cases = new Map<string, CheckedRequest>();
+  /** All requests, also those that count for nothing. */
+  private readonly requests = new Map<string, ApprovalRequest>();
+  /** The requests whose approval was used, by the id of the use's record. */
+  readonly used = new Map<string, ApprovalRequest>();
   private readonly signatures = new Set<string>();
   private readonly uses = new Set<string>();
   private wanted = 1;
@@ -174,30 +209,38 @@ class ApprovalChecker {
   private checkRequest(record: Sealed): void {
     const { ledger, tenant } = this.examination;
     const request = readRequest(record, ledger, tenant);
+    this.requests.set(request.id, request);
     // Without this, a forged request could want the statement that names no request.
     if (request.statement < this.wanted) {
-      this.add(record, "failed", "STATE_VIOLATION", "the request wants a statement of an earlier version than a request before it");
+      this.add(record, "failed", "STATE_VIOLATION", "a request before it wants a later statement");
       return;
     }
     this.wanted = request.statement;
     this.cases.set(request.id, { request, votes: [], newest: request.opened, isUsed: false });
     this.checkLeftOut(record, request);
     if (!matchesAction(request)) {
-      this.add(record, "failed", "EVIDENCE_INVALID", "the action or the diff it carries is not the one it names");
+      this.add(record, "failed", "EVIDENCE_INVALID", "its action or diff is not the one it names");
+    } else if (request.digestVersion === 3 && blobDigest(request, "action") === null) {
+      const action = request.content.get("action") as JsonObject;
+      if (!action.has("description") && needsDescription(action)) {
+        this.add(record, "warning", "EVIDENCE_INVALID", "its digest leaves out its description");
+      }
     }
     if (request.anchor === "system") return; // The roster does not list these keys; the ring must know them.
     for (const approver of request.approvers.values()) {
       if (this.roster.hasHad(approver)) continue;
-      const words = `it counts the key ${approver.key.fingerprint} as that of ${approver.identity}, who was never enrolled with it`;
+      const words = `it counts the key ${approver.key.fingerprint} of ${approver.identity}, who was never enrolled with it`;
       this.add(record, "failed", "ROLE_POLICY_VIOLATION", words);
     }
   }
 
   private checkAnswer(record: Sealed): void {
     const { about, vote } = readVote(record);
+    const request = this.requests.get(about);
+    if (vote.word === "used" && request !== undefined) this.used.set(record.id, request);
     const found = this.cases.get(about);
     if (found === undefined) {
-      this.add(record, "failed", "STATE_VIOLATION", "it is about a request that is not here before it");
+      this.add(record, "failed", "STATE_VIOLATION", "no request before it is the one it names");
       return;
     }
     if (isByPerson(vote)) this.checkVote(record, found, vote);
@@ -226,9 +269,9 @@ class ApprovalChecker {
     found.isUsed = true;
     this.uses.add(use);
     if (before.state !== "approved") {
-      this.add(record, "failed", "EVIDENCE_INVALID", `it was used without the approvals it needs: ${before.state}, ${before.reason}`);
+      this.add(record, "failed", "EVIDENCE_INVALID", `it was used while it was ${before.state}: ${before.reason}`);
     } else if (vote.use !== null || request.digestVersion !== 1) {
-      this.add(record, "failed", "STATE_VIOLATION", "a use of this request has another form");
+      this.add(record, "failed", "STATE_VIOLATION", "the use has another form");
     } else this.checkAccount(record, found, before.validApprovals);
   }
 
@@ -244,7 +287,7 @@ class ApprovalChecker {
     const people = own || basedOn.flatMap((vote) => (vote === null ? [] : [String(vote.approver)])).join(", ");
     let words: string;
     if (at(record.content, "outcome", "result", "digest") !== found.request.digest) words = "it names another action than its request";
-    else if (basedOn.includes(null) || !people) words = "it has statements that are not those of the approvals before it";
+    else if (basedOn.includes(null) || !people) words = "its statements are not those of the approvals before it";
     else if (authority.get("approver") !== people) words = `it names others than ${people}, who signed`;
     else return;
     this.add(record, "failed", "EVIDENCE_INVALID", words);
@@ -256,15 +299,15 @@ class ApprovalChecker {
     const [action, beside] = [request.content.get("action"), request.content.get("beside")];
     const leftOut = isObject(beside) ? beside.get("arguments") : undefined;
     if (!isObject(beside) || !isObject(leftOut) || !hasScopeOf(request, beside)) {
-      this.add(record, "failed", "EVIDENCE_INVALID", "it does not hold what its digest leaves out, or is of another session");
+      this.add(record, "failed", "EVIDENCE_INVALID", "it lacks what its digest leaves out, or is of another session");
       return;
     }
     const tool = isObject(action) ? action.get("tool") : undefined;
     if (typeof tool !== "string") return;
-    const known = Object.hasOwn(DESCRIPTIVE, tool) ? (DESCRIPTIVE[tool] as string[]) : [];
+    const known = listArguments(tools.descriptive, tool);
     const more = [...leftOut.keys()].filter((name) => !known.includes(name));
     if (more.length) {
-      this.add(record, "warning", "EVIDENCE_INVALID", `its digest leaves out ${more.join(", ")}, which may change what the tool does`);
+      this.add(record, "warning", "EVIDENCE_INVALID", `its digest leaves out ${more.join(", ")}`);
     }
   }
 
@@ -305,7 +348,7 @@ class ApprovalChecker {
     }
     if (vote.word !== "approve") return;
     if (request.statement === 1) {
-      this.add(record, "warning", "UNBOUND_STATEMENT", `${identity} signed no ledger, tenant or request: an earlier version of Aver asked for that`);
+      this.add(record, "warning", "UNBOUND_STATEMENT", `${identity} signed no ledger, tenant or request`);
     }
     const enrolled = this.enrolled.get(approverKey(approver));
     const custodies = [approver.custody, vote.custody, enrolled?.custody];

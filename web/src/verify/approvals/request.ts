@@ -5,13 +5,14 @@ import { blobReferences } from "../blobs.ts";
 import { canonicalContent, canonicalJson } from "../canonical.ts";
 import { HEX64, sha256Hex } from "../digest.ts";
 import type { Ed25519 } from "../ed25519.ts";
-import { BadInput, type Json, JsonNumber, type JsonObject, equalJson, isInteger, isObject } from "../json.ts";
+import { BadInput, type Json, JsonNumber, type JsonObject, equalJson, isInteger, isObject, readJson } from "../json.ts";
 import type { Sealed } from "../sealed.ts";
 import { type Statement, checkObject, checkVersion, readStatement, textField, timeField } from "../statement.ts";
 import { pythonText } from "../text.ts";
 import { isTrue } from "../run/capsules.ts";
 import { voteContent } from "./content.ts";
-import { type Approver, CUSTODIES, PASSKEY, isPerson, need, readApprover, signatureProblem } from "./roster.ts";
+import tools from "./tools.json" with { type: "json" };
+import { type Approver, CUSTODIES, PASSKEY, isPerson, readApprover, signatureProblem } from "./roster.ts";
 
 export const REQUEST_KIND = "approval.request";
 export const VOTE_KIND = "approval.decision";
@@ -23,6 +24,7 @@ const USES_MAX = 100;
 const WORKSPACE = "workspace";
 const PERSON_WORDS = ["approve", "deny", "escalate"];
 const VOTE_WORDS = [...PERSON_WORDS, "expired", "closed", "used"];
+export const EMPTY_SHA256 = sha256Hex("");
 const GATE_ID = /^[!-~]{1,128}$/;
 
 interface Level {
@@ -42,10 +44,10 @@ export interface ApprovalRequest {
   approvers: Map<string, Approver>;
   anchor: string;
   content: JsonObject;
-  /** The version of the statement that it wants: 1 names neither ledger nor request. */
-  statement: 1 | 2;
+  /** The version of the statement that it wants: 1 names neither ledger nor request, 2 does not cover all that is shown. */
+  statement: number;
   scope: string;
-  digestVersion: 1 | 2;
+  digestVersion: number;
 }
 
 function integerField(value: Json | undefined, where: string, low: number, high: number): number {
@@ -59,7 +61,7 @@ function readLevel(data: Json, where: string): Level {
   const object = checkObject(data, where, ["approvers", "quorum", "after"]);
   const listed = object.get("approvers");
   if (!Array.isArray(listed) || listed.length > APPROVERS_MAX || !listed.every(isPerson)) {
-    throw new BadInput(`${where}.approvers must be a list of at most ${APPROVERS_MAX} people`);
+    throw new BadInput(`${where}.approvers must be a list of people`);
   }
   if (new Set(listed).size < listed.length) throw new BadInput(`${where}.approvers names someone twice`);
   return {
@@ -81,9 +83,11 @@ export function readRequest(record: Sealed, ledger: string, tenant: string): App
   ]);
   checkVersion(result.get("v"), "the request");
   const binding = readBinding(result);
+  const digestVersion = readDigestVersion(result);
+  if ((binding.statement === 3) !== (digestVersion === 3)) throw new BadInput("the request has a statement and a digest of two versions");
   const listed = result.get("levels");
   if (!Array.isArray(listed) || listed.length < 1 || listed.length > LEVELS_MAX) {
-    throw new BadInput(`the request has no levels, or more than ${LEVELS_MAX}`);
+    throw new BadInput("the request has no levels, or too many");
   }
   const given = result.get("approvers");
   if (!isObject(given)) throw new BadInput("the record is not a request for approval");
@@ -110,27 +114,26 @@ export function readRequest(record: Sealed, ledger: string, tenant: string): App
     anchor: pythonText(result.get("anchor")),
     content: result,
     ...binding,
-    digestVersion: readDigestVersion(result),
+    digestVersion,
   };
 }
 
-function readBinding(result: JsonObject): { statement: 1 | 2; scope: string } {
+function readBinding(result: JsonObject): { statement: number; scope: string } {
   const found = ["statement", "scope", "uses"].filter((name) => result.has(name));
   if (!found.length) return { statement: 1, scope: "" };
-  if (found.length < 3) throw new BadInput("the request does not say all of statement, scope and uses");
-  integerField(result.get("statement"), "the request: statement", 2, 2);
+  if (found.length < 3) throw new BadInput("the request lacks statement, scope or uses");
+  const statement = integerField(result.get("statement"), "the request: statement", 2, 3);
   integerField(result.get("uses"), "the request: uses", 1, 1);
   const scope = result.get("scope");
   if (typeof scope !== "string" || !scope.startsWith("session:")) throw new BadInput("the request: scope must be the one of a session");
-  return { statement: 2, scope };
+  return { statement, scope };
 }
 
-function readDigestVersion(result: JsonObject): 1 | 2 {
+function readDigestVersion(result: JsonObject): number {
   const found = ["digest_version", "beside"].filter((name) => result.has(name));
   if (!found.length) return 1;
-  if (found.length < 2) throw new BadInput("the request does not say both its digest's version and what it leaves out");
-  integerField(result.get("digest_version"), "the request: digest_version", 2, 2);
-  return 2;
+  if (found.length < 2) throw new BadInput("the request lacks digest_version or beside");
+  return integerField(result.get("digest_version"), "the request: digest_version", 2, 3);
 }
 
 /** The digest of the blob with a part of a request; null if the part is in the record itself. */
@@ -155,7 +158,7 @@ export function matchesAction(request: ApprovalRequest): boolean {
   try {
     if (sha256Hex(canonicalContent(action)) !== request.digest || !isObject(action)) return false;
     if (request.digestVersion === 1 && !hasScopeOf(request, action)) return false;
-    if (request.digestVersion === 2 && blobDigest(request, "beside") === null && !fitsWithRest(request, action)) return false;
+    if (request.digestVersion !== 1 && blobDigest(request, "beside") === null && !fitsWithRest(request, action)) return false;
     const diff = blobDigest(request, "diff");
     if (diff !== null) return diff === action.get("diff_sha256");
     const text = request.content.get("diff") as Json;
@@ -169,21 +172,41 @@ export function matchesAction(request: ApprovalRequest): boolean {
 /** Whether the part of an action that the digest covers and the rest fit together. */
 function fitsWithRest(request: ApprovalRequest, bound: JsonObject): boolean {
   const beside = checkObject(request.content.get("beside"), "the request: beside", ["description", "session", "arguments"]);
-  const [left, kept] = [beside.get("arguments"), bound.get("arguments")];
-  if (!equalJson(bound.get("v"), new JsonNumber("2")) || !isObject(left) || !isObject(kept)) return false;
-  if ([...left.keys()].some((name) => kept.has(name))) return false;
-  const whole = new Map([...bound, ...beside]);
-  const content: JsonObject = new Map<string, Json>([["v", new JsonNumber("2")]]);
-  for (const name of ["type", "tool", "files", "diff_sha256", "workspace", "caller", "on_behalf_of"]) {
-    content.set(name, need(whole, name));
+  const [left, kept, diff] = [beside.get("arguments"), bound.get("arguments"), bound.get("diff_sha256")];
+  const { digestVersion } = request;
+  if (!isObject(left) || !isObject(kept) || [...left.keys()].some((name) => kept.has(name))) return false;
+  const isDescribed = digestVersion === 3 ? bound.has("description") : !kept.size && !isTrue(bound.get("files")) && diff === null;
+  const names = ["v", "type", "tool", "files", "diff_sha256", "workspace", "caller", "on_behalf_of", "arguments", "request_sha256"];
+  checkObject(bound, "the action", isDescribed ? [...names, "description"] : names);
+  if (isDescribed && !equalJson(bound.get("description"), beside.get("description"))) return false;
+  return equalJson(bound.get("v"), new JsonNumber(String(digestVersion))) && hasScopeOf(request, beside);
+}
+
+/** The description that the person was shown. Raises `BadInput` if it cannot be read. */
+export async function readDescription(request: ApprovalRequest, blob: (digest: string) => Promise<Uint8Array>): Promise<string> {
+  const apart = blobDigest(request, "beside");
+  let beside = request.content.get("beside");
+  if (apart !== null) {
+    const raw = await blob(apart);
+    if (sha256Hex(raw) !== apart) throw new BadInput("a blob has other bytes");
+    beside = readJson(raw);
   }
-  content.set("arguments", kept);
-  content.set("request_sha256", whole.has("request_sha256") ? (whole.get("request_sha256") as Json) : "");
-  // Without these, only the words say what would happen.
-  if (!kept.size && !isTrue(whole.get("files")) && whole.get("diff_sha256") === null) {
-    content.set("description", need(whole, "description"));
-  }
-  return equalJson(content, bound) && hasScopeOf(request, whole);
+  const words = at(beside, "description");
+  if (typeof words !== "string") throw new BadInput("the request has no description");
+  return words;
+}
+
+/** The arguments that a table has for a tool. A test holds the tables to Aver's own. */
+export function listArguments(table: Record<string, string>, tool: Json | undefined): string[] {
+  return Object.entries(table).flatMap(([names, listed]) => (listed.split(" ").includes(tool as string) ? names.split(" ") : []));
+}
+
+/** Whether only its description says what an action would do. The twin of `aver.gate.action.is_description_needed`. */
+export function needsDescription(action: JsonObject): boolean {
+  const [tool, given, diff] = ["tool", "arguments", "diff_sha256"].map((name) => action.get(name));
+  const telling = listArguments(tools.telling, tool);
+  const isTold = telling.length && telling.every((name) => isObject(given) && isTrue(given.get(name)));
+  return ((diff ?? null) === null || diff === EMPTY_SHA256) && !isTold;
 }
 
 // --- votes
@@ -328,14 +351,14 @@ export function voteProblem(request: ApprovalRequest, vote: Vote, verifier: Ed25
 export function turnProblem(request: ApprovalRequest, vote: Vote, approvals: Vote[], floor: number): VoteProblem | null {
   if (vote.word === "deny") return null; // A denial needs no turn.
   if (vote.word === "approve" && approvals.some((earlier) => earlier.approver === vote.approver)) {
-    return ["ALREADY_DECIDED", `${vote.approver} has approved before; one person is one voice`];
+    return ["ALREADY_DECIDED", `${vote.approver} has approved before`];
   }
   const level = findOpenLevel(request, vote, floor);
   if (level === 0) {
     const last = levelsFor(request, vote.approver ?? "").at(-1) ?? 0;
     return last < floor ? ["PASSED_ON", `level ${floor} decides now`] : ["NOT_YET", `level ${last} decides later, or when asked`];
   }
-  if (vote.word === "escalate" && level === request.levels.length) return ["NO_LEVEL", "there is nobody above to pass it on to"];
+  if (vote.word === "escalate" && level === request.levels.length) return ["NO_LEVEL", "nobody is above"];
   return null;
 }
 
@@ -433,14 +456,14 @@ function findApproval(request: ApprovalRequest, pending: RequestState): RequestS
 export function useProblem(request: ApprovalRequest, before: RequestState, use: Use): VoteProblem | null {
   if (use.digest !== request.digest) return ["DIGEST_MISMATCH", "it was used for another action"];
   if (before.state === "used") return ["REPLAY", `the approval was used before: ${before.reason}`];
-  if (before.state !== "approved") return ["NOT_APPROVED", `it was used without the approvals it needs: ${before.state}, ${before.reason}`];
+  if (before.state !== "approved") return ["NOT_APPROVED", `it was used while it was ${before.state}: ${before.reason}`];
   if (before.scope !== WORKSPACE && before.scope !== `session:${use.session}`) {
-    return ["SCOPE_MISMATCH", "it was used in another session than the one that it is good for"];
+    return ["SCOPE_MISMATCH", "it was used in another session"];
   }
   const isSame =
     use.number === before.used + 1 &&
     use.uses === before.uses &&
     use.scope === before.scope &&
     use.approvers.join("\n") === before.approvers.join("\n");
-  return isSame ? null : ["EVIDENCE_INVALID", "its account of the approval is not what people signed"];
+  return isSame ? null : ["EVIDENCE_INVALID", "it says something else than people signed"];
 }

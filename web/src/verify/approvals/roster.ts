@@ -215,7 +215,7 @@ export class Roster {
 }
 
 /** The value of a key that must be there. Raises `BadInput`. */
-export function need(data: JsonObject, name: string): Json {
+function need(data: JsonObject, name: string): Json {
   const value = data.get(name);
   if (value === undefined) throw new BadInput("it cannot be read");
   return value;

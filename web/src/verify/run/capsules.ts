@@ -23,6 +23,8 @@ export interface GateReference {
   digest: string;
   decision: string;
   diffSha256: string | null;
+  /** Whether only the client reports that its user agreed. */
+  hasClientAnswer: boolean;
 }
 
 interface SealedAction {
@@ -49,7 +51,10 @@ export function readSealedAction(content: JsonObject): SealedAction {
   if (typeof receiptHash !== "string") throw new BadInput("the capsule of an action names no receipt");
   if (gate === null) return { fields: fields as Json, receiptHash, gate: null };
   const names = ["gate_id", "record", "digest", "decision", "diff_sha256"];
-  if (!isObject(gate) || !hasExactly(gate, names)) throw new BadInput("the gate entry of an action has other keys");
+  const hasClientAnswer = isObject(gate) && gate.has("client_answer");
+  // A client can answer only what the gate has asked.
+  const canAnswer = !hasClientAnswer || (gate.get("client_answer") === "yes" && gate.get("decision") === "human_review");
+  if (!isObject(gate) || !canAnswer || !hasExactly(gate, hasClientAnswer ? [...names, "client_answer"] : names)) throw new BadInput("the gate entry of an action has other keys");
   for (const name of names) {
     // Only the hash of the change may be missing: the caller need not give the change.
     const value = gate.get(name);
@@ -61,7 +66,7 @@ export function readSealedAction(content: JsonObject): SealedAction {
   return {
     fields: fields as Json,
     receiptHash,
-    gate: { gateId, record, digest, decision, diffSha256: diffSha256 ?? null } as GateReference,
+    gate: { gateId, record, digest, decision, diffSha256: diffSha256 ?? null, hasClientAnswer } as GateReference,
   };
 }
 
@@ -100,7 +105,7 @@ export function readRunSeal(content: JsonObject, of: { ledger: string; tenant: s
     gates: gates === null ? null : readHead(new Map([...place, ...(gates as JsonObject)])),
   };
   if (typeof runId !== "string" || typeof final !== "string" || !isInteger(count)) {
-    throw new BadInput("the run's seal does not say which run, how many actions and which receipt is the last");
+    throw new BadInput("the run's seal cannot be read");
   }
   if (verdict !== null && !(typeof verdict === "string" && POLICY_VERDICTS.includes(verdict))) {
     throw new BadInput("the run's seal has a verdict that is none");

@@ -305,7 +305,7 @@ export class RunJudge {
   private checkDecisions(isComplete: boolean): Set<number> {
     const unproven = new Set<number>();
     const used = new Set<string>();
-    let observed = 0;
+    let [observed, reported] = [0, 0];
     for (const { number, action, mark, isFirstUse } of this.gated) {
       const decided = this.decided.get(mark.record) ?? null;
       const problem = gateProblem(action, mark, decided, isFirstUse && !used.has(mark.record));
@@ -313,12 +313,18 @@ export class RunJudge {
       if (problem !== null || decided === null || !allows(decided) || decided.isObserved) unproven.add(number);
       if (decided?.isObserved) observed++;
       if (problem !== null) this.fail("gates", problem[0], `${action.action_id}: ${problem[1]}`, number + 1);
+      else if (mark.hasClientAnswer && decided !== null) {
+        reported++;
+        const words = `${action.action_id}: only the client says that a person agreed`;
+        this.tally.warn("gates", "UNCONFIRMED", words, place(this.name, number + 1));
+      }
     }
     const count = this.gated.length;
     if (count) this.tally.countDone("gates", count);
     const approved = this.gated.filter(({ mark }) => mark.decision === "human_approved").length;
     const notes = [
       ...(approved ? [`${approved} approved by a human`] : []),
+      ...(reported ? [`${reported} on the word of the client`] : []),
       ...(observed ? [`${observed} in the mode observe: nothing was held back`] : []),
     ];
     if (notes.length) this.tally.notes.set("gates", `${count} checked, ${notes.join(", ")}`);
@@ -373,7 +379,7 @@ export class RunJudge {
       this.fail("gates", "CLAIM_UNPROVEN", `the seal says ${seal.policyVerdict}; the records support only ${earned}`, at);
     }
     if (seal.gates !== null && (this.gateCount !== seal.gates.count || this.gateHead !== seal.gates.hash)) {
-      const words = `the seal counts ${seal.gates.count} records of the gate; ${this.gateCount} are here, or others`;
+      const words = `the seal counts ${seal.gates.count} records of the gate; ${this.gateCount} are here`;
       this.fail("gates", "TRUNCATED", words, at);
     }
     if (seal.statement === null) {
@@ -411,15 +417,15 @@ function gateProblem(
   if (decided === null) return null; // A missing or invalid decision is reported elsewhere.
   const { mismatch, isConclusive } = compareWithDecision(action, mark, decided);
   const saysEnforced = action.policy_verdict === "POLICY_ENFORCED";
-  if (mismatch !== null) return ["EVIDENCE_INVALID", `it differs from the gated action: ${mismatch}`];
-  if (!isFirstUse) return ["REPLAY", "the decision that it names was used by an action before"];
+  if (mismatch !== null) return ["EVIDENCE_INVALID", `it differs from the gated: ${mismatch}`];
+  if (!isFirstUse) return ["REPLAY", "its decision was used before"];
   if (decided.isObserved) {
     return saysEnforced ? ["CLAIM_UNPROVEN", "it says that policy was enforced; the gate only observed"] : null;
   }
   if (allows(decided)) {
     if (isConclusive || !saysEnforced) return null;
-    return ["CLAIM_UNPROVEN", "it says that policy was enforced; only its type matches the gated action"];
+    return ["CLAIM_UNPROVEN", "it says that policy was enforced; only its type matches"];
   }
-  if (action.success) return ["ROLE_POLICY_VIOLATION", `it was done, though the gate said ${decided.decision}`];
+  if (action.success && !mark.hasClientAnswer) return ["ROLE_POLICY_VIOLATION", `it was done, though the gate said ${decided.decision}`];
   return saysEnforced ? ["CLAIM_UNPROVEN", `it says that policy was enforced; the gate said ${decided.decision}`] : null;
 }

@@ -40,7 +40,9 @@ async function readParts(content: Json): Promise<{ action: JsonObject; beside: J
   const [action, beside, diff] = await Promise.all(["action", "beside", "diff"].map((name) => readApart(at(content, name))));
   const whole = (text: string | null | undefined, name: string) => asObject(text ? readJson(text) : at(content, name));
   const shown = at(content, "diff");
-  return { action: whole(action, "action"), beside: whole(beside, "beside"), diff: diff ?? (typeof shown === "string" ? shown : "") };
+  const bound = whole(action, "action");
+  const rest = [...whole(beside, "beside")].filter(([name]) => name !== "description" || !bound.has(name));
+  return { action: bound, beside: new Map(rest), diff: diff ?? (typeof shown === "string" ? shown : "") };
 }
 
 function Levels({ one }: { one: ApprovalCase }): JSX.Element {

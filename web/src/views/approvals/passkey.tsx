@@ -39,7 +39,7 @@ function openRequest(one: ApprovalCase): OpenRequest | null {
   try {
     const { ledger, tenant } = home();
     const request = readOpenRequest(one.canonical, ledger, tenant);
-    return request.passkeys.size && request.statement === 2 ? request : null;
+    return request.passkeys.size && request.statement === 3 ? request : null;
   } catch {
     return null;
   }
@@ -134,7 +134,7 @@ export function PasskeyEnrolment(): JSX.Element | null {
   return (
     <section class="section">
       <h2>Answer from here with a passkey</h2>
-      <p>Your device makes a passkey and keeps it. An approver who is on the roster endorses it, at a terminal or here with a passkey; from then on it can answer new requests on this page. The first approver is enrolled at the terminal: <code>aver approvals enrol</code>.</p>
+      <p>Your device makes a passkey and keeps it. An approver endorses it, at a terminal or here with a passkey; from then on it can answer new requests on this page. The first approver is enrolled at the terminal: <code>aver approvals enrol</code>.</p>
       {obstacle ? <p class="beside">{obstacle}</p> : (
         <form class="filters" onSubmit={(event) => { event.preventDefault(); void enrol(); }}>
           <label>Person <input type="search" value={identity} onInput={(event) => setIdentity(event.currentTarget.value)} spellcheck={false} /></label>
