@@ -99,7 +99,7 @@ export function readRequest(record: Sealed, ledger: string, tenant: string): App
     throw new BadInput("the request does not give a key for exactly those who decide");
   }
   if (new Set([...approvers.values()].map((one) => one.key.fingerprint)).size < approvers.size) {
-    throw new BadInput("the request gives one key to two people");
+    throw new BadInput("two people have one key");
   }
   textField(result.get("gate_id"), "the request: gate_id", GATE_ID);
   return {
