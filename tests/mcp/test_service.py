@@ -462,7 +462,7 @@ def recorded(service: Service, gate: dict[str, Any], **more: Any) -> dict[str, A
     return ask(service, "capseal_record", **given)
 
 
-def sealed_run(service: Service, *) -> tuple[str, Any]:
+def sealed_run(service: Service) -> tuple[str, Any]:
     """What the seal says, and the verdict on the `.cap` file, by the keys of this home."""
     sealed = ask(service, "capseal_seal")
     return sealed["verification"], aver.verify(service.workspace.root / sealed["cap_file"])

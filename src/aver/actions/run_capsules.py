@@ -48,8 +48,6 @@ PROTOCOL_VERSION = "0.4.0"
 OPEN_KIND, ACTION_KIND, SEAL_KIND = "run.open", "action", "run.seal"
 DOMAIN = "actions"
 RESULT_VERSION = 1
-CLIENT_YES = "yes"
-"""The answer of its user that a client can report."""
 
 SUMMARY_MAX = 120
 """The maximum length of the summary line of an action."""
@@ -238,7 +236,7 @@ def read_sealed_action(content: Mapping[str, Any]) -> SealedAction:
     if not isinstance(gate, dict) or gate.keys() - {"client_answer"} != _GATE_KEYS:
         raise BadInput("the gate entry of an action has other keys")
     # A client can answer only what the gate has asked.
-    if "client_answer" in gate and (gate["client_answer"], gate["decision"]) != (CLIENT_YES, "human_review"):
+    if "client_answer" in gate and (gate["client_answer"], gate["decision"]) != ("yes", "human_review"):
         raise BadInput("the gate entry of an action has an answer of the client that it cannot have")
     # Only the hash of the change may be missing: the caller need not give the change.
     if not all(isinstance(text, str) or (name == "diff_sha256" and text is None) for name, text in gate.items()):

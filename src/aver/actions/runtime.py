@@ -357,11 +357,6 @@ class AgentRuntime:
         same = [request for request in recent_requests(self._ledger) if request.digest == decided.digest]
         return all(at.state != "denied" for at in load_request_states(self._ledger, same))
 
-    def has_client_answer(self, gate_id: str) -> bool:
-        """Whether the action under a decision was recorded with the answer that only the client reports."""
-        mark = self._run.marks.get(gate_id)
-        return mark is not None and bool(mark.client_answer)
-
     def _find_decision(self, gate_id: str) -> RecordedDecision:
         decided = self._decided.get(gate_id)
         if decided is None:

@@ -63,9 +63,6 @@ class Thresholds:
 
 RiskWord = Literal["low", "unsure", "high"]
 
-RISK_WORDS: tuple[RiskWord, ...] = get_args(RiskWord)
-"""From the best to the worst."""
-
 
 def find_risk_word(interval: Sequence[float] | None, thresholds: Thresholds) -> RiskWord:
     """Return what the rules see of a risk. An action that was not judged counts as `unsure`."""

@@ -29,15 +29,9 @@ from typing import Any, NamedTuple
 from aver.capsule.canonical import canonical_bytes
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, NotFound
+from aver.gate.action import DIGEST_VERSION
 from aver.gate.approvals.enrolment import approvers_chain
-from aver.gate.approvals.request import (
-    REQUEST_KIND,
-    STATEMENT_VERSION,
-    UNBOUND_VERSION,
-    ApprovalRequest,
-    read_request,
-    session_scope,
-)
+from aver.gate.approvals.request import REQUEST_KIND, UNBOUND_VERSION, ApprovalRequest, read_request, session_scope
 from aver.gate.approvals.request_records import approvals_chain
 from aver.gate.approvals.shown import find_other_words, find_request_problem, find_worse
 from aver.gate.approvals.verify import APPROVALS_CHECK, check_approvals, find_foreign_seal
@@ -316,25 +310,21 @@ class _DecisionExaminer:
 
     def _check_question(self, decision: RecordedDecision, request: ApprovalRequest, place: Place) -> None:
         """Compare a decision that used an approval with the decision by which the person was asked."""
-        if request.statement != STATEMENT_VERSION:
+        if request.digest_version != DIGEST_VERSION:
             return
         asked = self._find_asked(request)
         if asked is None:
-            words = "some decisions by which people were asked are not here"
-            self.tally.skip(DECISIONS_CHECK, words, matters=True)
-            return
-        problem = find_request_problem(request, asked) or find_worse(asked, decision.result)
-        if problem is not None:
+            self.tally.skip(DECISIONS_CHECK, "decisions by which people were asked are not here", matters=True)
+        elif problem := find_request_problem(request, asked) or find_worse(asked, decision.result):
             self._add_failure(f"it used the approval of another question: {problem}", place)
 
     def _find_asked(self, request: ApprovalRequest) -> Mapping[str, Any] | None:
         """Return the decision by which a person was asked, as its record has it; None where it is not here."""
         session = request.scope.removeprefix(session_scope(""))
         for record in read_chain(self._reader, decision_chain(session)):
-            content = record.to_dict() if record.kind == DECISION_KIND else {}
-            result = content["outcome"].get("result") if content else None
-            if isinstance(result, dict) and result.get("gate_id") == request.gate_id:
-                return RecordedDecision.from_record(record, content).result
+            found = RecordedDecision.from_record(record) if record.kind == DECISION_KIND else None
+            if found is not None and found.gate_id == request.gate_id:
+                return found.result
         return None
 
     def _check_past(self, result: Mapping[str, Any], place: Place) -> None:

@@ -104,16 +104,11 @@ def _gate_reason(answer: Answer, recorded: RecordedDecision) -> str:
 
 def _describe_approval(answer: Answer) -> str:
     """Say how a person approves a flagged action: with a signature, or by a yes that only the agent reports."""
-    if answer.request is None:
-        signed = (
-            "a person enrols with a key (aver keys new person:NAME, then aver approvals enrol person:NAME), and the"
-        )
-        signed += " agent asks again; then the person runs aver approvals approve"
-    else:
-        signed = f"a person runs aver approvals approve {answer.request.id[:8]}"
+    who = "a person enrols (aver keys new person:NAME, aver approvals enrol person:NAME), you ask again, and the person"
+    who, named = ("a person", answer.request.id[:8]) if answer.request is not None else (who, "ID")
     return (
-        f"for a signed approval {signed}, and the same question is answered with approve; without one, ask the user "
-        "here: after a yes go on, and record it with user_said_yes, which the verdict calls unconfirmed"
+        f"for a signed approval {who} runs aver approvals approve {named}, and the same question is answered with "
+        "approve; without one, ask the user here: after a yes go on, and record it with user_said_yes (unconfirmed)"
     )
 
 
@@ -132,17 +127,17 @@ def record_answer(session: str, given: Mapping[str, Any], recorded: RecordedActi
         "error": None,
     }
     summary = f"RECORD: recorded {recorded.action.action_type} ({recorded.position} total actions)"
-    return _build_answer("capseal_record", session, content, summary + _gate_warning(recorded))
+    return _build_answer("capseal_record", session, content, summary + _gate_warning(recorded, given["user_said_yes"]))
 
 
-def _gate_warning(recorded: RecordedAction) -> str:
+def _gate_warning(recorded: RecordedAction, says_user_agreed: bool | None) -> str:
     if recorded.unbound:
         return "; the receipt_id is about other files or another tool, so this action counts as not gated"
     if recorded.gate is None:
         return "; no answer of the gate fits it, so it counts as not gated"
     if recorded.gate.is_observed and not recorded.gate.allows:
         return f"; the gate would not have allowed it ({recorded.gate.decision}): {NOT_HELD_BACK}"
-    if recorded.says_user_agreed:
+    if recorded.gate.decision == "human_review" and says_user_agreed:
         return "; only you report that the user agreed, so the verdict is qualified at most"
     if not recorded.gate.allows:
         return f"; the gate did not allow it ({recorded.gate.decision}), and the record says so"

@@ -152,8 +152,6 @@ class RecordedAction:
     gate: RecordedDecision | None
     unbound: bool
     """The agent named a decision about other files or another tool. The action then counts as not gated."""
-    says_user_agreed: bool = False
-    """The gate asked for a person, and the record says that the agent reports a yes of its user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,8 +286,7 @@ class McpSession:
             action, gate_id=gate_id, diff_text=given["diff_text"], client_answer="yes" if given["user_said_yes"] else ""
         )
         unbound = given["receipt_id"] is not None and gate is None
-        says_user_agreed = gate is not None and run.runtime.has_client_answer(gate.gate_id)
-        return RecordedAction(action, receipt, _position_in_run(run.runtime, action), gate, unbound, says_user_agreed)
+        return RecordedAction(action, receipt, _position_in_run(run.runtime, action), gate, unbound)
 
     def seal(self) -> tuple[str, SealedRun] | None:
         """Seal the current run of the session. Return None if it has no actions."""

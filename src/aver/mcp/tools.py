@@ -241,12 +241,7 @@ TOOLS: Mapping[str, ToolSpec] = {
             Parameter("receipt_id", "text", "receipt_id of the gate's answer about this action"),
             Parameter("diff_text", "long text", "the change that was made, as a unified diff; only its hash is kept"),
             Parameter("arguments", "object", f"{_ARGUMENTS}; only their hash is kept"),
-            Parameter(
-                "user_said_yes",
-                "truth",
-                "after flag: the user agreed to exactly this in the conversation. Recorded as your word, not as a "
-                "signed approval",
-            ),
+            Parameter("user_said_yes", "truth", "after flag, the user agreed to exactly this: recorded as your word"),
         ),
         {
             "recorded": _TRUTH,

@@ -67,13 +67,6 @@ NAMES = AgentNames(
         .claude/plugins/**/*.md .claude/claude.md
     """,
     variables="CLAUDE",
-    telling={
-        "Bash": "command",
-        "Monitor": "command",
-        "Edit": "file_path old_string new_string",
-        "MultiEdit": "file_path edits",
-        "Write": "file_path content",
-        "NotebookEdit": "notebook_path new_source",
-    },
+    telling={"Bash": "command", "Monitor": "command", "Write": "file_path content"},
     descriptive={"Bash": "description", "Task": "description", "Agent": "description"},
 )

@@ -38,6 +38,6 @@ NAMES = AgentNames(
     directories={"agent-config": ".cline .clinerules"},
     files={"agent-config": ".clinerules"},
     variables="CLINE",
-    telling={"execute_command": "command", "write_to_file": "path content", "replace_in_file": "path diff"},
+    telling={"execute_command": "command", "write_to_file": "path content"},
     descriptive={"execute_command": "task_progress", "read_file": "task_progress", "write_to_file": "task_progress"},
 )

@@ -60,58 +60,21 @@ if TYPE_CHECKING:
     from aver.gate.approvals.wait import WaitOutcome, wait_for_answer, wait_for_answer_async
 
 _NAMES_BY_MODULE = {
-    "aver.gate.approvals.verify": ("check_approvals",),
-    "aver.gate.approvals.cast_vote": (
-        "approve",
-        "consume",
-        "deny",
-        "escalate",
-        "expire",
-        "record_signed_vote",
-        "record_vote",
-    ),
-    "aver.gate.approvals.display": (
-        "GLANCE_LINES",
-        "WHOLE_LINES",
-        "RequestDisplay",
-        "render_request",
-    ),
-    "aver.gate.approvals.enrolment": (
-        "ApprovalSetup",
-        "enrol_approver",
-        "load_roster",
-        "load_approval_setup",
-        "record_rotations",
-        "withdraw_approver",
-    ),
-    "aver.gate.approvals.passkey_enrolment": (
-        "endorse_passkey",
-        "enrol_passkey",
-        "read_enrolment_code",
-        "read_passkey",
-    ),
-    "aver.gate.approvals.request_records": (
-        "load_request_state",
-        "load_request_states",
-        "find_request",
-        "load_request",
-        "open_request",
-        "recent_requests",
-        "take_up_request",
-    ),
-    "aver.gate.approvals.roster": (
-        "Person",
-        "find_person",
-    ),
-    "aver.gate.approvals.request": ("ApprovalRequest",),
-    "aver.gate.approvals.vote": ("RequestState",),
-    "aver.gate.approvals.wait": (
-        "WaitOutcome",
-        "wait_for_answer",
-        "wait_for_answer_async",
-    ),
+    "verify": "check_approvals",
+    "cast_vote": "approve consume deny escalate expire record_signed_vote record_vote",
+    "display": "GLANCE_LINES WHOLE_LINES RequestDisplay render_request",
+    "enrolment": "ApprovalSetup enrol_approver load_roster load_approval_setup record_rotations withdraw_approver",
+    "passkey_enrolment": "endorse_passkey enrol_passkey read_enrolment_code read_passkey",
+    "request_records": """
+        load_request_state load_request_states find_request load_request open_request recent_requests
+        take_up_request
+    """,
+    "roster": "Person find_person",
+    "request": "ApprovalRequest",
+    "vote": "RequestState",
+    "wait": "WaitOutcome wait_for_answer wait_for_answer_async",
 }
-_MODULE_BY_NAME = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
+_MODULE_BY_NAME = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names.split()}
 
 __all__ = [
     "GLANCE_LINES",
@@ -157,6 +120,6 @@ def __getattr__(name: str) -> Any:
     if name not in _MODULE_BY_NAME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     # Kept as an attribute, so that Python asks only once.
-    value = getattr(import_module(_MODULE_BY_NAME[name]), name)
+    value = getattr(import_module(f"{__name__}.{_MODULE_BY_NAME[name]}"), name)
     globals()[name] = value
     return value

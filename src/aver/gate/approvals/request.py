@@ -63,9 +63,6 @@ STATEMENT_VERSION = 3
 """The version of the statement that a new request wants. It covers all that a person is shown. Its digest has version
 3, too."""
 
-BOUND_VERSION = 2
-"""The version before. It names the ledger, the tenant, the request and the scope, and not all that is shown."""
-
 UNBOUND_VERSION = 1
 """The first version. Its statement names none of these, so nothing shows for which request it was signed."""
 
@@ -354,7 +351,9 @@ def _read_binding(result: Mapping[str, Any]) -> tuple[int, str]:
         return UNBOUND_VERSION, ""
     if found != _BINDING_KEYS:
         raise BadInput(f"the request lacks {min(_BINDING_KEYS - found)}")
-    statement = int_field(result["statement"], "the request: statement", low=BOUND_VERSION, high=STATEMENT_VERSION)
+    statement = int_field(
+        result["statement"], "the request: statement", low=UNBOUND_VERSION + 1, high=STATEMENT_VERSION
+    )
     int_field(result["uses"], "the request: uses", low=USES, high=USES)
     scope = result["scope"]
     if not isinstance(scope, str) or not scope.startswith(_SESSION_SCOPE):

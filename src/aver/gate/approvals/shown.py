@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 from aver.errors import AverError, NotFound
 from aver.gate.action import FIRST_DIGEST_VERSION, is_description_needed
 from aver.gate.approvals.request import ApprovalRequest
-from aver.gate.decision import RISK_WORDS, Thresholds, find_risk_word
+from aver.gate.decision import RiskWord, Thresholds, find_risk_word
 
 NO_WORDS = hashlib.sha256(b"").hexdigest()
 
@@ -50,7 +50,8 @@ def find_worse(asked: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
         if more := sorted(set(after) - set(before)):
             return f"a person was not asked about the {name} {', '.join(more)}"
     before, after = (find_risk_word(one["interval"], Thresholds(**one["thresholds"])) for one in (asked, now))
-    is_worse = RISK_WORDS.index(after) > RISK_WORDS.index(before)
+    words = get_args(RiskWord)
+    is_worse = words.index(after) > words.index(before)
     return f"the risk is {after} now, and was {before} when a person was asked" if is_worse else None
 
 
