@@ -42,10 +42,12 @@ def find_worse(asked: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
 
     `now` needs no more of a decision's record than its policy, effects, facts, interval and thresholds.
     """
+    # The call that was asked about may have marked the session itself.
+    known = [label for name in ("facts", "session") for label in (asked.get(name) or {}).get("labels") or ()]
     for name, before, after in (
         ("rule", *((one["policy"] or {}).get("rules") or () for one in (asked, now))),
         ("effect", *(one["effects"] or () for one in (asked, now))),
-        ("label", *(one["facts"].get("labels") or () for one in (asked, now))),
+        ("label", known, now["facts"].get("labels") or ()),
     ):
         if more := sorted(set(after) - set(before)):
             return f"a person was not asked about the {name} {', '.join(more)}"
