@@ -357,8 +357,8 @@ def _find_known_request(ledger: Ledger, action: Action, decision: Decision, now:
 
 def _look_for_request(ledger: Ledger, action: Action, decision: Decision, now: KnownFacts) -> _KnownRequest:
     from aver.gate.approvals import load_request_states, recent_requests
+    from aver.gate.approvals.comparison import find_request_problem
     from aver.gate.approvals.request import STATEMENT_VERSION, session_scope
-    from aver.gate.approvals.shown import find_request_problem
 
     # An agent that repeats a call must not open a second request for a person to look at. A request of an earlier
     # version of Aver is not taken up: its statement may have been copied, or does not cover all that was shown.
@@ -397,7 +397,7 @@ def _read_asked(ledger: Ledger, request: ApprovalRequest) -> Mapping[str, Any]:
 
 def _find_worse(asked: Mapping[str, Any], decision: Decision, facts: Facts) -> str | None:
     """Return what is worse about an action now than when a person was asked; None where nothing is."""
-    from aver.gate.approvals.shown import find_worse
+    from aver.gate.approvals.comparison import find_worse
 
     now = {
         "policy": None if decision.policy is None else {"rules": decision.policy.rules},

@@ -30,10 +30,10 @@ from aver.capsule.canonical import canonical_bytes
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, NotFound
 from aver.gate.action import DIGEST_VERSION
+from aver.gate.approvals.comparison import find_other_words, find_request_problem, find_worse
 from aver.gate.approvals.enrolment import approvers_chain
 from aver.gate.approvals.request import REQUEST_KIND, UNBOUND_VERSION, ApprovalRequest, read_request, session_scope
 from aver.gate.approvals.request_records import approvals_chain
-from aver.gate.approvals.shown import find_other_words, find_request_problem, find_worse
 from aver.gate.approvals.verify import APPROVALS_CHECK, check_approvals, find_foreign_seal
 from aver.gate.approvals.vote import Vote, read_vote
 from aver.gate.call_decisions import ASKED_AND_DONE, ASKED_AND_REFUSED

@@ -18,9 +18,9 @@ from aver.capsule.blobs import blob_references
 from aver.clock import new_id
 from aver.errors import Refused
 from aver.gate.approvals import ApprovalRequest, approve, consume, load_request_state, recent_requests
+from aver.gate.approvals.comparison import find_request_problem, find_worse
 from aver.gate.approvals.enrolment import load_approval_setup
 from aver.gate.approvals.request_records import valid_approvers
-from aver.gate.approvals.shown import find_request_problem, find_worse
 from aver.gate.approvals.vote import read_vote, vote_problem
 from aver.gate.ask import ask, load_gate
 from aver.gate.decision import Thresholds
