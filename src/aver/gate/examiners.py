@@ -10,7 +10,8 @@ gate decided when it asked, and the decision must be no worse than that. Words t
 those that the person was shown, also where an old digest does not cover them: `approvals` reports these, because the
 page can find them. A decision cannot be made again
 where its record holds masked secrets, or where it was refused without being judged: there were no rules, or those who
-were to decide could not, or disagreed. The verdict counts these. Only a refusal can be of that kind.
+were to decide could not, or disagreed. The verdict counts these. Only a refusal can be of that kind. A decision of
+another version of Aver is not checked, and that matters: who forges one can name any version.
 
 `changes`: the records of changed rules, settings and keys (`aver.gate.changes`). The newest change is named. A warning
 says so where harmful actions pass since a change that did not pass before, or where rules ask nobody about anything.
@@ -49,7 +50,7 @@ from aver.gate.decision_record import (
 )
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.facts.session_state import EMPTY_SESSION, REQUIRED_STATE, state_after_click, state_after_refusal
-from aver.gate.replay import MASK_MARK, replay_decision
+from aver.gate.replay import MASK_MARK, OTHER_VERSION, replay_decision
 from aver.verdict import EvidenceReader, Examination, ExaminedChain, Finding, Place, Tally
 from aver.verdict.chain import make_printable
 from aver.verdict.examiner import guard
@@ -86,17 +87,16 @@ def examine_decisions(examination: Examination, known: KnownAgents | None = None
     tally = examiner.tally
     for chain in examination.select("gate"):
         examiner.examine_chain(chain)
-    # Say how many decisions cannot be made again, and why.
+    # Say how many decisions cannot be made again, and why. Where that is all of them, nothing was checked.
+    made = tally.done.get(DECISIONS_CHECK, 0)
     if total := sum(examiner.unrepeatable.values()):
-        made = tally.done[DECISIONS_CHECK] - total
         reasons = "; ".join(f"{count}: {words}" for words, count in sorted(examiner.unrepeatable.items()))
-        tally.notes[DECISIONS_CHECK] = f"{made} made again, {total} not ({reasons})"
+        words = tally.notes[DECISIONS_CHECK] = f"{made} made again, {total} not ({reasons})"
+        tally.skip(DECISIONS_CHECK, words, matters=False)
     if examiner.observed:
         words = f"{examiner.observed} in the mode observe: nothing was held back"
         before = tally.notes.get(DECISIONS_CHECK)
-        tally.notes[DECISIONS_CHECK] = (
-            f"{before}; {words}" if before else f"{tally.done[DECISIONS_CHECK]} checked, {words}"
-        )
+        tally.notes[DECISIONS_CHECK] = f"{before}; {words}" if before else f"{made} checked, {words}"
     if examiner.without_past:
         words = f"{examiner.without_past} could not be compared with the decisions before them, which are not here"
         tally.skip(DECISIONS_CHECK, words, matters=True)
@@ -228,7 +228,7 @@ class _DecisionExaminer:
     def _examine_decision(self, record: Sealed, place: Place) -> None:
         content = record.to_dict()
         again = replay_decision(content, self._reader.blob, self._known)
-        self.tally.count_done(DECISIONS_CHECK)
+        self.tally.count_done(DECISIONS_CHECK, again.status in ("same", "other"))
         if again.status == "other":
             self._add_failure(f"the gate did not decide this: {again.words}", place)
         elif again.status == "unrepeatable":
@@ -256,21 +256,27 @@ class _DecisionExaminer:
         self._next = record.sequence + 1
         if not isinstance(result, dict) or result.get("outcome") not in (ASKED_AND_DONE, ASKED_AND_REFUSED):
             return
-        self.tally.count_done(DECISIONS_CHECK)
         decided = self._asked.get(str(result.get("gate_id")))
-        if decided is None or decided.get("decision") != "human_review":
+        version = (self._known or default_known_agents()).effects_version
+        if decided is None:
             if not self._chain.is_excerpt and not self._chain.start:
                 self._add_failure("it says that the client asked about a call, and no decision did", place)
+            else:
+                self.without_past += not self._chain.is_attested
             return
-        version = (self._known or default_known_agents()).effects_version
-        if self._state is None or decided.get("effects_version") != version:
-            expected = result.get("session")  # Another version of Aver may have counted otherwise.
-        elif result["outcome"] == ASKED_AND_REFUSED:
-            expected = state_after_refusal(self._state, str(decided.get("gate_id")))
+        if self._state is None:
+            self.without_past += not self._chain.is_attested
+        elif decided.get("effects_version") != version:
+            words = f"some could not be made again, such as {place}: {OTHER_VERSION}"
+            self.tally.skip(DECISIONS_CHECK, words, matters=True)
         else:
-            expected = state_after_click(self._state, decided)
-        if result.get("session") != expected:
-            self._add_failure("its account of the session does not follow from the decision that it names", place)
+            self.tally.count_done(DECISIONS_CHECK)
+            if result["outcome"] == ASKED_AND_REFUSED:
+                expected = state_after_refusal(self._state, str(decided.get("gate_id")))
+            else:
+                expected = state_after_click(self._state, decided)
+            if result.get("session") != expected:
+                self._add_failure("its account of the session does not follow from the decision that it names", place)
         if isinstance(result.get("session"), dict):
             self._state = result["session"]
 

@@ -29,8 +29,8 @@ from aver.gate.facts.decision_inputs import read_recorded_inputs
 from aver.gate.facts.session_state import next_session_state
 from aver.gate.policy.bundle import PolicyBundle, build_policy_bundle
 
-OTHER_VERSION = "another version of Aver's tables of effects decided it"
-"""Why a decision of an earlier or later version is not made again. It says nothing about forgery."""
+OTHER_VERSION = "another version of Aver's tables of effects decided it; verify it with that version"
+"""Why a decision of an earlier or later version is not made again. A forged one can name any version."""
 
 NOT_JUDGED = "it was refused without being judged"
 """Why a refusal is not made again. Nothing else follows from such a refusal, and no other decision can claim this."""
@@ -46,9 +46,9 @@ MASK_MARK = MASK_START.encode()
 class ReplayResult:
     """The result of deciding again.
 
-    `same`: the answer is the recorded one. `other`: the record does not follow from what it names. `unrepeatable`: it
-    cannot be decided again, because of masked secrets, missing rules or another version. `not_checked`: a blob that is
-    needed is not here.
+    `same`: the answer is the recorded one. `other`: the record does not follow from what it names. `unrepeatable`: no
+    one can make it again, because its secrets were masked, or nobody judged it. `not_checked`: it cannot be made again
+    here, because another version made it, or a blob that is needed is not here.
     """
 
     status: Literal["same", "other", "unrepeatable", "not_checked"]
@@ -89,7 +89,7 @@ def replay_decision(
         if named is not None and (gate.bundle is None or gate.bundle.digest != named):
             return ReplayResult("other", "the policy in it is not the one that it names")
         if result.get("effects_version") != known.effects_version:
-            return ReplayResult("unrepeatable", OTHER_VERSION)
+            return ReplayResult("not_checked", OTHER_VERSION)
         # An argument that counts could be left out to make the approval of one action fit another.
         descriptive = known.find_descriptive(action.tool)
         if not descriptive.issuperset(result.get("left_out", ())):
@@ -142,7 +142,7 @@ def _check_repeatable(result: Mapping[str, Any], known: KnownAgents) -> ReplayRe
     if word not in _DECISIONS_BY_OUTCOME[outcome]:
         return ReplayResult("other", f"policy says {outcome}, and the decision is {word}")
     if result.get("digest_version", FIRST_DIGEST_VERSION) not in range(FIRST_DIGEST_VERSION, DIGEST_VERSION + 1):
-        return ReplayResult("unrepeatable", OTHER_VERSION)
+        return ReplayResult("not_checked", OTHER_VERSION)
     if policy is not None:
         return None
     # Without this, a refusal that claims not to be judged could change the session's state, such as its labels.

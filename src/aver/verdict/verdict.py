@@ -159,7 +159,7 @@ class Tally:
     records: int = 0
     chains: int = 0
     done: dict[str, int] = field(default_factory=dict)
-    """The number of records on which each check was made."""
+    """On how many things each check was really carried out. One that could not be judged goes to `skip` instead."""
     findings: list[Finding] = field(default_factory=list)
     counts: dict[tuple[str, CheckStatus, str], int] = field(default_factory=dict)
     skipped: dict[str, tuple[str, bool]] = field(default_factory=dict)
@@ -186,7 +186,7 @@ class Tally:
             self.findings.append(finding)
 
     def count_done(self, check: str, times: int = 1) -> None:
-        """Note that a check was made on so many records."""
+        """Note that a check was carried out on so many things. A check whose count stays 0 does not pass."""
         self.done[check] = self.done.get(check, 0) + times
 
     def skip(self, check: str, reason: str, *, matters: bool) -> None:
@@ -354,8 +354,7 @@ def _build_check(name: str, tally: Tally) -> Check:
     if name == "profile" and tally.profiles:
         reason = ", ".join(f"{profile}: {count}" for profile, count in sorted(tally.profiles.items()))
         return Check(name, "passed", reason, count=sum(tally.profiles.values()))
-    if name in tally.done:
-        times = tally.done[name]
+    if times := tally.done.get(name):  # A check that was made for nothing has not passed.
         reason = tally.notes.get(name) or f"{times} checked"
         if name in tally.skipped:
             why, matters = tally.skipped[name]

@@ -77,20 +77,20 @@ def sealed(known: Any) -> tuple[dict[str, Any], Any]:
     return draft.to_dict(), {blob.digest: blob.data for blob in blobs}.__getitem__
 
 
-def test_a_decision_of_another_version_is_unrepeatable_not_forged() -> None:
+def test_a_decision_of_another_version_is_not_checked_and_not_forged() -> None:
     content, blob = sealed(load_known_agents())
     assert content["outcome"]["result"]["effects_version"] == load_known_agents().effects_version
     assert replay_decision(content, blob).status == "same"
-    assert replay_decision(content, blob, NO_AGENTS).status == "unrepeatable"
+    assert replay_decision(content, blob, NO_AGENTS).status == "not_checked"
     content["outcome"]["result"]["effects_version"] = "0.0000000000000000"
-    assert replay_decision(content, blob).status == "unrepeatable"
+    assert replay_decision(content, blob).status == "not_checked"
 
 
 def test_an_old_decision_without_a_version_is_not_called_forged() -> None:
     """It is of an earlier version, whose tables may have said something else."""
     content, blob = sealed(load_known_agents())
     del content["outcome"]["result"]["effects_version"]
-    assert replay_decision(content, blob).status == "unrepeatable"
+    assert replay_decision(content, blob).status == "not_checked"
     # The decision must still follow from what policy answered then.
     content["outcome"]["result"]["decision"] = "human_review"
     assert replay_decision(content, blob).status == "other"

@@ -204,7 +204,8 @@ function buildCheck(name: string, tally: Tally): Check {
     return { ...plain, status: "passed", reason, count, matters: false };
   }
   const times = tally.done.get(name);
-  if (times !== undefined) {
+  // A check that was made for nothing has not passed.
+  if (times) {
     if (skipped?.matters) {
       return { ...plain, status: "not_checked", reason: `not all: ${skipped.reason}`, count: times, matters: true };
     }
