@@ -6,15 +6,18 @@
  * 1. `verify.mjs`: the verifier as a command for Node.
  * 2. `explorer/app.js`: page and worker as one classic script, in one function. Chromium refuses worker files on file://, so
  *    the page makes its worker from the text of this function.
- * 3. `sources.json`: the digests of the sources. A test finds a stale build by them.
+ * 3. `pages.json`: the digest of the page of each version. A build replaces that of its own version alone, so the page of every
+ *    release stays in the list, and sites that it made stay those of Aver.
+ * 4. `sources.json`: the digests of the sources. A test finds a stale build by them.
  */
 
 import { createHash } from "node:crypto";
-import { copyFileSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Plugin, type Rolldown, build } from "vite";
 import { LEAN_LIBRARIES, checkCuts } from "./lean_libraries.ts";
+import { digestPage } from "./src/node/site_page.ts";
 import { dropBareFields, dropSemicolons, flattenLines, joinLists } from "./script_lines.ts";
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -118,6 +121,12 @@ writeFileSync(join(out, "explorer", "app.js"), app + licences([...CRYPTOGRAPHY, 
 const styles = [join(here, "src", "style.css"), ...listFiles(join(here, "src")).filter((path) => /\.css$/.test(path) && !path.endsWith("src/style.css"))];
 writeFileSync(join(out, "explorer", "style.css"), styles.map((path) => readFileSync(path, "utf8").replace(/\/\*[^]*?\*\/\n?/g, "").replace(/\n +/g, "\n").replace(/([:;,{]) | (?=[{}])/g, "$1")).join("\n"));
 copyFileSync(join(here, "src", "index.html"), join(out, "index.html"));
+
+const committed = join(root, "src", "aver", "explorer", "page", "pages.json");
+const pages = existsSync(committed) ? (JSON.parse(readFileSync(committed, "utf8")) as Record<string, string>) : {};
+const [, version = ""] = /^version = "(.+)"$/m.exec(readFileSync(join(root, "pyproject.toml"), "utf8")) ?? [];
+pages[version] = await digestPage((path) => readFileSync(join(out, path)));
+writeFileSync(join(out, "pages.json"), `${JSON.stringify(pages, null, 1)}\n`);
 
 const sources = [...listFiles(join(here, "src")), ...["build.ts", "lean_libraries.ts", "script_lines.ts", "package-lock.json"].map((name) => join(here, name))]
   .map((path) => relative(root, path))

@@ -18,16 +18,24 @@ from typing import Any
 import pytest
 
 import aver
-from aver import Ledger
+from aver import Ledger, open_ledger
 from aver.keys import Ring
 from aver.keys.exchange import read_keys
-from aver.ledger.bundle import export_bundle
-from support.bundles import change_chain, change_index
+from aver.ledger.bundle import export_bundle, import_bundle
+from support.bundles import change_chain, change_index, claim_origin, draft, wrong_origins
 from support.loose_capsules import KEY, as_json, chain_of
 from support.page_cases import Cases, expect_agreement
 from support.page_verdicts import ROOT, VERIFIER, find_node
 from support.runs import make_sealed_run, packed, with_true_manifest
-from support.site_twins import CHANGED, TWIN_CHANGES, changed_pieces, export_long_site, twin_of, write_twin
+from support.site_twins import (
+    CHANGED,
+    FOREIGN_PAGES,
+    TWIN_CHANGES,
+    changed_pieces,
+    export_long_site,
+    twin_of,
+    write_twin,
+)
 from support.stolen_keys import seal_after_rotation
 
 FLIPS = 120
@@ -113,6 +121,7 @@ def test_sites(filled: Ledger, tmp_path: Path) -> None:
         ),
         "a name of many letters": partial(add_file, name="“Ö日.json"),
         **{f"twin: {name}": partial(change_twin, change=change) for name, change in TWIN_CHANGES.items()},
+        **FOREIGN_PAGES,
         "another record": change_chain(lambda records: records.pop()),
     }.items():
         site = export(filled, cases, html=True)
@@ -124,6 +133,23 @@ def test_sites(filled: Ledger, tmp_path: Path) -> None:
         export_long_site(filled, site).write_bytes(changed)
         cases.add(site, ring, name)
     assert expect_agreement(tmp_path) == cases.count
+
+
+@pytest.mark.more
+def test_origins(filled: Ledger, tmp_path: Path) -> None:
+    cases = Cases(tmp_path)
+    export_bundle(filled, tmp_path / "first")
+    with open_ledger(home=tmp_path / "home") as importer:
+        import_bundle(importer, tmp_path / "first")
+        importer.append("ci.nightly", draft("own"))
+        export_bundle(importer, tmp_path / "source")
+        ring = importer.keys.ring()
+    for number, (chain, origin, places) in enumerate(wrong_origins(tmp_path / "source")):
+        bundle = cases.new_folder() / "bundle"
+        shutil.copytree(tmp_path / "source", bundle)
+        claim_origin(bundle, chain, origin, places)
+        cases.add(bundle, ring, f"{number}: {chain} from {origin!r} in {places}")
+    assert expect_agreement(tmp_path) == cases.count > 20
 
 
 @pytest.mark.more

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,27 @@ def change_index(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], No
 def summary_of(index: dict[str, Any], chain: str = "codex.two") -> dict[str, Any]:
     found: dict[str, Any] = next(item for item in index["chains"] if item["id"] == chain)
     return found
+
+
+CLAIM_PLACES = ("index", "file", "both")
+"""Where a bundle says which name a chain had before it was imported."""
+
+
+def claim_origin(bundle: Path, chain: str, origin: str | None, places: str) -> None:
+    """Let the index, the chain's own file, or both say that a chain was imported, and had this name."""
+    if places != "file":
+        change_index(lambda index: summary_of(index, chain).update(origin=origin))(bundle)
+    if places != "index":
+        save(bundle / f"{chain}.json", load(bundle / f"{chain}.json") | {"origin": origin})
+
+
+def wrong_origins(bundle: Path) -> Iterator[tuple[str, str, str]]:
+    """Each chain of a bundle with every wrong claim of where it comes from: names of others, its own, and odd ones."""
+    claims = {item["id"]: item.get("origin") for item in load(bundle / "index.json")["chains"]}
+    for chain, true in claims.items():
+        for origin in ("", "claude-code.s1", "meta", chain, "import.0123456789abcdef.ci"):
+            for places in CLAIM_PLACES if origin != true else ():
+                yield chain, origin, places
 
 
 def make_old(bundle: Path) -> None:

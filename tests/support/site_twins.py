@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,6 +72,41 @@ TWIN_CHANGES: dict[str, Callable[[Path], object]] = {
     "padding in the middle": repack(lambda packed: (packed[:100], packed[100:])),
 }
 """Changes of the twin of `CHANGED`, each of which the check `page` must name."""
+
+
+def _write(name: str, text: str = "// another") -> Callable[[Path], object]:
+    return lambda site: (site / name).write_text(text)
+
+
+def _append(name: str) -> Callable[[Path], object]:
+    return lambda site: (site / name).write_bytes((site / name).read_bytes() + b"\n")
+
+
+def _remove(name: str) -> Callable[[Path], object]:
+    return lambda site: (site / name).unlink()
+
+
+def _link(site: Path) -> None:
+    """Put a link in the place of the script. It leads to the same bytes."""
+    script = site / "explorer/app.js"
+    script.rename(site.with_name("moved.js"))
+    script.symlink_to(site.with_name("moved.js"))
+
+
+_PAGE_FILES = ("index.html", "explorer/app.js", "explorer/style.css")
+
+FOREIGN_PAGES: dict[str, Callable[[Path], object]] = {
+    **{f"{name} replaced": _write(name, "<h1>ALL APPROVED</h1>") for name in _PAGE_FILES},
+    **{f"{name} with one more byte": _append(name) for name in _PAGE_FILES},
+    **{f"{name} removed": _remove(name) for name in _PAGE_FILES},
+    "a script that is a link": _link,
+    "a file beside the script": _write("explorer/evil.js"),
+    "a file beside the twins": _write("explorer/data/999.js"),
+    "a directory beside the script": lambda site: (site / "explorer/more").mkdir(),
+    "a link beside the twins": lambda site: (site / "explorer/data/more").symlink_to("/"),
+    "the page without its directory": lambda site: shutil.rmtree(site / "explorer"),
+}
+"""Changes after which the page of a site is none of Aver's, and its records are what they were."""
 
 
 def export_long_site(filled: Ledger, out: Path) -> Path:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from aver import Ledger, SeedSigner, open_ledger
+from aver import IntegrityError, Ledger, SeedSigner, open_ledger
 from aver.check import verify
-from aver.ledger.bundle import export_bundle
+from aver.ledger.bundle import export_bundle, import_bundle
 from support.agent_capsules import AgentCapsules
-from support.bundles import bad, change_index, draft, load, save, summary_of
+from support.bundles import (
+    CLAIM_PLACES,
+    bad,
+    change_index,
+    claim_origin,
+    draft,
+    load,
+    save,
+    summary_of,
+    wrong_origins,
+)
 
 STRANGER = SeedSigner(b"s" * 32)
 
@@ -177,6 +188,42 @@ def test_post_quantum_keys_are_compared(aver_home: Path, tmp_path: Path) -> None
     assert verify(out).status == "verified"
     change_index(lambda index: index.update(pq_keys=dict.fromkeys(index["pq_keys"], "00" * 1952)))(out)
     assert bad(verify(out))[0] == "INDEX_MISMATCH"
+
+
+# --- where a chain comes from
+
+
+def test_a_wrong_origin_is_named_and_nothing_is_imported(filled: Ledger, other: Ledger, tmp_path: Path) -> None:
+    export_bundle(filled, tmp_path / "source")
+    # One chain here; the page's verifier and Aver's agree on all (`tests/explorer/test_page_verdicts.py`).
+    of_one = [claim for claim in wrong_origins(tmp_path / "source") if claim[0] == "codex.two"]
+    assert len(of_one) > 10
+    for number, (chain, origin, places) in enumerate(of_one):
+        bundle = tmp_path / f"bundle{number}"
+        shutil.copytree(tmp_path / "source", bundle)
+        claim_origin(bundle, chain, origin, places)
+        verdict = verify(bundle)
+        assert verdict.status == "failed", (origin, places)
+        assert ("index", "INDEX_MISMATCH") in {(found.check, found.code) for found in verdict.findings}
+    with pytest.raises(IntegrityError):
+        import_bundle(other, bundle)
+    assert other.chains() == []
+
+
+@pytest.mark.parametrize("places", CLAIM_PLACES)
+def test_the_origin_of_an_imported_chain_is_that_of_its_first_record(
+    filled: Ledger, tmp_path: Path, places: str
+) -> None:
+    export_bundle(filled, tmp_path / "first")
+    with open_ledger(home=tmp_path / "home") as importer:
+        import_bundle(importer, tmp_path / "first")
+        export_bundle(importer, tmp_path / "again")
+        origins = {item["id"]: item.get("origin") for item in load(tmp_path / "again/index.json")["chains"]}
+        chain = next(chain for chain, origin in origins.items() if origin == "codex.two")
+        assert verify(tmp_path / "again", home=importer.config.home).status == "qualified"  # filled's key is not known
+        claim_origin(tmp_path / "again", chain, "codex.three", places)
+        verdict = verify(tmp_path / "again", home=importer.config.home)
+    assert "INDEX_MISMATCH" in {finding.code for finding in verdict.findings if finding.place.chain == chain}
 
 
 # --- bundles of the public tool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,10 +11,20 @@ import pytest
 
 from aver import BadInput, Ledger
 from aver.check import verify
+from aver.cli.terminal import Screen
+from aver.cli.verdict_text import print_verdict
 from aver.ledger.bundle import export_bundle
-from aver.ledger.bundle.site import page_directory
+from aver.ledger.bundle.site import KNOWN_PAGES_FILE, page_directory
 from support.bundles import bad, change_chain
-from support.site_twins import CHANGED, TWIN_CHANGES, changed_pieces, export_long_site, packed_bytes, twin_of
+from support.site_twins import (
+    CHANGED,
+    FOREIGN_PAGES,
+    TWIN_CHANGES,
+    changed_pieces,
+    export_long_site,
+    packed_bytes,
+    twin_of,
+)
 
 
 @pytest.fixture
@@ -27,7 +38,7 @@ def test_honest_site(site: Path) -> None:
     assert verdict.status == "verified"
     check = verdict.check("page")
     assert (check.status, check.count) == ("passed", 8)
-    assert check.reason.endswith("the page is this version's own")
+    assert check.reason.endswith("the page is one of Aver's")
 
 
 def test_page_is_that_of_this_version_but_for_its_door(site: Path) -> None:
@@ -87,12 +98,49 @@ def test_changed_records_fail_in_both_checks(site: Path) -> None:
     assert {"index", "page"} <= checks
 
 
-def test_other_page_is_mentioned_and_fails_nothing(site: Path) -> None:
-    with (site / "explorer/app.js").open("a") as file:
-        file.write("// of another version\n")
+@pytest.mark.parametrize("change", FOREIGN_PAGES.values(), ids=FOREIGN_PAGES.keys())
+def test_another_page_than_one_of_ours_is_named_first(site: Path, change: Callable[[Path], object]) -> None:
+    change(site)
     verdict = verify(site)
-    assert verdict.status == "verified"
-    assert "the page is not this version's own" in verdict.check("page").reason
+    assert verdict.status == "qualified"
+    assert verdict.check("page").status == "warning"
+    assert verdict.findings[0].code == "PAGE_FOREIGN"
+    assert {finding.code for finding in verdict.findings} == {"PAGE_FOREIGN"}
+
+
+def test_text_names_the_foreign_page_before_all_else(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (site / "explorer/app.js").write_text("<h1>ALL APPROVED</h1>")
+    (site / "notes.txt").write_text("unlisted")
+    print_verdict(Screen(), verify(site, keys=[]))
+    said = capsys.readouterr().out
+    assert 0 < said.index("PAGE_FOREIGN") < said.index("UNLISTED_FILE")
+
+
+def test_a_page_beside_a_bundle_that_has_none_is_foreign(filled: Ledger, tmp_path: Path) -> None:
+    export_bundle(filled, tmp_path / "bundle")
+    (tmp_path / "bundle/index.html").write_text("<h1>ALL APPROVED</h1>")
+    verdict = verify(tmp_path / "bundle")
+    assert (verdict.status, [finding.code for finding in verdict.findings]) == ("qualified", ["PAGE_FOREIGN"])
+
+
+def test_a_changed_page_hides_no_failure(site: Path) -> None:
+    (site / "explorer/style.css").write_text("")
+    change_chain(lambda records: records.pop())(site)
+    verdict = verify(site)
+    assert verdict.status == "failed"
+    assert verdict.findings[0].code == "PAGE_FOREIGN"
+
+
+def test_a_site_by_the_page_of_an_earlier_version_stays_green(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release leaves the digest of its page in `pages.json`. A later version's own page is another one."""
+    later = site.parent / "later"
+    shutil.copytree(page_directory(), later)
+    with (later / "explorer/app.js").open("a") as file:
+        file.write("// of a later version\n")
+    monkeypatch.setattr("aver.ledger.bundle.site.page_directory", lambda: later)
+    assert verify(site).status == "verified"
+    (later / KNOWN_PAGES_FILE).write_text('{"9.0.0": "%s"}' % ("0" * 64))
+    assert verify(site).status == "qualified"
 
 
 def test_export_replaces_a_site_by_a_site_or_a_bundle(filled: Ledger, site: Path) -> None:

@@ -17,6 +17,7 @@ import { type Verdict, verdictDocument } from "../verify/verdict.ts";
 import { openEd25519, verifyDirectory, verifyFile } from "../verify/verify.ts";
 import { DiskDirectory, openFile } from "./files.ts";
 import { readKeyOption } from "./keys.ts";
+import { checkPage } from "./site_page.ts";
 
 // The names below are for the tests of the conformance corpus.
 export { canonicalJson, splitOffKeys } from "../verify/canonical.ts";
@@ -34,7 +35,8 @@ export { conclude } from "../verify/verdict.ts";
 export { openEd25519, readKeyOption };
 
 /** The verdict on a file or directory. */
-export async function verifyPath(path: string, options: VerifyOptions): Promise<Verdict> {
+export async function verifyPath(path: string, given: VerifyOptions): Promise<Verdict> {
+  const options = { ...given, checkPage };
   const status = await stat(path).catch(() => null);
   if (status === null) throw new NotJudged(`there is no ${path}`);
   if (status.isDirectory()) return verifyDirectory(new DiskDirectory(path), options);

@@ -1,9 +1,11 @@
 /** How to verify a subject. */
 
+import type { Directory } from "./bytes.ts";
 import type { Crew } from "./crew.ts";
 import type { Ed25519 } from "./ed25519.ts";
 import type { Ring } from "./ring.ts";
 import type { Sealed } from "./sealed.ts";
+import type { Tally } from "./verdict.ts";
 
 export interface VerifyOptions {
   ring: Ring;
@@ -13,6 +15,8 @@ export interface VerifyOptions {
   progress?: (progress: Progress) => void;
   /** Others that compute beside this thread; null or nothing where there are none. */
   crew?: Crew | null;
+  /** Warns of a page in the directory that is none of Aver's. A page cannot judge itself, so only the command has this. */
+  checkPage?: (directory: Directory, tally: Tally) => Promise<void>;
   /** Called with each record of a bundle, its chain and its place. */
   witness?: (chain: string, place: number, record: Sealed) => void;
   /** Keys that came with the records, by fingerprint. They are asked about for a witness, and decide nothing. */

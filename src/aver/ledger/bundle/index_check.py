@@ -110,6 +110,14 @@ def check_shown_claims(
         tally.add(Finding(CHECK, "warning", "INDEX_MISMATCH", words, place))
 
 
+def check_origin_claim(claim: ChainClaim, origin: object, source: ClaimSource, tally: Tally, place: Place) -> None:
+    """Compare where a chain is said to come from with its first record. `origin` is None where it was made here."""
+    if claim.origin not in (None, origin):
+        shown = ascii(claim.origin)[:_NAME_SHOWN]
+        words = f"{source.name} claims an origin that the records do not have: {shown}"
+        tally.add(Finding(CHECK, "failed", "INDEX_MISMATCH", words, place))
+
+
 def warn_of_keys(unknown: Collection[str], who: str, tally: Tally, place: Place) -> None:
     """Warn of keys that Aver does not write: a reader may show their values, and nothing was compared."""
     if unknown:

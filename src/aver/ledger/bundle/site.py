@@ -8,13 +8,17 @@
 
 Over HTTP the page reads the bundle's own files. A page that was opened from a file may read none; it then takes their
 twins. The two must have the same bytes: else a person would see other records than a verifier judges. The check `page`
-compares them, and fails with `ARTIFACT_HASH_MISMATCH`. The files of the page itself prove nothing; the check says
-whether they are those of this version of Aver.
+compares them, and fails with `ARTIFACT_HASH_MISMATCH`.
+
+The receiver of a site opens its page, and another page may show anything. So the check warns with `PAGE_FOREIGN` of a
+page that no version of Aver has made, and of every other file beside it. `pages.json`, which comes with Aver's own
+page, has the digest of the page of each version. The build of the page writes that of the present version into it.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import os
 import re
 import zlib
@@ -37,8 +41,14 @@ SITE_DIRECTORY = "explorer"
 DATA_DIRECTORY = "data"
 NAMES_FILE = "names.js"
 
+KNOWN_PAGES_FILE = "pages.json"
+"""Beside Aver's own page: the SHA-256 of the page of each version, over lines as `sha256sum` prints them."""
+
 PAGE_MEMBERS = ((PAGE_FILE,), (SITE_DIRECTORY, "app.js"), (SITE_DIRECTORY, "style.css"))
 """The files of the page, each as the names of its directories and its own."""
+
+PATH_SHOWN = 80
+"""Characters of a strange file's path that a verdict repeats."""
 
 SITE_NAMES = frozenset({PAGE_FILE, SITE_DIRECTORY})
 """The names that a site adds to a bundle's directory."""
@@ -47,7 +57,7 @@ NAMES_MAX = 16 * 1024 * 1024
 """Largest `names.js` that is read, in bytes: enough for some 100,000 files."""
 
 PAGE_MAX = 8 * 1024 * 1024
-"""Largest file of the page that is compared, in bytes. Those of this version have less than one."""
+"""Largest file of the page that is read, in bytes. Those of this version have less than one million."""
 
 _PACKED = 6
 """The level of compression: the same as that of `.cap` files."""
@@ -75,8 +85,8 @@ def page_directory() -> Path:
 
 
 def is_site(directory: Path) -> bool:
-    """Whether the Explorer's page lies in the directory of a bundle."""
-    return os.path.isfile(directory / SITE_DIRECTORY / "app.js")
+    """Whether a page lies in the directory of a bundle, or any part of one."""
+    return any(os.path.lexists(directory / name) for name in SITE_NAMES)
 
 
 def write_site(directory: Path, files: list[str]) -> None:
@@ -102,19 +112,71 @@ def list_site_files(index: BundleIndex, blobs: Iterable[str]) -> list[str]:
     return [INDEX, HEAD, *meta, *chains, *(f"{BLOBS}/{digest}" for digest in sorted(blobs))]
 
 
+def check_page(directory: Path, tally: Tally) -> None:
+    """Warn of a page that no version of Aver has made, and of other files beside it (check `page`)."""
+    try:
+        pieces = {member: _read_member(directory, member) for member in PAGE_MEMBERS}
+        pieces[(PAGE_FILE,)] = pieces[(PAGE_FILE,)].replace(*reversed(_DOOR))
+        listed = (f"{hashlib.sha256(data).hexdigest()}  {'/'.join(member)}\n" for member, data in pieces.items())
+        is_known = hashlib.sha256("".join(listed).encode("ascii")).hexdigest() in _known_pages()
+        problem = "" if is_known else "no version of Aver has made this page"
+    except (BadInput, NotFound) as error:
+        problem = f"this is no page of Aver's: {error.message}"
+    if problem:
+        _warn(tally, f"{problem}: do not open it, open the records with your own Explorer", PAGE_FILE)
+    try:
+        numbers = range(len(_read_names(directory)))
+    except BadInput:
+        numbers = range(0)  # Reported where the twins are compared.
+    own = {"/".join(member) for member in PAGE_MEMBERS} | {_data_path(NAMES_FILE)}
+    own |= {_data_path(f"{number}.js") for number in numbers}
+    for path in _list_site(directory):
+        if path not in own:
+            _warn(tally, "it is no part of the page, and may be opened by one: do not open it", path)
+
+
+def _known_pages() -> frozenset[str]:
+    with open_file(page_directory() / KNOWN_PAGES_FILE) as file:
+        return frozenset(orjson.loads(file.read()).values())
+
+
+def _read_member(directory: Path, member: tuple[str, ...]) -> bytes:
+    with open_inside(directory, *member) as file:
+        return read_limited(file, PAGE_MAX, "/".join(member))
+
+
+def _data_path(name: str) -> str:
+    return f"{SITE_DIRECTORY}/{DATA_DIRECTORY}/{name}"
+
+
+def _list_site(directory: Path) -> Iterator[str]:
+    """The paths of what lies in the site's directories. No link is followed."""
+
+    def is_directory(path: Path) -> bool:
+        return path.is_dir() and not path.is_symlink()
+
+    data = directory / SITE_DIRECTORY / DATA_DIRECTORY
+    for parent in (data.parent, data):
+        for name in sorted(os.listdir(parent)) if is_directory(parent) else ():
+            if parent / name != data or not is_directory(data):
+                yield f"{parent.relative_to(directory).as_posix()}/{name}"
+
+
 def check_site(directory: Path, files: list[str], tally: Tally) -> None:
-    """Compare every twin with its file (check `page`), and say whether the page is this version's own.
+    """Compare every twin with its file (check `page`).
 
     `files` are those of the bundle that records and index name. Each of them that is there needs a twin.
     """
+    if not any(os.path.lexists(directory / SITE_DIRECTORY / name) for name in ("app.js", DATA_DIRECTORY)):
+        return  # No script would show a twin: `check_page` has reported the rest.
     try:
         names = _read_names(directory)
     except BadInput as error:
-        _fail(tally, error.message, f"{SITE_DIRECTORY}/{DATA_DIRECTORY}/{NAMES_FILE}")
+        _fail(tally, error.message, _data_path(NAMES_FILE))
         return
     for number, name in enumerate(names):
         tally.count_done(CHECK)
-        where = f"{SITE_DIRECTORY}/{DATA_DIRECTORY}/{number}.js"
+        where = _data_path(f"{number}.js")
         try:
             if not _is_twin(directory, number, name):
                 _fail(tally, f"the page would show other bytes of {name} than the bundle has", where)
@@ -123,8 +185,7 @@ def check_site(directory: Path, files: list[str], tally: Tally) -> None:
     for name in files:
         if name not in names and os.path.isfile(directory / name):
             _fail(tally, f"{name} has no twin: the page would not show it", f"{SITE_DIRECTORY}/{DATA_DIRECTORY}")
-    own = "this version's own" if _is_own_page(directory) else "not this version's own; open the records with your own"
-    tally.notes[CHECK] = f"{len(names)} files are those that the page shows; the page is {own}"
+    tally.notes[CHECK] = f"{len(names)} files are those that the page shows; the page is one of Aver's"
 
 
 def _read_names(directory: Path) -> list[str]:
@@ -191,23 +252,15 @@ def _unpack(twin: BinaryIO, end: int) -> Iterator[bytes]:
         raise zlib.error("it ends early")
 
 
-def _is_own_page(directory: Path) -> bool:
-    """Whether every file of the page is the one that came with this version."""
-    try:
-        page = page_directory()
-        for member in PAGE_MEMBERS:
-            with open_inside(directory, *member) as file:
-                if file.read(PAGE_MAX + 1) != _shipped_bytes(page, member):
-                    return False
-    except (BadInput, NotFound, Unavailable):
-        return False
-    return True
-
-
 def _shipped_bytes(page: Path, member: tuple[str, ...]) -> bytes:
     with open_file(page.joinpath(*member)) as file:
         data = b"".join(iter(lambda: file.read(CHUNK), b""))
     return data.replace(*_DOOR) if member == (PAGE_FILE,) else data
+
+
+def _warn(tally: Tally, words: str, path: str) -> None:
+    shown = ascii(path)[1:-1][:PATH_SHOWN]
+    tally.add(Finding(CHECK, "warning", "PAGE_FOREIGN", words, Place(source=shown)))
 
 
 def _fail(tally: Tally, words: str, source: str) -> None:

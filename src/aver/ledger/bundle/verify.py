@@ -42,6 +42,7 @@ from aver.ledger.bundle.index_check import (
     ClaimSource,
     check_chain_claim,
     check_key_claims,
+    check_origin_claim,
     check_shown_claims,
     check_unlisted_files,
     warn_of_members,
@@ -58,7 +59,7 @@ from aver.ledger.bundle.layout import (
 )
 from aver.ledger.bundle.owner import find_owner, peek_chain_identity, read_histories
 from aver.ledger.bundle.reader import BundleReader, RecordsDigest
-from aver.ledger.bundle.site import check_site, is_site, list_site_files
+from aver.ledger.bundle.site import check_page, check_site, is_site, list_site_files
 from aver.ledger.bundle.summary import ChainFacts
 from aver.ledger.checkpoint import Checkpoint
 from aver.ledger.foreign.seal_checks import unreadable_code
@@ -218,6 +219,8 @@ class BundleJudge:
         if index.unfinished:
             tally.add(Finding("index", "failed", "CHAIN_MISSING", "the export did not finish", Place(source=INDEX)))
             return tally
+        if only is None and is_site(self.directory):
+            check_page(self.directory, tally)  # First: a reader of the verdict may be about to open the page.
         # 2. First, because it says how long the other chains must be.
         if index.meta is not None and only is None:
             self._judge_chain(index.meta, META)
@@ -370,9 +373,14 @@ class BundleJudge:
         facts = seen.facts
         judge.finish()
         is_avers = self.owner.ledger is not None
-        seen.check_claim(claim, ClaimSource("the index", is_avers), judge, chain, chain, self._shown)
-        if seen.own_claim is not None:
-            seen.check_claim(seen.own_claim, ClaimSource("its summary", is_avers), judge, chain, chain, self._shown)
+        for each, who in ((claim, "the index"), (seen.own_claim, "its summary")):
+            if each is None:
+                continue
+            source = ClaimSource(who, is_avers)
+            seen.check_claim(each, source, judge, chain, chain, self._shown)
+            if named is not None:
+                origin = None if self.owner.has_made(named) else named.get("name")
+                check_origin_claim(each, origin, source, self._shown, Place(chain))
         warn_of_members(unknown, self._shown, chain)
         self._failed += any(status == "failed" for _, status, _ in judge.tally.counts)
         tally.merge(judge.tally)

@@ -74,6 +74,12 @@ export function checkShownClaims(
   }
 }
 
+/** Compare where a chain is said to come from with its first record. `origin` is null where it was made here. */
+export function checkOriginClaim(claim: ChainClaim, origin: Json, source: ClaimSource, tally: Tally, where: Place): void {
+  if (claim.origin === null || claim.origin === origin) return;
+  tally.fail(CHECK, "INDEX_MISMATCH", `${source.name} claims an origin that the records do not have: ${show(claim.origin)}`, where);
+}
+
 /** Warn of keys that Aver does not write: a reader may show their values, and nothing was compared. */
 function warnOfKeys(unknown: string[], who: string, tally: Tally, where: Place): void {
   if (!unknown.length) return;

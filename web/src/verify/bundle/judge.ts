@@ -38,7 +38,7 @@ import { BundleBlobs, readBundleBlob } from "./blobs.ts";
 import { JudgedChain, NO_OWNER, peekChainIdentity, readOwner } from "./chain_file.ts";
 import { type Checkpoint, type RecordedKey, checkBundleHead, noteRecordedKey, readBundleHead } from "./head.ts";
 import { ImportHistory, OLD_IMPORT, readDigits } from "./imports.ts";
-import { checkKeyClaims, checkUnlistedFiles, warnOfMembers } from "./index_check.ts";
+import { checkKeyClaims, checkOriginClaim, checkUnlistedFiles, warnOfMembers } from "./index_check.ts";
 import { type BundleIndex, type ChainClaim, type ChainItem, HEAD, INDEX, META, SHORTEST_CHAIN, claimedName, fileOf, readIndex } from "./layout.ts";
 import { MetaMemory } from "./meta.ts";
 import { BundleReader } from "./reader.ts";
@@ -133,6 +133,8 @@ class BundleJudge {
       tally.fail("index", "CHAIN_MISSING", "the export did not finish", where);
       return tally;
     }
+    const hasPage = await isSite(this.directory);
+    if (hasPage) await this.options.checkPage?.(this.directory, tally); // First: a reader of the verdict may be about to open the page.
     if (index.meta !== null) await this.judgeChain(index.meta, META); // 2.
     const ofMeta = tally.records;
     for (const claim of index.chains) {
@@ -163,7 +165,7 @@ class BundleJudge {
       tally.skip("meta", `the bundle has no meta chain${instead}`, { matters: false });
     }
     tally.merge(this.shown);
-    await this.checkIndex(head); // 6., and the rest of 1.
+    await this.checkIndex(head, hasPage); // 6., and the rest of 1.
     await this.examine(examiners); // 7.
     reportUnrecorded(tally); // After the examiners, as `aver verify` reports them.
     return tally;
@@ -215,9 +217,12 @@ class BundleJudge {
     }
     judge.finish();
     const isAvers = this.owner.ledger !== null;
-    seen.checkClaim(claim, { name: "the index", isAvers }, judge, chain, chain, this.shown);
-    if (seen.ownClaim !== null) {
-      seen.checkClaim(seen.ownClaim, { name: "its summary", isAvers }, judge, chain, chain, this.shown);
+    const origin = this.hasMade(named) ? null : (named?.get("name") ?? null);
+    for (const [each, who] of [[claim, "the index"], [seen.ownClaim, "its summary"]] as const) {
+      if (each === null) continue;
+      const source = { name: who, isAvers };
+      seen.checkClaim(each, source, judge, chain, chain, this.shown);
+      if (named !== null) checkOriginClaim(each, origin, source, this.shown, place(chain));
     }
     warnOfMembers(unknown, this.shown, chain);
     this.failed += Number(judge.tally.hasFailed());
@@ -281,6 +286,13 @@ class BundleJudge {
     if (chain === META_CHAIN) this.meta.take(record, content, this.owner, this.rules);
   }
 
+  /** Whether a chain with this in its first record was made by the exporting ledger itself. */
+  private hasMade(named: JsonObject | null): boolean {
+    const { ledger, tenant } = this.owner;
+    if (named === null || ledger === null || named.get("ledger") !== ledger) return false;
+    return tenant === null || named.get("tenant") === tenant;
+  }
+
   /**
    * The judge of a chain whose first record says this about it.
    *
@@ -289,12 +301,7 @@ class BundleJudge {
    */
   private buildJudge(claim: ChainClaim, named: JsonObject | null): ChainJudge {
     const { ledger, tenant } = this.owner;
-    const hasMade =
-      named !== null &&
-      ledger !== null &&
-      named.get("ledger") === ledger &&
-      (tenant === null || named.get("tenant") === tenant);
-    if (claim.origin === null || RESERVED_CHAINS.has(claim.id) || hasMade) {
+    if (claim.origin === null || RESERVED_CHAINS.has(claim.id) || this.hasMade(named)) {
       const identity: Record<string, string> = { name: claim.id };
       if (ledger !== null) identity["ledger"] = ledger;
       if (tenant !== null) identity["tenant"] = tenant;
@@ -348,13 +355,12 @@ class BundleJudge {
   }
 
   /** Compare the index's keys and number of blobs with the records, and warn of files that nobody lists. */
-  private async checkIndex(head: Checkpoint | null): Promise<void> {
+  private async checkIndex(head: Checkpoint | null, hasPage: boolean): Promise<void> {
     const { tally, index } = this;
     if (this.owner.ledger !== null) checkKeyClaims(index, head, this.signers, this.options.ring, this.recorded, tally);
     if (!this.blobs.checkCount(index.blobs, tally)) return;
-    const hasPage = await isSite(this.directory);
     await checkUnlistedFiles(this.directory, index, this.blobs.sizes, hasPage ? SITE_NAMES : new Set(), tally);
-    if (hasPage) await checkSite(this.directory, index, this.blobs.present, tally);
+    if (hasPage) await checkSite(this.directory, index, this.blobs.present, tally, this.options.checkPage !== undefined);
   }
 
 

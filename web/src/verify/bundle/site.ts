@@ -25,13 +25,15 @@ export function twinOf(number: number): string {
   return `${DATA}/${number}.js`;
 }
 
-/** Whether the Explorer's page lies in the directory of a bundle. */
+/** Whether a page lies in the directory of a bundle, or any part of one. */
 export async function isSite(directory: Directory): Promise<boolean> {
-  return ((await directory.list("explorer")) ?? []).includes("app.js");
+  return (await directory.list()).some((name) => SITE_NAMES.has(name));
 }
 
 /** Compare every twin with its file (check `page`). */
-export async function checkSite(directory: Directory, index: BundleIndex, blobs: Iterable<string>, tally: Tally): Promise<void> {
+export async function checkSite(directory: Directory, index: BundleIndex, blobs: Iterable<string>, tally: Tally, isPageJudged: boolean): Promise<void> {
+  const beside = (await directory.list("explorer")) ?? [];
+  if (!beside.includes("app.js") && !beside.includes("data")) return; // No script would show a twin.
   const fail = (words: string, source: string) => tally.fail(CHECK, "ARTIFACT_HASH_MISMATCH", words, place(null, null, source));
   let names: string[];
   try {
@@ -56,7 +58,7 @@ export async function checkSite(directory: Directory, index: BundleIndex, blobs:
   for (const name of files) {
     if (!names.includes(name) && (await exists(directory, name))) fail(`${name} has no twin: the page would not show it`, DATA);
   }
-  tally.notes.set(CHECK, `${names.length} files are those that the page shows; whether the page is Aver's own, aver verify says`);
+  tally.notes.set(CHECK, `${names.length} files are those that the page shows; ${isPageJudged ? "the page is one of Aver's" : "whether the page is one of Aver's, aver verify says"}`);
 }
 
 async function exists(directory: Directory, name: string): Promise<boolean> {
