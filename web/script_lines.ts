@@ -32,15 +32,31 @@ export function flattenLines(code: string): string {
   return code.replace(/\n\t+/g, "\n");
 }
 
+/** The places of the spaces around the operators of an expression. A word such as `in` keeps its own. */
+function* spacesOf(code: string, { type, operator, ...node }: Node): Generator<number> {
+  const between = (one: unknown, sign: unknown, other: unknown): number[] => {
+    if (typeof sign !== "string" || /^\w/.test(sign)) return [];
+    const [from, to] = [(one as Node).end, (other as Node).start];
+    const at = code.indexOf(` ${sign} `, from);
+    // Two signs side by side would be another operator.
+    return at < 0 || at + sign.length + 2 > to || code[at - 1] === sign || code[at + sign.length + 2] === sign ? [] : [at, at + sign.length + 1];
+  };
+  if (type === "ConditionalExpression") yield* [...between(node["test"], "?", node["consequent"]), ...between(node["consequent"], ":", node["alternate"])];
+  else if (type === "ArrowFunctionExpression") yield* between((node["params"] as Node[]).at(-1) ?? { end: node.start }, "=>", node["body"]);
+  else if (/^(Binary|Logical|Assignment)Expression$/.test(type)) yield* between(node["left"], operator, node["right"]);
+}
+
 /**
- * Put lists, arguments and objects on one line each, with no spaces after commas, after names of members, around `=` and
- * inside of braces, and leave the parentheses of a single parameter out. The page is 2.5 % smaller. The script has no comments.
+ * Put lists, arguments and objects on one line each, with no spaces after commas, after names of members, around operators
+ * and inside of braces, and leave the parentheses of a single parameter out. The page is 4 % smaller. The script has no comments.
  */
 export function joinLists(code: string): string {
   const lists = code.replace(/,\n\t*/g, ", ").replace(/([([])\n\t*/g, "$1").replace(/\n\t*([)\]])/g, "$1");
   const characters = lists.split("");
   const isText = new Uint8Array(lists.length);
-  walk(parseAst(lists), ({ type, start, end, params }) => {
+  walk(parseAst(lists), (node) => {
+    const { type, start, end, params } = node;
+    for (const at of spacesOf(lists, node)) characters[at] = "";
     if (type === "Literal" || type === "TemplateElement") isText.fill(1, start, end);
     const [only, ...others] = type === "ArrowFunctionExpression" ? (params as Node[]) : [];
     if (only?.type === "Identifier" && !others.length && lists[only.start - 1] === "(" && lists[only.end] === ")") {

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
+import aver
 from aver.agents.registry import load_known_agents
+from aver.ledger.bundle.site import KNOWN_PAGES_FILE
 from support.page_verdicts import ROOT, VERIFIER, find_node
 
 PAGE = VERIFIER.parent
@@ -29,6 +32,16 @@ def test_build_is_not_stale() -> None:
     sources += [WEB / name for name in BUILD] + [ROOT / name for name in SHARED]
     names = {str(path.relative_to(ROOT)): hashlib.sha256(path.read_bytes()).hexdigest() for path in sources}
     assert names == listed
+
+
+def test_pages_of_all_versions_are_known() -> None:
+    """If this fails, run: make web. An entry of an earlier version never leaves the list: sites have its page."""
+    known = json.loads((PAGE / KNOWN_PAGES_FILE).read_text())
+    files = ("index.html", "explorer/app.js", "explorer/style.css")
+    lines = [f"{hashlib.sha256((PAGE / name).read_bytes()).hexdigest()}  {name}\n" for name in files]
+    assert known[aver.__version__] == hashlib.sha256("".join(lines).encode()).hexdigest()
+    released = re.findall(r"^## \[([0-9.]+)\] - \d", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert known.keys() >= set(released)
 
 
 def test_page_makes_no_markup_from_text() -> None:

@@ -41,7 +41,9 @@ test("lists and objects get one line, and statements keep theirs", () => {
   const code = "f({\n\ta: 1,\n\tb: [\n\t\t2,\n\t\t3\n\t]\n});\nif (x) {\n\ty();\n}\n";
   assert.equal(joinLists(flattenLines(code)), "f({a:1,b:[2,3]});\nif (x) {\ny();\n}\n");
   const arrows = "a = (x) => x; b = async (y) => y; c = ({ z }) => z; d = (x = 1) => x; e = (x, y) => y; g(() => 'a, b: c', /c, d/, `e, ${f ? 1 : 2}, g`);";
-  assert.equal(joinLists(arrows), "a=x => x; b=async y => y; c=({z}) => z; d=(x=1) => x; e=(x,y) => y; g(() => 'a, b: c',/c, d/,`e, ${f ? 1 : 2}, g`);");
+  assert.equal(joinLists(arrows), "a=x=>x; b=async y=>y; c=({z})=>z; d=(x=1)=>x; e=(x,y)=>y; g(()=>'a, b: c',/c, d/,`e, ${f?1:2}, g`);");
+  const operators = "a = b ? (c) + 1 : d && e; f - -g; h + +i; j in k; l / /m/.n; o === ' p ? q : r ' || s; t += (u) => (v);";
+  assert.equal(joinLists(operators), "a=b?(c)+1:d&&e; f - -g; h + +i; j in k; l / /m/.n; o===' p ? q : r '||s; t+=u=>(v);");
 });
 
 test("semicolons go where a new line says the same, and only there", () => {

@@ -68,7 +68,7 @@ function isBelowL(scalarHex: string): boolean {
 }
 
 /** Whether the encodings are those that the rule allows; the equation is not checked. */
-function hasGoodForm(publicHex: string, signature: string): boolean {
+export function hasGoodForm(publicHex: string, signature: string): boolean {
   if (!PUBLIC.test(publicHex) || !SIGNATURE.test(signature)) return false;
   const key = withoutSign(publicHex);
   if (SMALL_ORDER.has(key) || SMALL_ORDER.has(withoutSign(signature.slice(0, 64)))) return false;
