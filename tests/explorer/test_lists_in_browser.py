@@ -261,7 +261,7 @@ def test_first_screen_of_a_bundle_marks_nothing(page: Any, ledger: Ledger, tmp_p
     export_bundle(ledger, tmp_path / "bundle")
     open_folder(page, tmp_path / "bundle")
     page.get_by_text("The figures are counted from the records").wait_for()
-    page.locator(".tile").filter(has_text="1 refusal").wait_for()
+    page.locator(".tile").filter(has_text="1 held back").wait_for()
     assert page.get_by_text("by the index").count() == 0
 
 
@@ -352,7 +352,7 @@ def test_records_models_and_observed_decisions_lead_to_their_rows(page: Any, tol
 
 def test_decision_that_held_nothing_back_is_no_refusal(page: Any, told: Path) -> None:
     open_folder(page, told)
-    page.locator(".tile").filter(has_text="1 refusal").wait_for()
+    page.locator(".tile").filter(has_text="1 held back").wait_for()
     go(page, f"#/chain/gate.{sample.SESSION}")
     page.locator(".word.observed", has_text="observed").wait_for()
 

@@ -75,14 +75,17 @@ def test_first_screen_answers_four_questions(page: Any, filled: Ledger, tmp_path
         page.goto(running.server.link)
         wait_for_verdict(page)
         tiles = page.locator(".tile")
-        page.locator(".tile", has_text="Round half up").wait_for()
+        # The newest deed of any chain, not the newest session.
+        page.locator(".tile", has_text="What happened last?").get_by_text(
+            "asks for approval: Bash: rm -rf build"
+        ).wait_for()
         words = [str(text) for text in tiles.all_inner_texts()]
         assert [text.splitlines()[0] for text in words] == [
             *("Is it intact?", "Does something wait for me?", "What happened last?", "What was refused?")
         ]
         assert "Nothing failed in" in words[0] or "hold" in words[0]
         assert "1 approval" in words[1]
-        page.locator(".tile", has_text="1 refusal").get_by_text("rm -rf /").wait_for()
+        page.locator(".tile", has_text="2 held back").get_by_text("asks for approval").wait_for()
         bottom = max(box["y"] + box["height"] for box in (tile.bounding_box() for tile in tiles.all()))
         assert bottom < 400, "the answers are not on the first screen"
 

@@ -738,8 +738,12 @@ def test_record_of_a_denied_call_does_not_say_that_a_person_approved_it(
     press(page, "Enter")
     section = page.locator("#section-authority")
     section.wait_for()
-    assert "A person decided, and it was denied" in section.inner_text()
-    assert "approved it" not in section.inner_text()
+    assert "Denied by a person, whom the record does not name; nothing ran." in section.inner_text()
+    shown = page.locator("article.record").inner_text()
+    assert "denied" in page.locator("h1").inner_text()
+    assert "approved" not in section.inner_text()
+    assert "did not run" in shown
+    assert "did not end well" not in shown
 
 
 def test_authority_says_no_more_than_the_record(open_site: OpenSite, sites: dict[str, Path]) -> None:

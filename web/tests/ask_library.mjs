@@ -8,6 +8,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { BadInput, JsonNumber } from "../src/verify/json.ts";
 import { openEd25519 } from "../src/verify/verify.ts";
+import { countActivity } from "../src/worker/activity.ts";
 import { Library } from "../src/worker/library.ts";
 import { listMeta } from "../src/worker/meta_entries.ts";
 import { search } from "../src/worker/search.ts";
@@ -26,6 +27,7 @@ await library.open({ name: basename(path), files, isFolder: true });
 
 async function answer({ type, words }) {
   try {
+    if (type === "activity") return await countActivity(library);
     return type === "meta" ? await listMeta(library) : await search(library, words, HITS_MAX);
   } catch (error) {
     if (!(error instanceof BadInput)) throw error;

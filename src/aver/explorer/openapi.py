@@ -81,6 +81,7 @@ SCHEMAS: dict[str, Schema] = {
         by=_TEXT,
         counts=_list({"type": "object"}),
         undated=_or_null({"type": "object"}),
+        held=_list({"type": "object"}),
         next=_or_null(_TEXT),
         indexed=_refer_to("Indexed"),
     ),

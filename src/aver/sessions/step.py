@@ -140,6 +140,8 @@ class Step:
     session: str = ""
     agent: str = ""
     key: str = ""
+    deed: str = ""
+    """The id that all records about one call share; empty where a record shares none."""
     summary: str = ""
     asked: str = ""
     """The text of a prompt. In other tools' records, the prompt that they follow."""
@@ -246,6 +248,7 @@ def read_step(record: Sealed) -> Step:
         session=_text_or_empty(sections["context"].get("session_id")),
         agent=_text_or_empty(sections["context"].get("agent_id")).partition("/")[2],
         key=_text_or_empty((block or {}).get("key")),
+        deed=_read_deed(sections, block or {}),
         summary=_text_or_empty(outcome.get("summary")),
         asked=request if what == "prompt" or block is None else "",
         text=_visible_text(what, sections),
@@ -277,6 +280,15 @@ def read_step(record: Sealed) -> Step:
         others=tuple(others),
         **seal,
     )
+
+
+def _read_deed(sections: Mapping[str, Any], block: Mapping[str, Any]) -> str:
+    # A call without a decision shares its id with its whole prompt, and an event without an intent with its trace.
+    domain, refs = _text_or_empty(block.get("kind")).partition(".")[0], _object_or_empty(block.get("refs"))
+    if domain not in ("gate", "approval", "act", "action", "protocol") and "decision" not in refs:
+        return ""
+    correlation = _text_or_empty(sections["trigger"].get("correlation_id"))
+    return "" if correlation == sections["context"].get("session_id") else correlation
 
 
 def fetch_blobs(value: Any, blob: ReadBlob, *, most: int | None = None) -> Any:

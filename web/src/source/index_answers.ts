@@ -3,7 +3,6 @@
  * counts and verifies anew what the reader opens. A server whose index cannot answer gives null.
  */
 
-import { ABORTED_KIND } from "../worker/activity.ts";
 import { type Api, ApiError, query } from "../worker/api.ts";
 import type { DayActivity } from "../worker/protocol.ts";
 
@@ -54,6 +53,8 @@ interface Counts {
   tokens_out: number;
   cost_usd: number;
   outcomes: Record<string, Record<string, number>>;
+  /** Deeds that were held back, each once. */
+  held: number;
 }
 
 /** Sessions that are asked for in all. */
@@ -90,17 +91,13 @@ export async function askHits(api: Api, words: string, limit: number): Promise<{
   return ask(api, `search${query({ query: words, limit: Math.min(limit, 500) })}`, "hits");
 }
 
-/** What happened on each day, the earliest first. */
-export async function askActivity(api: Api): Promise<{ days: DayActivity[]; indexed: Indexed } | null> {
-  const page = await ask<{ counts: Counts[]; indexed: Indexed }>(api, `counts${query({ by: "day", limit: DAYS })}`, "counts");
+/** What happened on each day, the earliest first, and where the newest deeds lie that were held back. */
+export async function askActivity(api: Api): Promise<{ days: DayActivity[]; held: { chain: string; sequence: number }[]; indexed: Indexed } | null> {
+  const page = await ask<{ counts: Counts[]; held: { chain: string; sequence: number }[]; indexed: Indexed }>(api, `counts${query({ by: "day", limit: DAYS })}`, "counts");
   if (page === null) return null;
-  const days = page.counts.map(({ start, records, tokens_in, tokens_out, cost_usd, outcomes }) => {
-    const day: DayActivity = { day: start, records, success: 0, failure: 0, blocked: 0, tokens: tokens_in + tokens_out, cost: cost_usd };
-    for (const [kind, kinds] of Object.entries(outcomes)) {
-      if (kind === ABORTED_KIND) continue;
-      for (const name of ["success", "failure", "blocked"] as const) day[name] += kinds[name] ?? 0;
-    }
-    return day;
+  const days = page.counts.map(({ start, records, tokens_in, tokens_out, cost_usd, outcomes, held }) => {
+    const sum = (name: string) => Object.values(outcomes).reduce((total, kinds) => total + (kinds[name] ?? 0), 0);
+    return { day: start, records, success: sum("success"), failure: sum("failure"), blocked: held, tokens: tokens_in + tokens_out, cost: cost_usd };
   });
-  return { days: days.reverse(), indexed: page.indexed };
+  return { days: days.reverse(), held: page.held, indexed: page.indexed };
 }

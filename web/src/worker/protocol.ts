@@ -241,6 +241,11 @@ export type Answer =
   | { id: number; type: "failed"; words: string; isNotJudged: boolean };
 
 /** What happened on one day. */
+export interface RowPlace {
+  chain: string;
+  row: RecordRow;
+}
+
 export interface DayActivity {
   day: string;
   records: number;
@@ -281,6 +286,6 @@ export interface Results {
   passkeys: { identity: string; fields: [string, string][] }[];
   /** `unrecorded` counts the chains that are here and have no entry, as the verdict counts them. */
   meta: { entries: MetaEntry[]; records: number; unrecorded: number; isCut: boolean };
-  activity: { days: DayActivity[]; denials: { chain: string; row: RecordRow }[]; audits: { chain: string; row: RecordRow }[]; records: number; isCut: boolean };
+  activity: { days: DayActivity[]; denials: RowPlace[]; audits: RowPlace[]; last: RowPlace | null; records: number; isCut: boolean };
   record: RecordDetail;
 }

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from aver.clock import parse_moment
 from aver.errors import BadInput
-from aver.explorer.index.catch_up import NUMBER_BITS, in_scope
+from aver.explorer.index.catch_up import HELD, NUMBER_BITS, in_scope
 from aver.explorer.index.cursor import read_cursor, write_cursor
 from aver.explorer.index.database import Scope
 from aver.explorer.index.progress import IndexProgress
@@ -113,12 +113,14 @@ class CountsPage:
     """Figures over time, the newest first. `undated` has those of records that name no time.
 
     Each entry: `start` (such as `2026-05-31`), the figures of sessions (`prompts actions edits failures denials
-    tokens_in tokens_out cost_usd`), `records`, and `outcomes`: by kind and outcome, the number of records.
+    tokens_in tokens_out cost_usd`), `records`, `outcomes` (by kind and outcome, the number of records), and `held`: how
+    many deeds were held back, each once. The page's `held` has the places of the newest of them.
     """
 
     by: str
     counts: tuple[dict[str, Any], ...]
     undated: dict[str, Any] | None
+    held: tuple[dict[str, Any], ...]
     next: str | None
     indexed: IndexProgress
 
@@ -127,6 +129,7 @@ class CountsPage:
             "by": self.by,
             "counts": list(self.counts),
             "undated": self.undated,
+            "held": list(self.held),
             "next": self.next,
             "indexed": self.indexed.to_dict(),
         }
@@ -299,9 +302,22 @@ def _count_bucket(connection: sqlite3.Connection, scope: Scope, start: str, end:
         values,
     ):
         outcomes.setdefault(kind, {})[outcome] = records
+    counted = in_scope(f"SELECT count(*) FROM {{deeds}} WHERE {HELD} AND {within}", scope)
+    [held] = connection.execute(counted, values).fetchone()
     return {
         "start": start,
         **dict(zip(_FIGURES, figures, strict=True)),
         "records": sum(sum(each.values()) for each in outcomes.values()),
         "outcomes": outcomes,
+        "held": held,
     }
+
+
+HELD_LISTED = 8
+
+
+def find_held(connection: sqlite3.Connection, scope: Scope) -> tuple[dict[str, Any], ...]:
+    """The places of the newest records about deeds that were held back, one of each deed."""
+    sql = "SELECT name, sequence FROM {deeds} JOIN {records} USING (record) JOIN {chains} USING (chain)"
+    rows = connection.execute(in_scope(f"{sql} WHERE {HELD} ORDER BY record DESC LIMIT {HELD_LISTED}", scope))
+    return tuple({"chain": name, "sequence": sequence} for name, sequence in rows)

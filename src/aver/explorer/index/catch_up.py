@@ -27,7 +27,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from aver.errors import AverError, is_outage
-from aver.explorer.index.database import Scope, find_scope, make_scope
+from aver.explorer.index.database import SCOPE_TABLES, Scope, find_scope, make_scope
 from aver.explorer.index.texts import read_texts, to_stored
 from aver.fast_dataclass import dataclass
 from aver.gate.decision_record import DECISION_KIND, OBSERVE
@@ -61,6 +61,16 @@ NAME_MAX = 200
 
 OBSERVED = "observed"
 """Counts instead of the outcome of a decision that held nothing back: it is no denial."""
+
+
+DENIED, ASKED, DONE = 1, 2, 4
+"""What a record says of a deed: it was refused; an approval was asked for; it was let through, or took place."""
+
+HELD = f"(state & {DENIED} OR state & {ASKED | DONE} = {ASKED})"
+"""SQL: the deed was held back. A refusal stays one; a question is one until the deed was let through."""
+
+_ASKING_KINDS = frozenset({"gate.decision", "approval.request", "act.preview"})
+_DOING_KINDS = frozenset({"call", "action", "gate.decision", "gate.outcome", "approval.use", "act.outcome"})
 
 
 class CatchUpStopped(Exception):
@@ -314,6 +324,7 @@ class SliceEntries:
         self._records: list[tuple[int, int, str, str, str, str, str]] = []
         self._texts: list[tuple[int, str, str]] = []
         self._activity: Counter[tuple[str, str, str]] = Counter()
+        self._deeds: list[tuple[str, str, int, int]] = []
         self._cut = 0
         self._last: RecordRow | None = None
 
@@ -339,7 +350,13 @@ class SliceEntries:
         self._records.append((record, stored.sequence, tool, calls[0] if calls else "", others, kind, outcome))
         self._texts.append((record, found.text, found.paths))
         counted = OBSERVED if _is_observed(step) else outcome
-        self._activity[at[:HOUR_LENGTH] if at else "", kind, counted] += 1
+        hour = at[:HOUR_LENGTH] if at else ""
+        self._activity[hour, kind, counted] += 1
+        deed, state = to_stored(step.deed[:NAME_MAX]), _read_state(kind, counted)
+        if state == DONE and deed:  # A deed counts at the hour in which it was last held back, so this has none.
+            self._deeds.append((deed, "", 0, state))
+        elif state and state != DONE:
+            self._deeds.append((deed or f"{self._row.name}/{stored.sequence}", hour, record, state))
 
     def store(self, end: int) -> None:
         """Store the entries, and that the chain was read up to `end`, in one transaction."""
@@ -363,6 +380,12 @@ class SliceEntries:
                 " ON CONFLICT (hour, kind, outcome) DO UPDATE SET records = records + excluded.records",
                 [(*place, count) for place, count in self._activity.items()],
             )
+            run.execute_many(
+                "INSERT INTO {deeds} VALUES (?, ?, ?, ?) ON CONFLICT (deed) DO UPDATE SET"
+                " hour = max(hour, excluded.hour), record = max(record, excluded.record),"
+                " state = state | excluded.state",
+                self._deeds,
+            )
             is_last = self._last is not None and self._last.sequence == end - 1
             last = self._last.sealed.hash if is_last and self._last else run.ledger.store.hash_at(row, end - 1)
             run.execute(
@@ -379,6 +402,15 @@ def _is_observed(step: Step) -> bool:
     return step.kind == DECISION_KIND and isinstance(step.more, dict) and step.more.get("mode") == OBSERVE
 
 
+def _read_state(kind: str, outcome: str) -> int:
+    """What a record says of its deed; 0 for nothing. The twin of `stateOf` in the page's `activity.ts`."""
+    if outcome == "blocked":  # That an operator ended a trace refused nothing.
+        return 0 if kind == "protocol.session_aborted" else DENIED
+    if outcome == "pending":
+        return ASKED if kind in _ASKING_KINDS else 0
+    return DONE if outcome in ("success", "failure") and kind in _DOING_KINDS else 0
+
+
 _to_stored_name = lru_cache(maxsize=1024)(to_stored)
 """The same for names of tools, kinds and outcomes, of which a ledger has few."""
 
@@ -393,5 +425,4 @@ def session_name(session: SessionChains) -> str:
 
 def in_scope(sql: str, scope: Scope) -> str:
     """The statement with `{records}` and so on replaced by the tables of a scope."""
-    tables = ("chains", "records", "texts", "sessions", "hours", "activity")
-    return sql.format(**{name: scope.table(name) for name in tables})
+    return sql.format(**{name: scope.table(name) for name in SCOPE_TABLES})

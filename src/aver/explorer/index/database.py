@@ -8,6 +8,7 @@ The file holds, for each ledger, tenant and store (a *scope*), tables with the s
     sessions_1   the figures of each session
     hours_1      the figures of each session by hour
     activity_1   the number of records by hour, kind and outcome
+    deeds_1      what the records about one call say of it, where they say that it was held back or done: bits of `DEED`
 
 Separate tables keep scopes apart: no query reads two of them. A row number is made from the time of a record and a
 running number, `seconds << 24 | number`. So the newest hits come first without sorting.
@@ -38,7 +39,7 @@ INDEX_NAME = "index.db"
 APPLICATION_ID = 0x61766572
 """Marks the file as Aver's index, for SQLite and for `file`."""
 
-VERSION = 3
+VERSION = 4
 """The version of the tables and of their texts. A file with an older one is made anew; a newer one is left alone."""
 
 BUSY_SECONDS = 2.0
@@ -56,7 +57,7 @@ FTS_SEGMENTS = 12
 CHECKPOINT_PAGES = 4_000
 """Pages of the write-ahead log before SQLite copies them into the file. Merging writes one page several times."""
 
-SCOPE_TABLES = ("chains", "records", "texts", "sessions", "hours", "activity")
+SCOPE_TABLES = ("chains", "records", "texts", "sessions", "hours", "activity", "deeds")
 
 ADVICE = "the ledger is not concerned; aver search --rebuild makes the index anew"
 
@@ -285,6 +286,7 @@ def make_scope(connection: sqlite3.Connection, key: tuple[str, str, str]) -> Sco
         " tokens_out INTEGER NOT NULL, cost_usd REAL NOT NULL, PRIMARY KEY (session, hour)",
         "activity": "hour TEXT NOT NULL, kind TEXT NOT NULL, outcome TEXT NOT NULL, records INTEGER NOT NULL,"
         " PRIMARY KEY (hour, kind, outcome)",
+        "deeds": "deed TEXT PRIMARY KEY, hour TEXT NOT NULL, record INTEGER NOT NULL, state INTEGER NOT NULL",
     }
     for name, text in columns.items():
         connection.execute(f"CREATE TABLE {scope.table(name)} ({text})")

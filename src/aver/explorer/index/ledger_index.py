@@ -30,6 +30,7 @@ from aver.explorer.index.answers import (
     SearchPage,
     SessionsPage,
     count_over_time,
+    find_held,
     find_hits,
     list_sessions,
 )
@@ -202,13 +203,15 @@ class LedgerIndex:
         """Activity, outcomes, denials, tokens and cost by hour, day or month of UTC, the newest first."""
         with self._ask(ledger, limit) as (connection, scope):
             counts: tuple[dict[str, Any], ...] = ()
+            held: tuple[dict[str, Any], ...] = ()
             undated, following = None, None
             if connection is not None and scope is not None:
+                held = find_held(connection, scope)
                 counts, undated, following = count_over_time(
                     connection, scope, by=by, since=since, until=until, cursor=cursor, limit=limit
                 )
             indexed = _measure(ledger, connection, scope)
-            return CountsPage(by=by, counts=counts, undated=undated, next=following, indexed=indexed)
+            return CountsPage(by=by, counts=counts, undated=undated, held=held, next=following, indexed=indexed)
 
     @contextmanager
     def _ask(self, ledger: Ledger, limit: int = 1) -> Iterator[tuple[sqlite3.Connection | None, Scope | None]]:

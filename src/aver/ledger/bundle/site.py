@@ -23,13 +23,14 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
 import orjson
 
 from aver.capsule.base64_text import decode_base64
-from aver.errors import BadInput, NotFound, Unavailable
+from aver.errors import BadInput, Unavailable
 from aver.files.atomic import open_replacement, replace_file
 from aver.files.regular import CHUNK, open_file, open_inside, read_chunks, read_limited
 from aver.ledger.bundle.layout import BLOBS, HEAD, INDEX, META, BundleIndex
@@ -114,35 +115,25 @@ def list_site_files(index: BundleIndex, blobs: Iterable[str]) -> list[str]:
 
 def check_page(directory: Path, tally: Tally) -> None:
     """Warn of a page that no version of Aver has made, and of other files beside it (check `page`)."""
+    listed, problem = "", "no version of Aver has made this page"
     try:
-        pieces = {member: _read_member(directory, member) for member in PAGE_MEMBERS}
-        pieces[(PAGE_FILE,)] = pieces[(PAGE_FILE,)].replace(*reversed(_DOOR))
-        listed = (f"{hashlib.sha256(data).hexdigest()}  {'/'.join(member)}\n" for member, data in pieces.items())
-        is_known = hashlib.sha256("".join(listed).encode("ascii")).hexdigest() in _known_pages()
-        problem = "" if is_known else "no version of Aver has made this page"
-    except (BadInput, NotFound) as error:
+        for member in PAGE_MEMBERS:
+            with open_inside(directory, *member) as file:
+                data = read_limited(file, PAGE_MAX, "/".join(member))
+            shipped = data.replace(_DOOR[1], _DOOR[0]) if member == (PAGE_FILE,) else data
+            listed += f"{hashlib.sha256(shipped).hexdigest()}  {'/'.join(member)}\n"
+    except BadInput as error:
         problem = f"this is no page of Aver's: {error.message}"
-    if problem:
+    with open_file(page_directory() / KNOWN_PAGES_FILE) as file:
+        known = orjson.loads(file.read())
+    if hashlib.sha256(listed.encode("ascii")).hexdigest() not in known.values():
         _warn(tally, f"{problem}: do not open it, open the records with your own Explorer", PAGE_FILE)
-    try:
-        numbers = range(len(_read_names(directory)))
-    except BadInput:
-        numbers = range(0)  # Reported where the twins are compared.
     own = {"/".join(member) for member in PAGE_MEMBERS} | {_data_path(NAMES_FILE)}
-    own |= {_data_path(f"{number}.js") for number in numbers}
+    with suppress(BadInput):  # Reported where the twins are compared.
+        own.update(_data_path(f"{number}.js") for number, _ in enumerate(_read_names(directory)))
     for path in _list_site(directory):
         if path not in own:
             _warn(tally, "it is no part of the page, and may be opened by one: do not open it", path)
-
-
-def _known_pages() -> frozenset[str]:
-    with open_file(page_directory() / KNOWN_PAGES_FILE) as file:
-        return frozenset(orjson.loads(file.read()).values())
-
-
-def _read_member(directory: Path, member: tuple[str, ...]) -> bytes:
-    with open_inside(directory, *member) as file:
-        return read_limited(file, PAGE_MAX, "/".join(member))
 
 
 def _data_path(name: str) -> str:
@@ -151,15 +142,14 @@ def _data_path(name: str) -> str:
 
 def _list_site(directory: Path) -> Iterator[str]:
     """The paths of what lies in the site's directories. No link is followed."""
-
-    def is_directory(path: Path) -> bool:
-        return path.is_dir() and not path.is_symlink()
-
     data = directory / SITE_DIRECTORY / DATA_DIRECTORY
-    for parent in (data.parent, data):
-        for name in sorted(os.listdir(parent)) if is_directory(parent) else ():
-            if parent / name != data or not is_directory(data):
-                yield f"{parent.relative_to(directory).as_posix()}/{name}"
+    plain = [parent for parent in (data.parent, data) if parent.is_dir() and not parent.is_symlink()]
+    for parent in plain:
+        yield from (
+            f"{parent.relative_to(directory).as_posix()}/{name}"
+            for name in sorted(os.listdir(parent))
+            if parent / name != data or data not in plain
+        )
 
 
 def check_site(directory: Path, files: list[str], tally: Tally) -> None:
@@ -259,8 +249,7 @@ def _shipped_bytes(page: Path, member: tuple[str, ...]) -> bytes:
 
 
 def _warn(tally: Tally, words: str, path: str) -> None:
-    shown = ascii(path)[1:-1][:PATH_SHOWN]
-    tally.add(Finding(CHECK, "warning", "PAGE_FOREIGN", words, Place(source=shown)))
+    tally.add(Finding(CHECK, "warning", "PAGE_FOREIGN", words, Place(source=ascii(path)[1:-1][:PATH_SHOWN])))
 
 
 def _fail(tally: Tally, words: str, source: str) -> None:

@@ -18,6 +18,7 @@ import type { JsonObject } from "../../verify/json.ts";
 import { Sealed } from "../../verify/sealed.ts";
 import { cutText } from "../../verify/text.ts";
 import { resolveFragment } from "../../verify/uri.ts";
+import { isDenial } from "../../worker/activity.ts";
 import type { RecordDetail } from "../../worker/protocol.ts";
 import { ActionSections, ReceiptBand, ReceiptSection } from "./action.tsx";
 import { findRelated, relatedChains } from "./related.ts";
@@ -77,6 +78,7 @@ function Capsule({ chain, detail, hasNext, near, fragment }: { chain: string; de
     return toSealed(chain, { place, canonical, hash, signature, signaturePq, signedAt, signedBy, problem: "" }) as Sealed;
   }, [detail]);
   const isAction = detail.receiptKeys !== undefined;
+  const isDenied = isDenial(row);
   const content = useMemo(() => (isAction || record.canonical.length > LAID_OUT_MAX ? null : contentOf(record)), [record]);
   const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === number && one.code !== "UNKNOWN_SIGNER");
   // Capsules of a file may be of several chains.
@@ -89,7 +91,7 @@ function Capsule({ chain, detail, hasNext, near, fragment }: { chain: string; de
         {place > 0 ? <a href={near(place - 1)} rel="prev">Record before (k)</a> : <span>The first of its chain</span>}
         {hasNext ? <a href={near(place + 1)} rel="next">Record after (j)</a> : <span>The last of its chain</span>}
       </nav>
-      <h1><Text>{row.summary || row.kind}</Text></h1>
+      <h1>{isDenied ? <><span class="word failure">denied</span> </> : null}<Text>{row.summary || row.kind}</Text></h1>
       <p class="beside address">
         {isAction ? null : <><code><Text>{uri}</Text></code> <Copy text={uri} label="copy" /></>} <Copy text={location.href} label="copy link" />
         <span><Text>{`${row.kind} · ${row.type}`}</Text> · <Time>{row.at}</Time></span>
@@ -101,7 +103,7 @@ function Capsule({ chain, detail, hasNext, near, fragment }: { chain: string; de
         <div>
           {isAction ? <ActionSections detail={detail} /> : content === null
             ? <p class="strip">The text of this record is no JSON object, or too large to lay out. Its exact bytes are below.</p>
-            : <Sections record={record} content={content} />}
+            : <Sections record={record} content={content} isDenied={isDenied} />}
         </div>
         <aside aria-label="Seal and related records">
           {isAction ? <ReceiptSection detail={detail} before={place > 0 ? near(place - 1) : ""} /> : <SealSection detail={detail} />}

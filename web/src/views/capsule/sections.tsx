@@ -12,6 +12,7 @@ import { changedPaths } from "../../sessions/files.ts";
 import { labelledTexts } from "../../sessions/labels.ts";
 import { readStep } from "../../sessions/step.ts";
 import { asList, asObject, asText, lookUp } from "../../sessions/values.ts";
+import { readKind } from "../../verify/block.ts";
 import { type Json, JsonNumber, type JsonObject, isObject } from "../../verify/json.ts";
 import type { Sealed } from "../../verify/sealed.ts";
 import { DecisionCard } from "./decision.tsx";
@@ -31,7 +32,7 @@ function Prose({ text }: { text: string }): JSX.Element {
   return <div class="prose"><Linked>{text}</Linked></div>;
 }
 
-export function Sections({ record, content }: { record: Sealed; content: JsonObject }): JSX.Element {
+export function Sections({ record, content, isDenied }: { record: Sealed; content: JsonObject; isDenied: boolean }): JSX.Element {
   const section = (name: string) => asObject(content.get(name));
   const paths = changedPaths(readStep(record));
   return (
@@ -39,8 +40,8 @@ export function Sections({ record, content }: { record: Sealed; content: JsonObj
       <Trigger section={section("trigger")} />
       <Context section={section("context")} />
       <Reasoning section={section("reasoning")} />
-      <Authority section={section("authority")} isDenied={section("outcome").get("status") === "blocked"} />
-      <Execution section={section("execution")} paths={paths} />
+      <Authority section={section("authority")} isDenied={isDenied} isCall={!/^(approval|protocol)\./.test(readKind(content))} />
+      <Execution section={section("execution")} paths={paths} isDenied={isDenied} />
       <Outcome section={section("outcome")} record={record} paths={paths} />
     </>
   );
@@ -106,47 +107,54 @@ function Options({ options, selected }: { options: JsonObject[]; selected: Json 
 }
 
 /** The authority of a record in words. It says no more than the record does: a type alone does not tell what was decided. */
-function AuthorityWords({ section, isDenied }: { section: JsonObject; isDenied: boolean }): JSX.Element | null {
+function AuthorityWords({ section }: { section: JsonObject }): JSX.Element | null {
   const [approver, policy, reason] = ["approver", "policy_reference", "escalation_reason"].map((name) => asText(section.get(name))) as [string, string, string];
   switch (asText(section.get("type"))) {
     case "autonomous": return <>The agent did it by itself: nobody was asked.</>;
     case "policy": return policy ? <>The record rests on this policy, and names no person: <Text>{policy}</Text></> : <>The record rests on a policy that it does not name.</>;
-    // A refusal by a person has this type, too, and one of the first level the next: the specification has none for a refusal.
-    case "human_approved": return <>{approver ? <Text>{approver}</Text> : "A person"} {isDenied ? "decided, and it was denied: a refusal has this type, too." : "approved it."}</>;
+    case "human_approved": return <>{approver ? <Text>{approver}</Text> : "A person"} approved it.</>;
     case "escalated": return <>{approver ? <><Text>{approver}</Text> was asked about it</> : "It was passed on"}{reason ? <>: <Text>{reason}</Text></> : "."}</>;
     case "unknown": return <>Nobody is known to have decided about it.</>;
     default: return null;
   }
 }
 
-function Authority({ section, isDenied }: { section: JsonObject; isDenied: boolean }): JSX.Element {
+/** Who denied it. The specification has no type for a refusal: one by a person has the type of an approval, one of the first level that of the next. */
+function denier(section: JsonObject): string {
+  const [type, approver, policy] = ["type", "approver", "policy_reference"].map((name) => asText(section.get(name))) as [string, string, string];
+  if (approver) return approver;
+  if (type === "human_approved" || type === "escalated") return "a person, whom the record does not name";
+  return policy ? `the policy ${policy}` : "somebody whom the record does not name";
+}
+
+function Authority({ section, isDenied, isCall }: { section: JsonObject; isDenied: boolean; isCall: boolean }): JSX.Element {
   const type = asText(section.get("type"));
   const chain = asList(section.get("chain"));
   return (
     <Section name="authority" title="Who decided">
-      {type ? <p><strong><Text>{type.replaceAll("_", " ")}</Text></strong>. <AuthorityWords section={section} isDenied={isDenied} /></p> : null}
+      {isDenied ? <p><strong class="bad">Denied by <Text>{denier(section)}</Text>{isCall ? "; nothing ran" : ""}.</strong></p> : type ? <p><strong><Text>{type.replaceAll("_", " ")}</Text></strong>. <AuthorityWords section={section} /></p> : null}
       {chain.length ? <><h3>Signed statements</h3><Statements values={chain} /></> : null}
-      <Rest section={section} shown={["type", "chain"]} />
+      <Rest section={section} shown={["type", "chain", ...(isDenied ? ["approver", "policy_reference"] : [])]} />
     </Section>
   );
 }
 
-function Execution({ section, paths }: { section: JsonObject; paths: string[] }): JSX.Element {
+function Execution({ section, paths, isDenied }: { section: JsonObject; paths: string[]; isDenied: boolean }): JSX.Element {
   const calls = asList(section.get("tool_calls")).filter(isObject);
   return (
-    <Section name="execution" title="What was done">
-      {calls.map((call, place) => <Call key={place} call={call} paths={paths} />)}
+    <Section name="execution" title={isDenied ? "What was asked for" : "What was done"}>
+      {calls.map((call, place) => <Call key={place} call={call} paths={paths} isDenied={isDenied} />)}
       <Rest section={section} shown={["tool_calls"]} />
     </Section>
   );
 }
 
-function Call({ call, paths }: { call: JsonObject; paths: string[] }): JSX.Element {
+function Call({ call, paths, isDenied }: { call: JsonObject; paths: string[]; isDenied: boolean }): JSX.Element {
   const given = asObject(call.get("arguments"));
   const command = commandLine(given);
   return (
     <div class="tool-call">
-      <h3><code><Text>{asText(call.get("tool")) || "tool"}</Text></code> {call.get("success") === true ? <span class="good">ended well</span> : call.get("success") === false ? <span class="bad">did not end well</span> : null}</h3>
+      <h3><code><Text>{asText(call.get("tool")) || "tool"}</Text></code> {isDenied ? <span class="bad">did not run</span> : call.get("success") === true ? <span class="good">ended well</span> : call.get("success") === false ? <span class="bad">did not end well</span> : null}</h3>
       {command ? <pre class="command-line" tabIndex={0}><Text>{command}</Text></pre> : null}
       {!command && given.size ? <Value value={given} /> : null}
       {command && given.size > 1 ? <Value value={new Map([...given].filter(([name]) => name !== "command" && name !== "cmd"))} /> : null}

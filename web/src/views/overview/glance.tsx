@@ -6,18 +6,14 @@ import { Mark, describePlace, extentOf } from "../../parts/verdict.tsx";
 import { link, recordLink } from "../../route.ts";
 import { judgement, waiting } from "../../state.ts";
 import type { Verdict } from "../../verify/verdict.ts";
-import type { RecordRow } from "../../worker/protocol.ts";
+import type { RowPlace } from "../../worker/protocol.ts";
 import { casesProblem } from "../approvals/cases.ts";
-import { type SessionRow, indexed } from "../sessions/session_rows.ts";
-import { refusalWords } from "./refused.tsx";
-
-/** Where audits failed. */
-type Audits = { chain: string; row: RecordRow }[];
+import { deedWords } from "./refused.tsx";
 
 interface Refusals {
-  /** How many were refused on the days that are counted. */
+  /** How many deeds were held back on the days that are counted, each once. */
   count: number;
-  last: { chain: string; row: RecordRow } | undefined;
+  last: RowPlace | undefined;
   isByIndex: boolean;
 }
 
@@ -39,7 +35,7 @@ function reachOf(verdict: Verdict): string {
 }
 
 /** The audits that failed. An auditor judges the work of agents; the verdict judges the records. So this is no tampering. */
-function FailedAudits({ audits }: { audits: Audits }): JSX.Element | null {
+function FailedAudits({ audits }: { audits: RowPlace[] }): JSX.Element | null {
   const [first] = audits;
   if (first === undefined) return null;
   return (
@@ -49,7 +45,7 @@ function FailedAudits({ audits }: { audits: Audits }): JSX.Element | null {
   );
 }
 
-function Intact({ audits }: { audits: Audits }): JSX.Element {
+function Intact({ audits }: { audits: RowPlace[] }): JSX.Element {
   const now = judgement.value;
   if (now.state === "working") return <Tile title="Is it intact?" beside="Every hash and signature is computed here"><Mark name="working" /> Verifying</Tile>;
   if (now.state !== "done") return <Tile title="Is it intact?" beside="Nothing is called verified before it is"><Mark name="not judged" /> Not judged</Tile>;
@@ -63,13 +59,13 @@ function RefusedTile({ refusals }: { refusals: Refusals | "loading" | "not count
   if (refusals === "not counted") return <Tile title={title} beside={<a href={link("risk")}>see the decisions</a>}>Not counted</Tile>;
   const { last } = refusals;
   return (
-    <Tile title={title} beside={<>{last ? <>last: <a href={recordLink(last.chain, last.row)}><Text>{refusalWords(last.row)}</Text></a></> : "nobody and no rule held anything back"}{refusals.isByIndex ? ` · number ${BY_INDEX}` : null}</>}>
-      {refusals.count ? plural(refusals.count, "refusal") : "Nothing"}
+    <Tile title={title} beside={<>{last ? <>last: <a href={recordLink(last.chain, last.row)}><Text>{deedWords(last.row)}</Text></a></> : "nobody and no rule held anything back"}{refusals.isByIndex ? ` · number ${BY_INDEX}` : null}</>}>
+      {refusals.count ? `${count(refusals.count)} held back` : "Nothing"}
     </Tile>
   );
 }
 
-export function Glance({ latest, isCounted, refusals, audits }: { latest: SessionRow | undefined; isCounted: boolean; audits: Audits; refusals: Refusals | "loading" | "not counted" }): JSX.Element {
+export function Glance({ last, isByIndex, isCounted, refusals, audits }: { last: RowPlace | null; isByIndex: boolean; isCounted: boolean; audits: RowPlace[]; refusals: Refusals | "loading" | "not counted" }): JSX.Element {
   const wait = waiting.value;
   const isUnknown = !wait && casesProblem.value !== "";
   return (
@@ -78,8 +74,8 @@ export function Glance({ latest, isCounted, refusals, audits }: { latest: Sessio
       <Tile title="Does something wait for me?" state={wait ? "qualified" : ""} beside={wait ? "denied, if nobody answers in time" : isUnknown ? "the requests cannot be read" : "no request for an approval is open"}>
         {wait || isUnknown ? <a href={link("approvals")}>{isUnknown ? "Not known" : plural(wait, "approval")}</a> : "Nothing"}
       </Tile>
-      <Tile title="What happened last?" beside={latest?.figures ? <><Text>{latest.tool}</Text> · <Time brief>{latest.figures.ended ?? latest.figures.started ?? ""}</Time>{indexed.value ? ` · ${BY_INDEX}` : null}</> : isCounted ? <a href={link("chains")}>see the chains</a> : "…"}>
-        {latest ? <a href={link("s", latest.chain)}><Text>{latest.figures?.title || latest.session}</Text></a> : isCounted ? "No session" : "…"}
+      <Tile title="What happened last?" beside={last ? <><Text>{last.chain}</Text> · <Time brief>{last.row.at}</Time>{isByIndex ? ` · ${BY_INDEX}` : null}</> : isCounted ? <a href={link("chains")}>see the chains</a> : "…"}>
+        {last ? <a href={recordLink(last.chain, last.row)}><Text>{deedWords(last.row)}</Text></a> : isCounted ? refusals === "not counted" ? "Not counted" : "Nothing" : "…"}
       </Tile>
       <RefusedTile refusals={refusals} />
     </dl>

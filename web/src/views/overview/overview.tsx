@@ -9,8 +9,8 @@ import { link } from "../../route.ts";
 import { askActivity, askHits } from "../../source/index_answers.ts";
 import { formatMoney } from "../../sessions/labels.ts";
 import { changed, connection, contents, news, server, totalRecords, verdict, waitForTurn } from "../../state.ts";
-import { ABORTED_KIND, AUDIT_KIND } from "../../worker/activity.ts";
-import type { DayActivity, RecordRow } from "../../worker/protocol.ts";
+import { AUDIT_KIND } from "../../worker/activity.ts";
+import type { DayActivity, RowPlace } from "../../worker/protocol.ts";
 import { CaseLine } from "../approvals/case_line.tsx";
 import { cases, casesProblem, stateOf } from "../approvals/cases.ts";
 import { readRow } from "../search/find.ts";
@@ -22,8 +22,8 @@ import { Refused } from "./refused.tsx";
 
 /** Sessions on the first screen. */
 const LATEST = 6;
-/** Refusals on the first screen. */
-const DENIALS = 8;
+/** Finds the newest deed of any sort in the server's index. */
+const DEEDS = ["call", "turn", "gate.decision", "gate.outcome", "approval", "action", "act", "protocol", "audit", "delegation"].map((kind) => `kind:${kind}`).join(" ");
 /** Failed audits that are asked for. */
 const AUDITS = 20;
 /** Sessions of a ledger that are counted to find the latest. */
@@ -85,9 +85,11 @@ function Charts({ days, from }: { days: DayActivity[]; from: string }): JSX.Elem
 
 interface Activity {
   days: DayActivity[];
-  denials: { chain: string; row: RecordRow }[];
+  denials: RowPlace[];
   /** The audits of traces that failed. */
-  audits: { chain: string; row: RecordRow }[];
+  audits: RowPlace[];
+  /** The newest deed of any chain. */
+  last: RowPlace | null;
   /** Where the figures are from, in words. */
   from: string;
   /** Whether they are claims of the server's index. */
@@ -95,7 +97,7 @@ interface Activity {
 }
 
 /** The records of hits. One that cannot be read is left out. */
-async function readRows(hits: { chain: string; sequence: number }[]): Promise<{ chain: string; row: RecordRow }[]> {
+async function readRows(hits: { chain: string; sequence: number }[]): Promise<RowPlace[]> {
   const rows = await Promise.all(hits.map(async ({ chain, sequence }) => ({ chain, row: await readRow(chain, sequence) })));
   return rows.flatMap(({ chain, row }) => (row === null ? [] : [{ chain, row }]));
 }
@@ -110,16 +112,15 @@ async function readActivity(): Promise<Activity | null> {
     const found = await connection.ask({ type: "activity" });
     return { ...found, isByIndex: false, from: `Counted here from ${plural(found.records, "record")}${found.isCut ? "; there are more" : ""}. The verdict says whether they hold.` };
   }
-  const blocked = (await askHits(api, "outcome:blocked", 2 * DENIALS))?.hits ?? [];
-  const refused = blocked.filter(({ kind }) => kind !== ABORTED_KIND).slice(0, DENIALS);
-  const failed = (await askHits(api, `kind:${AUDIT_KIND} outcome:failure`, AUDITS))?.hits ?? [];
-  const [denials, audits] = await Promise.all([readRows(refused), readRows(failed)]);
+  const [newest, failed] = await Promise.all([askHits(api, DEEDS, 1), askHits(api, `kind:${AUDIT_KIND} outcome:failure`, AUDITS)]);
+  const [denials, audits, [last = null]] = await Promise.all([readRows(answer.held), readRows(failed?.hits ?? []), readRows(newest?.hits ?? [])]);
   const behind = answer.indexed.of_records - answer.indexed.records;
   return {
     days: answer.days,
     isByIndex: true,
     // What the record says counts, not what the index says of it.
-    denials: denials.filter(({ row }) => row.status === "blocked"),
+    denials: denials.filter(({ row }) => row.status === "blocked" || row.status === "pending"),
+    last,
     audits: audits.filter(({ row }) => row.kind === AUDIT_KIND && row.status === "failure"),
     from: `From the server's index, which proves nothing${behind > 0 ? ` and lacks ${plural(behind, "record")} yet` : ""}. The refusals are read from their records.`,
   };
@@ -152,7 +153,7 @@ export function OverviewView(_: { parts: string[] }): JSX.Element {
   return (
     <>
       <h1><Text>{whole.name}</Text></h1>
-      <Glance latest={rows[0]} isCounted={sessionRows.value !== null} refusals={refusals} audits={counted?.audits ?? []} />
+      <Glance last={counted?.last ?? null} isByIndex={counted?.isByIndex ?? false} isCounted={activity.state !== "loading"} refusals={refusals} audits={counted?.audits ?? []} />
       <Waiting />
       <VerdictBand />
       <section>
