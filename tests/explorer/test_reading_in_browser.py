@@ -76,9 +76,7 @@ def test_first_screen_answers_four_questions(page: Any, filled: Ledger, tmp_path
         wait_for_verdict(page)
         tiles = page.locator(".tile")
         # The newest deed of any chain, not the newest session.
-        page.locator(".tile", has_text="What happened last?").get_by_text(
-            "asks for approval: Bash: rm -rf build"
-        ).wait_for()
+        page.locator(".tile", has_text="What happened last?").get_by_text("asks for approval: ").wait_for()
         words = [str(text) for text in tiles.all_inner_texts()]
         assert [text.splitlines()[0] for text in words] == [
             *("Is it intact?", "Does something wait for me?", "What happened last?", "What was refused?")

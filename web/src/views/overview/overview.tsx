@@ -22,7 +22,9 @@ import { Refused } from "./refused.tsx";
 
 /** Sessions on the first screen. */
 const LATEST = 6;
-/** Finds the newest deed of any sort in the server's index. */
+/** Deeds that are asked for to find the newest: the index tells records of one second apart by their chains alone. */
+const NEWEST = 16;
+/** Finds deeds of any sort in the server's index. */
 const DEEDS = ["call", "turn", "gate.decision", "gate.outcome", "approval", "action", "act", "protocol", "audit", "delegation"].map((kind) => `kind:${kind}`).join(" ");
 /** Failed audits that are asked for. */
 const AUDITS = 20;
@@ -112,15 +114,15 @@ async function readActivity(): Promise<Activity | null> {
     const found = await connection.ask({ type: "activity" });
     return { ...found, isByIndex: false, from: `Counted here from ${plural(found.records, "record")}${found.isCut ? "; there are more" : ""}. The verdict says whether they hold.` };
   }
-  const [newest, failed] = await Promise.all([askHits(api, DEEDS, 1), askHits(api, `kind:${AUDIT_KIND} outcome:failure`, AUDITS)]);
-  const [denials, audits, [last = null]] = await Promise.all([readRows(answer.held), readRows(failed?.hits ?? []), readRows(newest?.hits ?? [])]);
+  const [newest, failed] = await Promise.all([askHits(api, DEEDS, NEWEST), askHits(api, `kind:${AUDIT_KIND} outcome:failure`, AUDITS)]);
+  const [denials, audits, deeds] = await Promise.all([readRows(answer.held), readRows(failed?.hits ?? []), readRows(newest?.hits ?? [])]);
   const behind = answer.indexed.of_records - answer.indexed.records;
   return {
     days: answer.days,
     isByIndex: true,
     // What the record says counts, not what the index says of it.
     denials: denials.filter(({ row }) => row.status === "blocked" || row.status === "pending"),
-    last,
+    last: deeds.sort((one, other) => Date.parse(other.row.at) - Date.parse(one.row.at))[0] ?? null,
     audits: audits.filter(({ row }) => row.kind === AUDIT_KIND && row.status === "failure"),
     from: `From the server's index, which proves nothing${behind > 0 ? ` and lacks ${plural(behind, "record")} yet` : ""}. The refusals are read from their records.`,
   };
