@@ -7,7 +7,7 @@ directory is synced after it, because otherwise a power cut could undo it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -59,7 +59,8 @@ def replacement_directory(path: Path) -> Iterator[Path]:
     # Locked, because two writers would use the same name beside it.
     with lock_directory(path):
         try:
-            shutil.rmtree(beside, ignore_errors=True)  # An interrupted call may have left it.
+            for left in (beside, old):  # An interrupted call may have left them; `path` is in its place here.
+                shutil.rmtree(left, ignore_errors=True)
             beside.mkdir(mode=0o700)
             yield beside
             os.rename(path, old)
@@ -108,6 +109,19 @@ def make_directory(path: Path) -> None:
     for directory in missing:
         with suppress(PermissionError):  # A parent that Aver may not read cannot be synced.
             sync_directory(directory.parent)
+
+
+def sync_new_name(path: Path, take_back: Callable[[], object]) -> None:
+    """Make a name that was new survive a power cut. If that fails, take it back and raise the `OSError`.
+
+    The caller reports a failure then, and its next attempt must not be refused because the name is taken.
+    """
+    try:
+        sync_directory(path.parent)
+    except OSError:
+        with suppress(OSError):
+            take_back()
+        raise
 
 
 def sync_directory(directory: Path) -> None:

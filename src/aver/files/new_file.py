@@ -3,7 +3,8 @@
 A checkpoint, a proof, a list of keys or a page may be the only copy of some evidence. So an existing file stays as it
 is, unless the caller passes `force`. The file appears complete or not at all: the bytes are written beside the target
 under a temporary name and made durable. Then the file gets its name by a hard link, which fails if the name is taken;
-with `force` by a rename, which replaces the old file in one step.
+with `force` by a rename, which replaces the old file in one step. A call that fails leaves no new file, so that it can
+be repeated.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from aver.errors import BadInput, NotFound, Unavailable
-from aver.files.atomic import sync_directory, temporary_prefix
+from aver.files.atomic import sync_directory, sync_new_name, temporary_prefix
 
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES})
 """Errors of `link` on file systems that have no hard links."""
@@ -58,11 +59,13 @@ def open_new_file(path: Path, *, force: bool = False, mode: int = 0o666) -> Iter
                 yield file
                 file.flush()
                 os.fsync(file.fileno())  # Before it gets its name: otherwise the name could lead to an empty file.
+                written = os.fstat(file.fileno())
             if force:
                 os.replace(temporary, path)
+                sync_directory(path.parent)
             else:
                 _rename_to_new(temporary, path)
-            sync_directory(path.parent)
+                sync_new_name(path, lambda: _remove(path, written))
         finally:
             # The file has its name, or an error is on its way: a temporary name that stays is no reason to fail.
             with suppress(OSError):
@@ -90,3 +93,9 @@ def _rename_to_new(temporary: Path, path: Path) -> None:
         if os.path.lexists(path):
             raise path_exists_error(path) from None
         os.replace(temporary, path)
+
+
+def _remove(path: Path, written: os.stat_result) -> None:
+    """Remove a file, unless another one has taken its place: somebody else may have used `--force` meanwhile."""
+    if os.path.samestat(os.lstat(path), written):
+        path.unlink()

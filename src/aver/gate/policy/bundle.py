@@ -28,7 +28,7 @@ import orjson
 from aver.capsule.canonical import canonical_bytes
 from aver.errors import BadInput, NotFound, Refused, Unavailable
 from aver.fast_dataclass import dataclass
-from aver.files.atomic import make_directory, sync_directory, temporary_prefix
+from aver.files.atomic import make_directory, sync_new_name, temporary_prefix
 from aver.files.regular import NotRegularFile, open_regular
 
 if TYPE_CHECKING:
@@ -345,9 +345,9 @@ def install_starter(target: Path) -> None:
                     os.fsync(file.fileno())
             # All files are on the disk: the directory appears with all of its rules, or not at all.
             os.rename(temporary, target)
+            sync_new_name(target, lambda: os.rename(target, temporary))
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
-        sync_directory(target.parent)
     except OSError as error:
         raise Unavailable(f"cannot make {target}: {error.strerror}") from error
