@@ -17,6 +17,7 @@ from aver import Ledger, open_ledger
 from aver.agents.registry import provide_known_agents
 from aver.ledger.bundle import export_bundle
 from support.bundles import fill
+from support.node import deny_page_sources, note_test
 from support.quick_derivation import derive_quickly
 from support.real_home import describe_real_home, hide_real_home, make_memory_directory
 
@@ -47,6 +48,7 @@ BEFORE = describe_real_home() if HOMES else []
 NUMBERS = itertools.count(1)
 
 derive_quickly()
+deny_page_sources()
 provide_known_agents()  # As `aver` and `cli` do: some tests make a `Gate` when they are imported.
 
 
@@ -103,6 +105,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for number, item in enumerate(found):
             if number not in chosen:
                 item.add_marker(pytest.mark.long)
+
+
+@pytest.hookimpl(tryfirst=True)  # Before the fixtures of the module, too.
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    note_test(item)
 
 
 def pytest_collection_finish() -> None:

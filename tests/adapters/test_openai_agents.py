@@ -10,7 +10,7 @@ import pytest
 
 from support.workplace import Workplace
 
-pytest.importorskip("agents", reason="needs the extra `openai-agents`")
+pytest.importorskip("agents.testing", reason="needs the extra `openai-agents`")
 
 from agents import Agent, FunctionTool, ModelSettings, RunConfig, Runner, function_tool, set_tracing_disabled
 from agents.exceptions import UserError

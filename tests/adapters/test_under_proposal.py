@@ -49,7 +49,7 @@ def work_with_pydantic_ai(run: Any, notes: Path) -> None:
 
 
 def work_with_openai_agents(run: Any, notes: Path) -> None:
-    pytest.importorskip("agents")
+    pytest.importorskip("agents.testing")
     example = load_example("gate_openai_agents")
     example.set_tracing_disabled(True)
     asyncio.run(example.tidy_up(run, notes))

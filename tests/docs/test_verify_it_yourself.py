@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,12 +14,13 @@ import pytest
 import aver
 from aver.ledger.bundle import export_bundle
 from support.doc_pages import DOCS, blocks_of
+from support.node import find_node
 
 LINES_MAX = 40
 CHAIN = "demo.check"
 PAGE = DOCS / "verify-it-yourself.md"
 PROGRAMS = {block.file: block for block in blocks_of(PAGE) if block.file}
-INTERPRETERS = {"check.py": [sys.executable, "-I"], "check.mjs": [shutil.which("node") or ""]}
+INTERPRETERS = {"check.py": [sys.executable, "-I"], "check.mjs": [find_node()]}
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +42,6 @@ def check(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., subpr
     program = tmp_path / request.param
     program.write_text(PROGRAMS[request.param].text, encoding="utf-8")
     interpreter = INTERPRETERS[request.param]
-    if not interpreter[0]:
-        pytest.skip("node is not installed")
 
     def run(document: dict[str, Any] | bytes, *keys: str) -> subprocess.CompletedProcess[str]:
         path = tmp_path / "chain.json"

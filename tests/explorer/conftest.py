@@ -10,6 +10,12 @@ import pytest
 from support.browser_pages import launch_chromium, open_page
 
 
+@pytest.fixture(params=["one thread", pytest.param("a crew", marks=pytest.mark.more)])
+def judges(request: pytest.FixtureRequest) -> str:
+    """Who judges the cases of a test: the built page by itself, and in the next tier its crew of workers, too."""
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     with launch_chromium() as browser:

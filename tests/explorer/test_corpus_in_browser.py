@@ -23,8 +23,9 @@ from aver.ledger.bundle import export_bundle
 from support.browser_pages import PAGE, key_of
 from support.bundles import change_chain, change_index
 from support.corpus_cases import CORPUS, Case, read_corpus, read_vectors
+from support.node import ROOT, find_node
 from support.page_cases import Cases
-from support.page_verdicts import ROOT, VERIFIER, compare, find_node
+from support.page_verdicts import VERIFIER, compare
 from support.runs import make_sealed_run
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]

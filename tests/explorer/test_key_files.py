@@ -17,7 +17,8 @@ from aver.errors import AverError
 from aver.keys.exchange import build_key_export, read_keys
 from aver.ledger import Ledger, open_ledger
 from aver.ledger.bundle import export_bundle
-from support.page_verdicts import VERIFIER, find_node
+from support.node import find_node
+from support.page_verdicts import VERIFIER
 from support.random_changes import change
 
 READER = """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,28 +16,27 @@ from aver.ledger.bundle import export_bundle
 from aver.verdict import Verdict
 from support.browser_pages import key_of
 from support.explorer_servers import ServedExplorer, serve
-from support.page_verdicts import PYTHON_ALONE, ROOT, find_node
+from support.node import run_page_sources
+from support.page_verdicts import PYTHON_ALONE
 from support.tamper import Attacker, unguarded
 
-SCRIPT = ROOT / "web" / "tests" / "judge_ledger.mjs"
+pytestmark = pytest.mark.more  # They run the sources of the page.
+
+SCRIPT = "tests/judge_ledger.mjs"
 
 
 def judge_live(served: ServedExplorer, *chains: str, keys: tuple[str, ...]) -> dict[str, Any]:
     """The page's verdict on a served ledger, from Node."""
-    command = [find_node(), "--no-warnings", str(SCRIPT), f"http://localhost:{served.port}", served.server.token]
-    done = subprocess.run([*command, *chains, "--", *keys], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    verdict: dict[str, Any] = json.loads(done.stdout)
+    told = run_page_sources(SCRIPT, f"http://localhost:{served.port}", served.server.token, *chains, "--", *keys)
+    verdict: dict[str, Any] = json.loads(told)
     return verdict
 
 
 def list_live(served: ServedExplorer, chain: str, start: int, stop: int) -> dict[str, Any]:
     """The rows of a chain of a served ledger, from Node."""
-    command = [find_node(), "--no-warnings", str(SCRIPT), f"http://localhost:{served.port}", served.server.token]
     wanted = ["--rows", chain, str(start), str(stop)]
-    done = subprocess.run([*command, *wanted], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    rows: dict[str, Any] = json.loads(done.stdout)
+    told = run_page_sources(SCRIPT, f"http://localhost:{served.port}", served.server.token, *wanted)
+    rows: dict[str, Any] = json.loads(told)
     return rows
 
 
@@ -109,7 +107,6 @@ def test_live_verdict_is_that_of_aver(ledger_of_two: Ledger, name: str) -> None:
     assert places_of(one_chain) == {place for place in places_of(theirs) if place[1] == "ci.a"}
 
 
-@pytest.mark.more
 @pytest.mark.parametrize("lost", [(3, 4), (0,), (6, 7), (2, 5)], ids=str)
 def test_lost_records_are_judged_as_in_a_bundle(ledger_of_two: Ledger, tmp_path: Path, lost: tuple[int, ...]) -> None:
     """Each record that is there is read once, and none is invented."""
@@ -128,7 +125,6 @@ def test_lost_records_are_judged_as_in_a_bundle(ledger_of_two: Ledger, tmp_path:
     assert places_of(theirs) | of_head == places_of(ours)
 
 
-@pytest.mark.more
 def test_lost_records_are_rows_of_the_list(ledger_of_two: Ledger) -> None:
     records = list(ledger_of_two.read("ci.a"))
     attacker = unguarded(ledger_of_two)
@@ -142,7 +138,6 @@ def test_lost_records_are_rows_of_the_list(ledger_of_two: Ledger) -> None:
     assert found == [(2, "2", ""), (3, "", missing), (4, "", missing), (5, "5", ""), (6, "6", ""), (7, "", missing)]
 
 
-@pytest.mark.more
 def test_unknown_keys_qualify(ledger_of_two: Ledger) -> None:
     with serve(ledger_of_two) as served:
         verdict = judge_live(served, keys=())
@@ -152,7 +147,6 @@ def test_unknown_keys_qualify(ledger_of_two: Ledger) -> None:
     assert "hold back the newest records" in head["reason"]
 
 
-@pytest.mark.more
 def test_server_that_claims_more_than_it_gives_is_found(ledger_of_two: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     from aver.explorer import api
 
@@ -166,7 +160,6 @@ def test_server_that_claims_more_than_it_gives_is_found(ledger_of_two: Ledger, m
     }
 
 
-@pytest.mark.more
 def test_records_that_came_later_are_not_judged(ledger_of_two: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """The list of chains fixes the bound. A ledger that grows meanwhile is no alarm."""
     from aver.explorer import api

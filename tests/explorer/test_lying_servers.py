@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,9 +16,11 @@ from aver import Ledger
 from support.browser_pages import key_of
 from support.bundles import draft
 from support.explorer_servers import API, ServedExplorer, serve
-from support.page_verdicts import ROOT, find_node
+from support.node import try_page_sources
 
-SCRIPT = ROOT / "web" / "tests" / "judge_ledger.mjs"
+pytestmark = pytest.mark.more  # They run the sources of the page.
+
+SCRIPT = "tests/judge_ledger.mjs"
 A, B = f"{API}chains/ci.a/records", f"{API}chains/ci.b/records"
 CHAINS, KEYS, BLOBS = f"{API}chains", f"{API}keys", f"{API}blobs/"
 
@@ -59,8 +60,7 @@ def lie_about(served: ServedExplorer, lie: Lie) -> Iterator[str]:
 def judge(ledger: Ledger, lie: Lie) -> tuple[str, set[tuple[str, str | None]]]:
     """The status and the codes of the failures by their chains; `not judged` and no code where there is no verdict."""
     with serve(ledger) as served, lie_about(served, lie) as origin:
-        command = [find_node(), "--no-warnings", str(SCRIPT), origin, served.server.token, "--", key_of(ledger)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = try_page_sources(SCRIPT, origin, served.server.token, "--", key_of(ledger))
     if done.returncode:
         assert "NotJudged" in done.stderr or "ApiError" in done.stderr, done.stderr
         return "not judged", set()
@@ -181,6 +181,5 @@ def test_answer_that_is_none_is_not_judged(ledger_of_two: Ledger, name: str) -> 
     assert judge(ledger_of_two, NOT_JUDGED[name]) == ("not judged", set())
 
 
-@pytest.mark.more
 def test_honest_server_is_verified(ledger_of_two: Ledger) -> None:
     assert judge(ledger_of_two, lambda asked, body: body) == ("verified", set())

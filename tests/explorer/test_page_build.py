@@ -13,10 +13,10 @@ import pytest
 import aver
 from aver.agents.registry import load_known_agents
 from aver.ledger.bundle.site import KNOWN_PAGES_FILE
-from support.page_verdicts import ROOT, VERIFIER, find_node
+from support.node import ROOT, WEB, find_node, run_page_sources
+from support.page_verdicts import VERIFIER
 
 PAGE = VERIFIER.parent
-WEB = ROOT / "web"
 BUILD = ("build.ts", "lean_libraries.ts", "script_lines.ts", "package-lock.json")
 SHARED = (
     "tests/conformance/corpus/ed25519.json",
@@ -128,9 +128,7 @@ def test_platform_with_one_wrong_answer_is_not_used(lie: str) -> None:
 
 @pytest.mark.more
 def test_build_is_the_same_to_the_byte(tmp_path: Path) -> None:
-    if not (WEB / "node_modules").is_dir():
-        pytest.fail("the page's parts are not installed; run: make .venv/.ready-web")
-    subprocess.run([find_node(), "build.ts", str(tmp_path)], cwd=WEB, check=True, capture_output=True)
+    run_page_sources("build.ts", tmp_path)
     for built in (path for path in tmp_path.rglob("*") if path.is_file()):
         assert built.read_bytes() == (PAGE / built.relative_to(tmp_path)).read_bytes(), built.name
 

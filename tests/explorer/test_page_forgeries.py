@@ -166,6 +166,7 @@ def test_records_that_only_aver_examines(tmp_path: Path, name: str) -> None:
     assert expect_agreement(cases.directory) == cases.count > 20
 
 
+@pytest.mark.usefixtures("judges")
 def test_first_record_with_a_key_twice_names_no_chain(tmp_path: Path) -> None:
     """Two readers could read two names in it. The page and Aver take neither."""
     cases = Cases(tmp_path / "cases")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -33,9 +32,7 @@ from support.agent_capsules import AgentCapsules, content_of
 from support.agents import cline_tasks, codex_rollouts, cursor_stores
 from support.agents import sample_session as sample
 from support.agents.claude_transcripts import with_subagent
-from support.page_verdicts import ROOT, find_node
-
-WEB = ROOT / "web"
+from support.node import WEB, run_page_sources
 
 
 def test_page_knows_the_tools_that_run_commands_and_the_arguments_that_name_paths() -> None:
@@ -182,12 +179,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]]
                     {"case": name, "session": asdict(totals), "labels": list(total_labels(totals)), "steps": story}
                 )
             export_bundle(ledger, folder / "bundles" / name)
-    if not (WEB / "node_modules").is_dir():
-        pytest.fail("the page's parts are not installed; run: make .venv/.ready-web")
-    command = [find_node(), str(WEB / "tests" / "read_sessions.mjs"), str(folder / "bundles")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    theirs = [json.loads(line) for line in done.stdout.split("\n") if line]
+    told = run_page_sources("tests/read_sessions.mjs", folder / "bundles")
+    theirs = [json.loads(line) for line in told.split("\n") if line]
     return json.loads(json.dumps(ours)), theirs
 
 
@@ -251,13 +244,10 @@ def test_times_are_read_as_python_reads_them(tmp_path: Path) -> None:
         f"import {{ toUtc }} from {json.dumps((WEB / 'src/sessions/values.ts').as_uri())};\n"
         f"console.log(JSON.stringify({json.dumps(times)}.map(toUtc)));\n"
     )
-    done = subprocess.run([find_node(), str(script)], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == [to_utc(text) for text in times]
+    assert json.loads(run_page_sources(script)) == [to_utc(text) for text in times]
 
 
 @pytest.mark.more
 def test_pure_parts_of_the_views() -> None:
     """Diffs, terminal output, rows of the timeline, risk, acts and evidence, by their sources in Node."""
-    command = [find_node(), "--test", str(WEB / "tests" / "sessions.test.mjs")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-4000:]
+    run_page_sources("--test", "tests/sessions.test.mjs")

@@ -24,8 +24,9 @@ from aver.keys.exchange import read_keys
 from aver.ledger.bundle import export_bundle, import_bundle
 from support.bundles import change_chain, change_index, claim_origin, draft, wrong_origins
 from support.loose_capsules import KEY, as_json, chain_of
+from support.node import ROOT, find_node
 from support.page_cases import Cases, expect_agreement
-from support.page_verdicts import ROOT, VERIFIER, find_node
+from support.page_verdicts import VERIFIER
 from support.runs import make_sealed_run, packed, with_true_manifest
 from support.site_twins import (
     CHANGED,
@@ -79,6 +80,7 @@ TAMPERED: dict[str, Callable[[Path], Any]] = {
 }
 
 
+@pytest.mark.usefixtures("judges")
 def test_bundles(filled: Ledger, tmp_path: Path) -> None:
     cases = Cases(tmp_path)
     ring = filled.keys.ring()

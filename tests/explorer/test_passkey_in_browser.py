@@ -5,7 +5,6 @@ The authenticator is Chromium's virtual one. The browser itself makes `client_da
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,7 +25,7 @@ from aver.gate.approvals import (
 from aver.gate.approvals.request_records import load_request
 from support.approvals import action, asking, opened, somebody
 from support.explorer_servers import ServedExplorer, serve
-from support.page_verdicts import ROOT, find_node
+from support.node import run_page_sources
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
@@ -54,11 +53,7 @@ ANSWER = """async ([path, token, canonical, ledger, tenant, word, identity, comm
 @pytest.fixture(scope="module")
 def script() -> str:
     """The page's helper for passkeys, as one script."""
-    made = subprocess.run(
-        [find_node(), "tests/passkey_script.mjs"], cwd=ROOT / "web", capture_output=True, text=True, check=False
-    )
-    assert made.returncode == 0, made.stderr
-    return made.stdout
+    return run_page_sources("tests/passkey_script.mjs")
 
 
 @pytest.fixture

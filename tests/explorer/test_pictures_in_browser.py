@@ -15,7 +15,7 @@ import pytest
 from aver.ledger.bundle import export_bundle
 from support.browser_pages import go, key_of, open_folder, pin, wait_for_verdict
 from support.explorer_servers import serve
-from support.page_verdicts import ROOT
+from support.node import ROOT
 from support.shop_ledger import MAIN, TITLE, write_shop_ledger
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]

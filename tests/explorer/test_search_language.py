@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +17,8 @@ from aver.explorer.index.query import parse_query
 from aver.ledger import Ledger, open_ledger
 from aver.ledger.bundle import export_bundle
 from support.agents import sample_session as sample
-from support.page_verdicts import ROOT, ask_library, find_node
+from support.node import run_page_sources
+from support.page_verdicts import ask_library
 
 TABLE = json.loads((Path(__file__).parent / "search_queries.json").read_text())
 MAIN = f"claude-code.{sample.SESSION}"
@@ -101,6 +101,4 @@ def test_page_finds_what_the_index_finds_in_every_chain(recorded: tuple[Ledger, 
 
 @pytest.mark.more
 def test_page_understands_and_refuses_the_same() -> None:
-    command = [find_node(), "--test", str(ROOT / "web" / "tests" / "query.test.mjs")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-4000:]
+    run_page_sources("--test", "tests/query.test.mjs")

@@ -17,13 +17,13 @@ from aver.sessions.figures import compute_totals
 from aver.sessions.labels import total_labels
 from aver.sessions.sessions import find_sessions
 from support.agents import sample_session as sample
+from support.browser_pages import AXE
 from support.bundles import change_chain
-from support.page_verdicts import ROOT
+from support.node import ROOT
 from support.story_sites import KID, MAIN, STEPS, make_site
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
-AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 WAIT = 60_000
 """Milliseconds for the page to verify on a busy machine. It fails nothing by itself."""
 JUDGED = ".band.verified, .band.qualified, .band.failed, .band.empty, .band.not-judged"

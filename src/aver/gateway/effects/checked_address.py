@@ -92,6 +92,8 @@ def is_private(text: str) -> bool:
         is_leading_on = address in _NAT64 or address.ipv4_mapped is not None
         if address not in _GLOBAL_UNICAST and not is_leading_on:
             return True
-    if not address.is_global or address.is_multicast or address.is_unspecified:
+    # Python's releases do not agree on 6to4; there, the address inside decides.
+    is_6to4 = isinstance(address, ipaddress.IPv6Address) and address.sixtofour is not None
+    if address.is_multicast or address.is_unspecified or not (address.is_global or is_6to4):
         return True
     return any(not each.is_global for each in inner if each is not None)
