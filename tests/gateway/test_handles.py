@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -286,8 +287,9 @@ class TestStore:
         key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0B\n" * 200 + "-----END PRIVATE KEY-----"
         text = "".join(f"key AKIA{number:016d} of ada\n" for number in range(count)) + f"{key}\nend\n"
         covered = store.cover(text, session="s", caller="c", label="x")
-        assert "AKIA" not in covered
-        assert "MIIE" not in covered
+        plain = re.sub(r"h_[\w-]{22}", "", covered)  # A handle has any letters by chance.
+        assert "AKIA" not in plain
+        assert "MIIE" not in plain
         assert covered.count("of ada\n") == count
         assert store.restore(covered, session="s", caller="c") == text
 

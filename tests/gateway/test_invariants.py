@@ -54,6 +54,7 @@ class ActMachine(RuleBasedStateMachine):
         self.stack = ExitStack()
         self.done: list[tuple[str, str]] = []
         self.bound: dict[str, tuple[str, str, dict[str, Any], str]] = {}
+        self.texts: dict[str, str] = {}
         self.allowed: set[str] = set()
         self.signers = {name: SeedSigner.generate() for name in ("partner", "other")}
         self.orders: list[CommitOrder] = []
@@ -83,6 +84,9 @@ class ActMachine(RuleBasedStateMachine):
     def effect(self, order: EffectOrder) -> EffectDone:
         self.done.append((order.action_id, order.request.sha256))
         return EffectDone("done", {})
+
+    def count_effects(self) -> int:
+        return len(self.done)
 
     def teardown(self) -> None:
         try:
@@ -130,6 +134,7 @@ class ActMachine(RuleBasedStateMachine):
         if answer["reason_code"] != "ALLOW":
             return multiple()
         self.bound[data["action_id"]] = (caller, session, {"principal": principal}, data["request_sha256"])
+        self.texts[data["action_id"]] = text
         return data["tx_id"], data["action_id"], caller, session, text, principal
 
     @rule(
@@ -150,7 +155,7 @@ class ActMachine(RuleBasedStateMachine):
         elif change == "text":
             text = other.draw(TEXTS)
         inputs = {"tx_id": tx_id, **({} if text is None else {"relpath": "notes.txt", "content": text})}
-        before = len(self.done)
+        before = self.count_effects()
         answer = self.office.act(
             "WriteWorkspaceFile",
             inputs,
@@ -161,9 +166,9 @@ class ActMachine(RuleBasedStateMachine):
         is_own = [caller, session] == bound and principal == for_principal and text in (None, content)
         if answer["status"] == "OK":
             assert is_own
-            assert len(self.done) == before + 1
+            assert self.count_effects() == before + 1
         else:
-            assert len(self.done) == before
+            assert self.count_effects() == before
             if is_own:
                 assert answer["reason_code"] in ("REPLAY_DENY", "TX_INVALID", "WORKSPACE_CHANGED")
 

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import rule
+from hypothesis.stateful import invariant, rule
 from tests.gateway.test_invariants import ActMachine
 
+from aver.gateway.acts.visit import Door
 from aver.gateway.executor.commit_order import CommitOrder
 from support.acts import Office, SetClock
 from support.apart import ALL, Town, open_town
@@ -23,7 +24,10 @@ NUMBERS = itertools.count()
 
 
 class ApartMachine(ActMachine):
-    """The same steps. An effect is a mark in the ledger: the executor makes one for each, before it acts."""
+    """The same steps. The executor makes a mark for each effect before it acts: every mark must have been allowed.
+
+    An act of which the file was changed after its PREVIEW is refused after its mark: it has no effect.
+    """
 
     town: ClassVar[Town]
 
@@ -44,6 +48,29 @@ class ApartMachine(ActMachine):
     @done.setter
     def done(self, value: list[tuple[str, str]]) -> None:
         """The base class begins with none. So does this one: marks of earlier examples do not count."""
+
+    def effects(self) -> list[str]:
+        """The acts that had an effect, by their outcomes."""
+        results = [record.to_dict()["outcome"]["result"] for record in self.town.ledger.find(kind="act.outcome")]
+        marked = {action_id for action_id, _ in self.done}
+        done = [each["action_id"] for each in results if each["reason_code"] == "ALLOW"]
+        return [action_id for action_id in done if action_id in marked]
+
+    def count_effects(self) -> int:
+        return len(self.effects())
+
+    @invariant()
+    def the_file_is_that_of_the_last_effect(self) -> None:
+        """So an act that was refused after its mark changed nothing."""
+        path, effects = self.town.workspace / "notes.txt", self.effects()
+        assert path.exists() == bool(effects)
+        assert not effects or path.read_text() == self.texts[effects[-1]]
+
+    @invariant()
+    def every_mark_without_an_effect_is_explained(self) -> None:
+        results = [record.to_dict()["outcome"]["result"] for record in self.town.ledger.find(kind="act.outcome")]
+        explained = {each["action_id"] for each in results if each["reason_code"] in ("ALLOW", "WORKSPACE_CHANGED")}
+        assert {action_id for action_id, _ in self.done} <= explained
 
     def open(self) -> None:
         clock = SetClock()
@@ -85,3 +112,21 @@ def town() -> Iterator[Town]:
 
 TestInvariantsApart = ApartMachine.TestCase
 TestInvariantsApart.settings = settings(stateful_step_count=12, max_examples=6, deadline=None)
+
+
+def test_two_previews_of_one_file_have_one_effect() -> None:
+    """The second COMMIT is refused after its mark, because the file is no longer the one that was shown."""
+    machine = ApartMachine()
+    try:
+        made = [machine.preview("agent:a", "s1", text, None) for text in ("one\n", "two\n")]
+        door = Door(session=f"s1{machine.suffix}")
+        codes = [
+            machine.office.act("WriteWorkspaceFile", {"tx_id": each[0]}, caller="agent:a", door=door)["reason_code"]
+            for each in made
+        ]
+        assert codes == ["ALLOW", "WORKSPACE_CHANGED"]
+        assert (len(machine.done), machine.count_effects()) == (2, 1)
+        machine.the_file_is_that_of_the_last_effect()
+        machine.every_mark_without_an_effect_is_explained()
+    finally:
+        machine.teardown()
