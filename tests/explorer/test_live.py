@@ -139,8 +139,8 @@ def test_stream_ends_when_the_ledger_is_gone(served: ServedExplorer, aver_home: 
         for _ in range(3):
             next_event()
         moved = (aver_home / "ledger.db").rename(aver_home / "elsewhere.db")
-        with pytest.raises((EOFError, ValueError, OSError)):
-            while True:  # The index may have told of its progress before.
+        with pytest.raises((EOFError, ValueError, OSError)):  # noqa: PT012 - the index may tell of its progress first
+            while True:
                 next_event()
     assert served.ask(f"{API}live").status == 503
     moved.rename(aver_home / "ledger.db")
