@@ -3,6 +3,7 @@
 #
 #   make demo PYTHON=python3.12     choose the interpreter for a new .venv
 #   make test ARGS=tests/ledger     give pytest more arguments
+#   make test-browser CHROMIUM=/opt/chrome/chrome   choose the browser
 
 PYTHON ?= python3
 VENV   := .venv
@@ -11,19 +12,24 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 READY  := $(VENV)/.ready
 AGENTDOJO := .venv-agentdojo
 NODE   := $(CURDIR)/$(BIN)/node
+ifeq ($(origin CHROMIUM),undefined)
+CHROMIUM := $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name) 2>/dev/null)))
+endif
+NO_CHROMIUM := make: there is no Chromium (Debian: apt-get install chromium; elsewhere: CHROMIUM=/path/to/it)
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 # Tests start some thousand processes. Without compiled modules, each of them would compile Aver anew.
 unexport PYTHONDONTWRITEBYTECODE
+export CHROMIUM
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-more test-all test-clients test-browser web lint bench bench-agentdojo bench-tools fuzz clean
+.PHONY: look-for-chromium need-chromium help demo test test-more test-all test-clients test-browser web lint bench bench-agentdojo bench-tools fuzz clean
 
 help:
 	@echo "make demo          everything end to end; what it makes stays in .demo until the next time"
-	@echo "make test          the essential tests, in about five minutes"
+	@echo "make test          the essential tests, in about five minutes; needs no npm"
 	@echo "make test-more     frameworks, PostgreSQL and other faults, kill storms, the README in a clean copy"
-	@echo "make test-all      all tests, the long ones and large samples included"
+	@echo "make test-all      all tests, the long ones and large samples included; without Chromium, none of a browser"
 	@echo "make test-clients  those with real coding agents, from npm, which are kept for the next time"
 	@echo "make test-browser  the Explorer's page in a real Chromium (Debian: apt-get install chromium)"
 	@echo "make web           types, lints, tests and builds the Explorer's page; only this needs npm"
@@ -44,14 +50,22 @@ test: $(READY)-test
 test-more: $(READY)-more $(READY)-web
 	@$(PYTEST) -m "more and not long" $(ARGS)
 
-test-all: $(READY)-more $(READY)-web $(READY)-browser
-	@$(PYTEST) --hypothesis-profile=full $(ARGS)
+# Without Chromium, the tests of a browser are left out by their mark. That is said at once, and again at the end.
+test-all: look-for-chromium $(READY)-more $(READY)-web $(READY)-browser
+	@$(PYTEST) --hypothesis-profile=full $(if $(CHROMIUM),,-m "not browser") $(ARGS); tested=$$?; \
+	  $(if $(CHROMIUM),,$(MAKE) --no-print-directory look-for-chromium;) exit $$tested
+
+look-for-chromium:
+	@$(if $(CHROMIUM),:,echo "$(NO_CHROMIUM); left out: $$(cd tests && grep -l '^pytestmark.*browser' */test_*.py | xargs)" >&2)
+
+need-chromium:
+	@$(if $(CHROMIUM),:,echo "$(NO_CHROMIUM)" >&2; exit 1)
 
 test-clients: $(READY)-test
 	@$(BIN)/python -m pytest -m clients tests/clients
 
-test-browser: $(READY)-browser $(READY)-web
-	@$(BIN)/python -m pytest -m browser tests/explorer $(ARGS)
+test-browser: need-chromium $(READY)-browser $(READY)-web
+	@$(BIN)/python -m pytest -m browser tests/explorer tests/sessions $(ARGS)
 
 # The built page is committed, so that installing Aver needs neither Node.js nor npm.
 web: $(READY)-web

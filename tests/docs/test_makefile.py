@@ -66,6 +66,21 @@ def test_a_python_that_is_not_there_is_named(checkout: Path) -> None:
     assert "there is no no-such-python" in done.stderr
 
 
+def test_without_chromium_it_is_said_first(checkout: Path) -> None:
+    """Before anything is installed: the tests of a browser are left out by name, or the target fails."""
+    (checkout / "tests" / "explorer").mkdir(parents=True)
+    (checkout / "tests" / "explorer" / "test_x_in_browser.py").write_text("pytestmark = pytest.mark.browser\n")
+    old = interpreter(checkout, "exit 1")
+    for target, words in (("test-all", "left out: explorer/test_x_in_browser.py"), ("test-browser", "Error 1")):
+        done = make(checkout, target, f"PYTHON={old}", "CHROMIUM=")
+        first, second, *_ = done.stderr.splitlines()
+        assert first.startswith("make: there is no Chromium (Debian: apt-get install chromium;")
+        assert words in first + second
+        assert done.returncode != 0
+    assert '-m "not browser"' in make(checkout, "-n", "test-all", "CHROMIUM=").stdout
+    assert '-m "not browser"' not in make(checkout, "-n", "test-all", "CHROMIUM=/opt/chrome").stdout
+
+
 def test_half_an_environment_is_removed(checkout: Path) -> None:
     broken = interpreter(checkout, 'case "$1" in -m) mkdir -p .venv/bin; touch .venv/bin/python; exit 1;; esac')
     done = make(checkout, "demo", f"PYTHON={broken}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -16,10 +15,9 @@ from aver.sessions.html_page import render_page
 from aver.sessions.sessions import find_sessions
 from aver.sessions.story import read_story
 from support.agents import sample_session as sample
+from support.browser_pages import find_chromium
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
-pytestmark = [pytest.mark.long, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")]
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 HOSTILE = (
     '</script><script>document.title="taken"</script><img src=http://127.0.0.1:9/x onerror=document.title="taken">'
@@ -31,7 +29,7 @@ def opened(path: Path, tmp_path: Path) -> tuple[str, str]:
     """The document as it stands after its scripts ran, and a log of all that the browser did on the network."""
     log = tmp_path / "net.json"
     command = [
-        *(str(CHROMIUM), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
+        *(find_chromium(), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
         *("--disable-component-update", "--no-first-run", f"--user-data-dir={tmp_path / 'profile'}"),
         *(f"--log-net-log={log}", "--virtual-time-budget=2000", "--dump-dom", path.as_uri()),
     ]

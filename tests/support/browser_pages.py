@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -30,12 +31,18 @@ PATIENCE = 90_000
 AXE_RULES = "axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']})"
 
 
-@contextmanager
-def launch_chromium() -> Iterator[Any]:
-    """The Chromium of this machine. The test fails and says how to get one if there is none."""
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+def find_chromium() -> str:
+    """The Chromium of this machine, or the one that `CHROMIUM` names. Fails the test and says how to get one."""
+    names = (os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
+    found = next(filter(None, map(shutil.which, filter(None, names))), None)
     if found is None:
         pytest.fail("there is no Chromium; get one, such as by: apt-get install chromium")
+    return found
+
+
+@contextmanager
+def launch_chromium() -> Iterator[Any]:
+    found = find_chromium()
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
