@@ -25,6 +25,7 @@ def copy(sealed_run: SealedRun, tmp_path: Path) -> Path:
     return Path(shutil.copytree(sealed_run.path, tmp_path / "copy"))
 
 
+@pytest.mark.more
 def test_a_sealed_run_needs_nothing_but_a_key(sealed_run: SealedRun, copy: Path, tmp_path: Path) -> None:
     for thing in (copy, copy / "run.cap", copy / "actions.jsonl", sealed_run.cap):
         verdict = aver.verify(thing, keys=[sealed_run.key], home=tmp_path / "nobody")

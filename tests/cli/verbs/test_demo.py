@@ -75,6 +75,7 @@ def test_acts_really_happen_once_each(demo: KeptDemo) -> None:
     assert shown["forged"]["status"] == "failed"
 
 
+@pytest.mark.more
 def test_calls_through_the_proxy_are_acts_and_an_approved_one_happens_once(demo: KeptDemo) -> None:
     aver, shown = demo
     codes = [step["reason_code"] for step in shown["calls"]]

@@ -36,6 +36,7 @@ def write_contract(directory: Path, contract: CapsuleContract) -> Path:
     return path
 
 
+@pytest.mark.more
 @needs_wrapper
 def test_smoke_and_verdict_of_the_contract_that_comes_with_aver(aver: Aver, work: Path) -> None:
     """Also the MCP door answers from inside: this takes seconds."""
@@ -59,6 +60,7 @@ def test_smoke_and_verdict_of_the_contract_that_comes_with_aver(aver: Aver, work
     assert json.loads(verdict.read_text())["status"] == "FAIL"
 
 
+@pytest.mark.more
 @needs_wrapper
 def test_an_agent_acts_and_its_exit_code_is_that_of_the_command(aver: Aver, work: Path) -> None:
     contract = write_contract(
@@ -81,6 +83,7 @@ def test_an_agent_acts_and_its_exit_code_is_that_of_the_command(aver: Aver, work
     assert "does not allow to start /bin/sh" in refused.err
 
 
+@pytest.mark.more
 @needs_wrapper
 @pytest.mark.parametrize("name", ["python", "python3"])
 def test_a_program_is_started_by_any_of_its_names(aver: Aver, work: Path, name: str) -> None:

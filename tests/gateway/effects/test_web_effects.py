@@ -153,6 +153,7 @@ def test_a_slow_answer_ends(web: WebServer, monkeypatch: pytest.MonkeyPatch) -> 
     assert "gave no whole answer" in refused(fetch, web, "a").message
 
 
+@pytest.mark.more
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("number", range(6))
 def test_an_answer_that_runs_out_of_time_is_never_taken_for_a_whole_one(

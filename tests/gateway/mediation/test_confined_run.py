@@ -128,6 +128,7 @@ def mediations(office: Office, session: str) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.more
 @needs_wrapper
 def test_the_confinement_holds_and_its_acts_are_verified(office: Office, home: Path) -> None:
     with confine(office, home=home, callers=("agent:*",)) as (run, agent):
@@ -228,6 +229,7 @@ def test_a_variable_is_given_only_by_name(office: Office, home: Path) -> None:
         assert agent("answers['token'] = os.environ['SECRET_TOKEN']") == {"token": "abc"}
 
 
+@pytest.mark.more
 @needs_wrapper
 def test_an_act_needs_a_fresh_verdict_where_the_settings_say_so(tmp_path: Path, aver_home: Path, home: Path) -> None:
     code = 'answers["code"] = act("WriteWorkspaceFile", {"relpath": "a.txt", "content": "1"})["reason_code"]'
@@ -324,6 +326,7 @@ def test_a_link_that_an_earlier_run_left_opens_nothing(office: Office, home: Pat
         assert agent.attempts(key="os.listdir('.git/hooks')")["key"] == 2
 
 
+@pytest.mark.more
 @needs_wrapper
 def test_two_agents_have_two_sessions(tmp_path: Path, aver_home: Path, home: Path) -> None:
     """Each namespace acts in its own session, also at one time."""

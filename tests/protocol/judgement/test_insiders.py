@@ -125,6 +125,7 @@ def claim_check(trace: StoredTrace, proposal: str, output: bytes, check: dict[st
     return trace.say("agent:executor", "claim_issued", payload, proposal=proposal)
 
 
+@pytest.mark.more
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("check", CUT_CHECKS, ids=str)
 @pytest.mark.parametrize("cut", [[], ["stdout"]], ids=["whole", "cut"])

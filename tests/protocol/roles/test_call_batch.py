@@ -332,6 +332,7 @@ def storm(workspace: Path, moment: int, *, after: bool, resumers: int) -> None:
     check_trace(drive(workspace, log), log)
 
 
+@pytest.mark.more
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("moment", [3 + CALLS + 2, 3 + 2 * CALLS + 1, 3 + 2 * CALLS + 2])

@@ -258,6 +258,7 @@ def test_a_function_that_returns_anything_else_is_broken(tmp_path: Path, answer:
         run_session(session, {"agent:planner": lambda _: answer})
 
 
+@pytest.mark.more
 def test_a_function_that_raises_is_broken_and_the_trace_goes_on_later(tmp_path: Path) -> None:
     project = make_project(tmp_path / "shop")
 
@@ -292,6 +293,7 @@ PLANNER = """if True:
 """
 
 
+@pytest.mark.more
 def test_a_program_gets_a_view_and_says_an_event(tmp_path: Path) -> None:
     with open_here(make_project(tmp_path / "shop")) as session:
         run_session(session, {"agent:planner": program(session, PLANNER)})
