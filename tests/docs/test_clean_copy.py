@@ -12,7 +12,10 @@ import pytest
 from support.doc_pages import ROOT, run_page
 from support.real_home import link_package_settings
 
-LEFT_BEHIND = (".git", ".venv", ".demo", "node_modules", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis")
+LEFT_BEHIND = (
+    *(".git", ".venv", ".demo", "node_modules", "build", "dist"),
+    *("*.egg-info", "__pycache__", ".*_cache", ".hypothesis"),
+)
 
 
 @pytest.mark.more
