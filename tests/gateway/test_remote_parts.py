@@ -93,7 +93,7 @@ def test_a_part_that_was_killed_denies_and_works_again_after_its_start(town: Tow
 def test_a_policy_server_that_is_stopped_denies(town: Town, part: str) -> None:
     with town.open(session=f"stopped-{part}", seconds=0.5) as gateway:
         assert gateway.act(write("before.txt"))["reason_code"] == "ALLOW"
-        town.send(part, signal.SIGSTOP)
+        town.stop(part)
         answer = gateway.act(write())
         town.send(part, signal.SIGCONT)
     assert answer["reason_code"] == "POLICY_UNAVAILABLE"
@@ -104,7 +104,7 @@ def test_a_policy_server_that_is_stopped_denies(town: Town, part: str) -> None:
 def test_an_executor_that_is_slow_acts_once_and_its_outcome_is_the_truth(town: Town) -> None:
     with town.open(session="slow", seconds=0.5) as gateway:
         tx_id = gateway.act(preview())["data"]["tx_id"]
-        town.send("executor", signal.SIGSTOP)
+        town.stop("executor")
         answer = gateway.act(commit(tx_id))
         assert answer["reason_code"] == "EXECUTOR_UNAVAILABLE"
         assert "may still happen" in answer["summary"]

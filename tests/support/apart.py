@@ -93,6 +93,11 @@ class Town:
     def send(self, part: str, number: signal.Signals) -> None:
         self.processes[part].send_signal(number)
 
+    def stop(self, part: str) -> None:
+        """Stop a part until it gets SIGCONT. On a busy machine, it may still answer for a while after the signal."""
+        self.send(part, signal.SIGSTOP)
+        os.waitid(os.P_PID, self.processes[part].pid, os.WSTOPPED)
+
     def end(self, part: str, number: signal.Signals = signal.SIGKILL) -> int:
         process = self.processes.pop(part)
         process.send_signal(signal.SIGCONT)
