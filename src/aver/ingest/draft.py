@@ -71,6 +71,9 @@ SIGNATURES = "thinking_signatures"
 TRANSCRIPT = "transcript"
 """The key in `context.environment` under which a capsule names its raw records."""
 
+SESSION_ENDED = "session_ended"
+"""The key in `context.environment` of the record in which the client says that the session is over."""
+
 _TYPES = {"prompt": "chat", "call": "tool", "answer": "chat", "session": "workflow"}
 _KINDS = {"call": "call", "prompt": "turn", "answer": "turn"}
 _CHAIN_PART = lazy_pattern(r"[A-Za-z0-9_-]{1,63}")
@@ -197,6 +200,8 @@ def _build_environment(tool: str, session: str, event: AgentEvent, seen: Mapping
         environment["time_known"] = False
     if event.duration_ms is None:
         environment["duration_known"] = False
+    if event.ends_session:
+        environment[SESSION_ENDED] = True
     if event.title:
         environment["title"] = event.title
     if event.launched:

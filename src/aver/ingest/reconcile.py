@@ -8,7 +8,7 @@
     sealed, not seen   a raw record is gone, or a hook saw a call that the transcript does not have
     seen, not sealed   the transcript has an event that no capsule reports
 
-Events after the last sealed record are not sealed yet: a warning. A transcript that is gone as a whole is a warning
+Events after the last sealed record are not sealed yet: a warning. So are calls without a result. A transcript that is gone as a whole is a warning
 too, because agents delete old ones; the sealed records stay valid. Every other difference is a failure, named at its
 place. The result is the verdict on the chains, with two more checks: `transcript` and `git`. A record that has not the
 form of a capsule is left out of the comparison, and both the verdict and this check say so.
@@ -33,10 +33,11 @@ from aver.files.user_dirs import UserEnvironment
 from aver.gate.risk.history.git import open_git
 from aver.gate.risk.history.repository import open_repository
 from aver.ingest.child_records import base_event_key, read_object, read_transcript_refs, record_key
-from aver.ingest.contract import Adapter, TranscriptSource
+from aver.ingest.contract import Adapter, AgentEvent, TranscriptSource
 from aver.ingest.draft import TRANSCRIPT, event_key, session_chain_name
-from aver.ingest.seal import START_DIGEST, next_digest
+from aver.ingest.seal import START_DIGEST, is_pending, next_digest
 from aver.ledger import Ledger
+from aver.text import plural
 from aver.verdict import Finding, Place, Tally, Verdict, merge_verdicts
 from aver.verdict.chain import make_printable
 from aver.verdict.record import read_record
@@ -191,6 +192,11 @@ def _compare_transcript(
     source: TranscriptSource, adapter: Adapter, sealed: Sequence[_RecordFacts], tally: Tally, total: _RunningCounts
 ) -> None:
     """Compare the sealed records of one transcript with its content now."""
+
+    def name_event(event: AgentEvent) -> tuple[str, str]:
+        chain = session_chain_name(source.tool, source.session, event.agent or source.agent)
+        return chain, event_key(source.tool, source.session, event.key)
+
     digests: dict[str, str] = {}
     events: dict[tuple[str, str], int] = {}
     digest, through = START_DIGEST, [START_DIGEST.hex()]
@@ -200,8 +206,7 @@ def _compare_transcript(
         through.append(digest.hex())
         digests[raw.place] = raw.sha256
         for event in turn.feed(raw):
-            chain = session_chain_name(source.tool, source.session, event.agent or source.agent)
-            events.setdefault((chain, event_key(source.tool, source.session, event.key)), len(through) - 1)
+            events.setdefault(name_event(event), len(through) - 1)
     now = _CurrentTranscript(digests, through, events, reader.unfinished)
     newest = 0
     for record in _select_by_file(sealed, source):
@@ -228,6 +233,14 @@ def _compare_transcript(
             words = f"{name[1]} is in {source.file} and not sealed" + (" yet" if new else "")
             where = Place(source=f"{source.file}:{at}")
             tally.add(Finding(TRANSCRIPT_CHECK, "warning" if new else "failed", "NOT_SEALED", words, where))
+    # The parser holds these back until the conversation goes on or has ended.
+    held = [event for event in turn.finish() if name_event(event) not in known]
+    total.unsealed += len(held)
+    calls = sum(is_pending(event) for event in held)
+    for count, noun in ((calls, "call without a result"), (len(held) - calls, "record without an end")):
+        if count:
+            words = f"{source.file} has {plural(count, noun)}, not sealed yet: aver ingest --final seals what is there"
+            tally.add(Finding(TRANSCRIPT_CHECK, "warning", "NOT_SEALED", words, Place(source=source.file)))
     if now.unfinished:
         words = f"{source.file} ends with {now.unfinished} bytes that are no whole record, and not sealed"
         tally.add(Finding(TRANSCRIPT_CHECK, "warning", "NOT_SEALED", words, Place(source=source.file)))

@@ -33,6 +33,7 @@ from aver.ingest.child_records import (
     build_child_record,
     has_same_account,
     hook_record_key,
+    read_object,
     read_transcript_refs,
     record_id,
     record_key,
@@ -42,6 +43,7 @@ from aver.ingest.child_records import (
 )
 from aver.ingest.contract import Adapter, AgentEvent, RawRecord, TranscriptSource
 from aver.ingest.draft import (
+    SESSION_ENDED,
     TRANSCRIPT,
     EventDraft,
     draft_event,
@@ -82,6 +84,8 @@ class SealReport:
     """Children that were added to records of other writers."""
     unknown: int = 0
     """Records of an unknown kind, which are sealed raw."""
+    waiting: int = 0
+    """Events that are not sealed yet, because more may belong to them."""
     notes: tuple[str, ...] = ()
     """Warnings: the transcript was cut, or changed before the place that was read already."""
 
@@ -91,6 +95,7 @@ class SealReport:
             self.sealed + other.sealed,
             self.children + other.children,
             self.unknown + other.unknown,
+            self.waiting + other.waiting,
             self.notes + other.notes,
         )
 
@@ -116,6 +121,9 @@ class TranscriptFollower:
         self.source = source
         self.ended: bool
         """Whether a record says that the session is over."""
+        self._heard = 0
+        """How many records of the chain were searched for a hook's word that the client has ended the session."""
+        self._client_ended = False
         self._ledger = ledger
         self._adapter = adapter
         self._reader = adapter.read(source)
@@ -171,6 +179,23 @@ class TranscriptFollower:
     def end(self) -> SealReport:
         """End the session: seal the events that are still open, then do the same as `rest`."""
         return self._seal_batch([self._prepare_event(event) for event in self._turn.finish()]) + self.rest()
+
+    def hear_end(self) -> bool:
+        """Whether the last hook of the session said that the client has ended it. Reads what is new in the chain."""
+        chain = session_chain_name(self.source.tool, self.source.session, self.source.agent)
+        count = self._ledger.head(chain).count
+        for record in self._ledger.read(chain, self._heard) if count > self._heard else ():
+            content = record.to_dict()
+            environment = read_object(content, "context", "environment")
+            if TRANSCRIPT not in environment and not record_key(content).endswith(_CHILD_SUFFIXES):
+                self._client_ended = environment.get(SESSION_ENDED) is True
+        self._heard = count
+        return self.ended or self._client_ended
+
+    def count_waiting(self) -> int:
+        """Count the events that `end` would seal. The follower is of no use afterwards."""
+        due = [self._prepare_event(event) for event in self._turn.finish()]
+        return sum(self._known.get((each.chain, each.key)) is None for each in due)
 
     def rest(self) -> SealReport:
         """Seal how far the transcript was read, and close its chains. Call this if nothing new comes for a while."""
@@ -228,9 +253,9 @@ class TranscriptFollower:
         name = (due.chain, due.key)
         state = self._known.get(name)
         if state is None:
-            self._known[name] = "pending" if _is_pending(due.event) else "whole"
+            self._known[name] = "pending" if is_pending(due.event) else "whole"
             yield due.key, self._draft_with_parent(due)
-        elif state == "hook" or (state == "pending" and not _is_pending(due.event)):
+        elif state == "hook" or (state == "pending" and not is_pending(due.event)):
             self._known[name] = "whole"
             if (first := self._find_sealed(due.chain, due.key)) is not None:
                 yield _transcript_child(first, self._draft_with_parent(due))
@@ -385,7 +410,8 @@ class _UnsealedEvent(NamedTuple):
     seen: Mapping[str, Any]
 
 
-def _is_pending(event: AgentEvent) -> bool:
+def is_pending(event: AgentEvent) -> bool:
+    """Whether the event is a call whose outcome nobody knows."""
     return event.call is not None and event.call.ok is None and not event.allowed.denied
 
 

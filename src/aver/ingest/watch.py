@@ -120,8 +120,13 @@ class TranscriptUpdate(NamedTuple):
     sealing: SealReport
 
 
-def catch_up(ledger: Ledger, adapter: Adapter, source: TranscriptSource, stamps: IngestCache) -> SealReport:
-    """Seal a transcript to its end. If it is over, its open calls are sealed as calls without an outcome."""
+def catch_up(
+    ledger: Ledger, adapter: Adapter, source: TranscriptSource, stamps: IngestCache, *, is_final: bool = False
+) -> SealReport:
+    """Seal a transcript to its end. If it is over, its open calls are sealed as calls without an outcome.
+
+    It is over with `is_final`, if a record or a hook says so, and if nothing was written for `OVER_SECONDS`.
+    """
     # Before reading: a write during the reading then changes the stamp, and the next run reads again.
     stamp = source_stamp(source)
     follower = TranscriptFollower(ledger, adapter, source)
@@ -130,8 +135,13 @@ def catch_up(ledger: Ledger, adapter: Adapter, source: TranscriptSource, stamps:
         age = max(0.0, time.time() - os.stat(source.path).st_mtime)
     except OSError:
         age = float("inf")  # The transcript is gone, so nothing more will come.
-    done += follower.end() if age > OVER_SECONDS or follower.ended else follower.rest()
-    stamps.note(source, stamp)
+    if is_final or age > OVER_SECONDS or follower.hear_end():
+        done += follower.end()
+    else:
+        done += follower.rest()
+        done += SealReport(waiting=follower.count_waiting())
+    if not done.waiting:  # Otherwise the next run must look again, although the file has not changed.
+        stamps.note(source, stamp)
     return done
 
 
@@ -238,11 +248,15 @@ class TranscriptWatcher:
     def rest(self, now: float) -> Iterator[TranscriptUpdate]:
         """Drop the followers of transcripts that have been quiet for long."""
         for identity, at in list(self._changed_at.items()):
-            if now - at >= QUIET_SECONDS:
-                follower = self._followers.pop(identity)
-                del self._changed_at[identity]
+            follower = self._followers[identity]
+            try:
+                is_over = follower.hear_end()
+            except AverError:  # It cannot be read just now. The next look tries again.
+                continue
+            if is_over or now - at >= QUIET_SECONDS:
+                del self._followers[identity], self._changed_at[identity]
                 try:
-                    seen = TranscriptUpdate(follower.source, follower.rest())
+                    seen = TranscriptUpdate(follower.source, follower.end() if is_over else follower.rest())
                 except AverError as error:
                     seen = self._drop_follower(follower.source, error)
                 else:
@@ -258,8 +272,7 @@ class TranscriptWatcher:
             if follower is None:
                 follower = self._followers[identity] = TranscriptFollower(self._ledger, adapter, source)
             self._changed_at[identity] = time.monotonic()
-            sealing = follower.step()
-            return TranscriptUpdate(source, sealing + follower.end() if follower.ended else sealing)
+            return TranscriptUpdate(source, follower.step())
         except AverError as error:
             return self._drop_follower(source, error)
 

@@ -419,7 +419,8 @@ def hold(lines: list[bytes]) -> list[AgentEvent]:
         ]
         events += turn.finish()
         assert all(event.key for event in events)
-        assert len({event.key for event in events}) == len(events)
+        # A call that was left behind comes once more with its late result.
+        assert len({(event.key, event.status == "pending") for event in events}) == len(events)
         assert all(event.places for event in events)
     return events
 

@@ -467,12 +467,13 @@ def test_each_bubble_is_given_once_when_it_is_final(around: UserEnvironment, sto
     assert len(follower.places) == len(set(follower.places))
 
 
-def test_a_call_that_never_ended_is_told_at_the_end(around: UserEnvironment, store: Store) -> None:
+def test_a_call_that_never_ended_is_told_when_the_conversation_goes_on(around: UserEnvironment, store: Store) -> None:
     hung = called("b", "run_terminal_cmd", {"command": "server"}, status="running")
     store.conversation(asked("u", "start"), hung, asked("v", "stop"), said("w", "ok"))
     follower = Follower(ADAPTER, only(around))
-    assert [event.key for event in follower.step()][1:] == ["u", "v", "w"]
-    (event,) = follower.turn.finish()
+    _, asked_first, event, *rest = follower.step()
+    assert [each.key for each in (asked_first, *rest)] == ["u", "v", "w"]
+    assert list(follower.turn.finish()) == []
     assert (event.key, event.status) == ("toolu_b", "pending")
     assert event.call is not None
     assert event.call.ok is None
@@ -890,8 +891,8 @@ def test_it_is_sealed(around: UserEnvironment, store: Store, tmp_path: Path) -> 
     store.conversation(*SAMPLES, said("z", "end"))
     with open_ledger(tmp_path / "ledger.db", home=tmp_path / "keys") as ledger:
         sealer = Sealer(ledger, ADAPTER, only(around))
-        assert sealer.step().sealed == 6
-        assert sealer.end().sealed >= 1
+        assert sealer.step().sealed == 7
+        sealer.end()
         again = Sealer(ledger, ADAPTER, only(around))
         assert again.step().sealed == 0
         assert ledger.verify().status == "verified"

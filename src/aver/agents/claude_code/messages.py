@@ -131,8 +131,6 @@ class StartedCall:
     launched: str = ""
     denied_by: str = ""
     """The hook that refused the call."""
-    given_up: bool = False
-    """The call was given out as pending. A result may still come, because sessions are resumed."""
 
 
 class MessageUsage:

@@ -75,6 +75,7 @@ from aver.ingest.contract import (
 )
 from aver.ingest.foreign_json import UNREADABLE, ms_between, parse_embedded_json, parse_json, to_utc
 from aver.ingest.json_lines import LineReader
+from aver.ingest.open_calls import OpenCalls
 
 TOOL = "claude-code"
 
@@ -183,8 +184,7 @@ class ClaudeTranscriptParser:
         """By the subagent's id. The session's own conversation has the empty id."""
         self._agent_by_uuid: dict[str, str] = {}
         """The subagent of records that have no `agentId`, by their `uuid`. A record has the agent of its parent."""
-        self._started_calls: dict[str, StartedCall] = {}
-        """Calls without a result, by call id."""
+        self._started_calls = OpenCalls[StartedCall]()
         self._launch_prompts: dict[str, list[str]] = {}
         """The prompts of subagents, and the calls without a result that launched them with that prompt."""
         self._keys: dict[str, int] = {}
@@ -219,7 +219,7 @@ class ClaudeTranscriptParser:
                 yield self._build_message_event(conversation, origin, classify_system(record, rest))
         elif kind == "attachment" and isinstance(record.get("attachment"), dict):
             attachment = record["attachment"]
-            started = self._started_calls.get(string_or_empty(attachment.get("toolUseID")))
+            started = self._started_calls.get(attachment.get("toolUseID"))
             if started is not None and _is_hook_denial(attachment):
                 started.denied_by = string_or_empty(attachment.get("hookName")) or string_or_empty(
                     attachment.get("hookEvent")
@@ -236,10 +236,12 @@ class ClaudeTranscriptParser:
     def finish(self) -> Iterator[AgentEvent]:
         for conversation in self._conversations.values():
             yield from self._end_message(conversation)
-        for started in self._started_calls.values():
-            if not started.given_up:
-                started.given_up = True
-                yield self._build_call_event(started, started.call, status="pending")
+        yield from self._leave_calls(self._started_calls.leave_all())
+
+    def _leave_calls(self, calls: list[StartedCall]) -> Iterator[AgentEvent]:
+        """Give out calls without a result, which the conversation has left behind."""
+        for started in calls:
+            yield self._build_call_event(started, started.call, status="pending")
 
     # --- the model
 
@@ -268,7 +270,7 @@ class ClaudeTranscriptParser:
                 conversation.pending.add(block, block_origin.place)
             elif kind.endswith("tool_use") and string_or_empty(block.get("id")):
                 yield from self._start_call(conversation, name, block_origin, block)
-            elif kind.endswith("tool_result") and string_or_empty(block.get("tool_use_id")) in self._started_calls:
+            elif kind.endswith("tool_result") and self._started_calls.get(block.get("tool_use_id")):
                 yield from self._finish_call(conversation, block_origin, block, {})
             else:
                 yield self._build_unknown(block_origin, f"assistant {kind}", block)
@@ -285,7 +287,7 @@ class ClaudeTranscriptParser:
         """Remember a call, with the text and the thinking before it, until its result comes."""
         name, given = string_or_empty(block.get("name")) or "unnamed", parse_embedded_json(block.get("input"))
         call = AgentCall(tool=name, id=block["id"], arguments=given if isinstance(given, dict) else {"input": given})
-        if call.id in self._started_calls and self._started_calls[call.id].call == call:
+        if (known := self._started_calls.get(call.id)) is not None and known.call == call:
             return  # Claude Code wrote the same line twice.
         if call.id in self._keys:
             # Another call already has this id. Aver must not attach the result of one call to the other.
@@ -294,7 +296,7 @@ class ClaudeTranscriptParser:
         pending, conversation.pending = conversation.pending, None
         subject = find_subject(name, call.arguments)
         summary = f"{one_line(name)}: {subject}" if subject else one_line(name)
-        self._started_calls[self._reserve_key(call.id)] = StartedCall(
+        started = StartedCall(
             origin,
             call,
             message,
@@ -303,6 +305,7 @@ class ClaudeTranscriptParser:
             output={} if pending is None else pending.event_fields(),
             places=[origin.place] if pending is None else [*pending.places, origin.place],
         )
+        self._started_calls.add(self._reserve_key(call.id), started, message, conversation.agent)
         if name in AGENT_TOOLS:
             self._launch_prompts.setdefault(string_or_empty(call.arguments.get("prompt")), []).append(call.id)
 
@@ -340,6 +343,9 @@ class ClaudeTranscriptParser:
         classified = classify_user(record, content)
         if classified is not None:
             yield from self._end_message(conversation)
+            # Claude Code may write a line twice. The second says nothing new.
+            if classified.what == "prompt" and origin.with_number(len(results)).key not in self._keys:
+                yield from self._leave_calls(self._started_calls.leave_all(conversation.agent))
             yield self._build_message_event(conversation, origin.with_number(len(results)), classified)
         elif not results:
             yield self._build_unknown(origin, "user", record)
@@ -348,7 +354,9 @@ class ClaudeTranscriptParser:
         self, conversation: Conversation, origin: Origin, block: Json, beside: Json
     ) -> Iterator[AgentEvent]:
         """Join a result to its call. `beside` is the record, if it has no other result."""
-        started = self._started_calls.pop(string_or_empty(block.get("tool_use_id")), None)
+        identifier = string_or_empty(block.get("tool_use_id"))
+        yield from self._leave_calls(self._started_calls.leave_before(identifier))
+        started = self._started_calls.pop(identifier)
         if started is None:
             yield self._build_unknown(origin, "the result of no known call", replace_files(block))
             return
@@ -413,8 +421,9 @@ class ClaudeTranscriptParser:
             # Records of a subagent do not name the call that launched it. Its first prompt is that call's argument.
             if conversation.agent and not conversation.cause and message.text in self._launch_prompts:
                 conversation.cause = self._launch_prompts[message.text][0]
-                self._started_calls[conversation.cause].launched = conversation.agent
-                self._forget_launch(self._started_calls[conversation.cause].call)
+                if (launcher := self._started_calls.get(conversation.cause)) is not None:
+                    launcher.launched = conversation.agent
+                    self._forget_launch(launcher.call)
         return origin.event(
             message.what,
             key,

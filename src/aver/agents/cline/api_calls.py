@@ -152,6 +152,10 @@ class ApiHistory:
     def find_result(self, call: ApiCall) -> ApiResult | None:
         return self._results.get(call.serial)
 
+    def has_passed(self, call: ApiCall) -> bool:
+        """Whether a call has its result, or a later message of the model shows that none will come."""
+        return call.serial in self._results or self.last_index >= call.index + 2
+
     def untaken_calls(self) -> list[ApiCall]:
         """Return the calls that are no events yet, without those of `SPEECH_TOOLS`."""
         return list(self._untaken.values())

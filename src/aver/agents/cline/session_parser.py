@@ -53,6 +53,7 @@ from aver.ingest.contract import (
 )
 from aver.ingest.foreign_json import UNREADABLE, ms_between, parse_json, split_array, split_object
 from aver.ingest.json_lines import FileStatus, is_settled, read_file_status
+from aver.ingest.open_calls import OpenCalls
 
 MESSAGES_SUFFIX, MANIFEST, SYSTEM_PROMPT = ".messages.json", "manifest", "system_prompt"
 
@@ -208,7 +209,7 @@ class SessionParser:
     def __init__(self, source: TranscriptSource) -> None:
         self._agent = source.agent
         self._prompt: Prompt | None = None
-        self._unanswered_calls: dict[str, _UnansweredCall] = {}
+        self._unanswered_calls = OpenCalls[_UnansweredCall]()
         self._environment: dict[str, Any] = {}
         self._model: str | None = None
         self._keys: dict[str, int] = {}
@@ -249,9 +250,7 @@ class SessionParser:
             yield self._build_unknown(raw, "message", record)
 
     def finish(self) -> Iterator[AgentEvent]:
-        for unanswered in self._unanswered_calls.values():
-            yield replace(unanswered.event, call=unanswered.call, status="pending")
-        self._unanswered_calls.clear()
+        yield from _leave_calls(self._unanswered_calls.leave_all())
 
     # --- messages
 
@@ -260,6 +259,7 @@ class SessionParser:
         for block in blocks:
             kind = block.get("type") if isinstance(block, dict) else None
             if kind == "tool_result":
+                yield from _leave_calls(self._unanswered_calls.leave_before(str(block.get("tool_use_id"))))
                 yield self._finish_call(raw, message, block)
             elif kind == "text" and isinstance(block.get("text"), str):
                 texts.append(block["text"])
@@ -273,6 +273,7 @@ class SessionParser:
         unwrapped = _USER_INPUT.match(text)
         text = unwrapped[1].strip("\n") if unwrapped else text
         key = self._message_key(raw, blocks)
+        yield from _leave_calls(self._unanswered_calls.leave_all())
         self._prompt = Prompt(key=key, text=text)
         result = beside or None
         yield self._build_event(
@@ -312,15 +313,15 @@ class SessionParser:
         self, raw: RawRecord, message: Mapping[str, Any], block: Any, output: _ModelOutput, tokens: Tokens | None
     ) -> Iterator[AgentEvent]:
         call, summary = start_call(str(block.get("name") or "unnamed"), block["id"], block.get("input"))
-        if (other := self._unanswered_calls.pop(call.id, None)) is not None:
+        if (other := self._unanswered_calls.pop(call.id)) is not None:
             # Two calls have the same id. The next result belongs to the second, so the first stays without one.
-            yield replace(other.event, call=other.call, status="pending")
+            yield from _leave_calls([other])
         key = self._reserve_key(call.id)
         event = self._build_event(raw, message, "call", key, summary, tokens=tokens, **output.event_fields())
-        self._unanswered_calls[call.id] = _UnansweredCall(event, call)
+        self._unanswered_calls.add(call.id, _UnansweredCall(event, call), raw.place)
 
     def _finish_call(self, raw: RawRecord, message: Mapping[str, Any], block: Mapping[str, Any]) -> AgentEvent:
-        unanswered = self._unanswered_calls.pop(str(block.get("tool_use_id")), None)
+        unanswered = self._unanswered_calls.pop(str(block.get("tool_use_id")))
         if unanswered is None:
             return self._build_unknown(raw, "the result of no known call", replace_images(dict(block)))
         call, effects = finish_call(unanswered.call, block.get("content"), failed=block.get("is_error") is True)
@@ -373,6 +374,12 @@ class SessionParser:
             fresh = f"{key}~{self._keys[key]}"
         self._keys[fresh] = 1
         return fresh
+
+
+def _leave_calls(calls: list[_UnansweredCall]) -> Iterator[AgentEvent]:
+    """Give out calls without a result, which the conversation has left behind."""
+    for unanswered in calls:
+        yield replace(unanswered.event, call=unanswered.call, status="pending")
 
 
 def _short_digest(text: str) -> str:

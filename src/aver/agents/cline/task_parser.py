@@ -166,7 +166,7 @@ class TaskParser:
         yield from self._flush_complete()
         for call in self._history.untaken_calls():
             requested = self._started is not None and self._started >= call.index
-            if requested and self._history.find_result(call) is not None:
+            if requested and self._history.has_passed(call):
                 yield self._build_unshown_call(call)
         self._thought_shown = False
         info = parse_embedded_json(message.get("text"))
@@ -281,7 +281,8 @@ class TaskParser:
         # such a place, everything that was shown is known when the result comes.
         at = open_call.shown.match.history
         if open_call.call is not None:
-            return self._history.find_result(open_call.call) is not None and (open_call.is_closed or at is not None)
+            has_result = self._history.find_result(open_call.call) is not None
+            return (has_result and at is not None) or (open_call.is_closed and self._history.has_passed(open_call.call))
         passed = at is not None and self._history.last_index >= at + 2
         return open_call.is_closed and (not self._has_history or passed)
 

@@ -73,6 +73,7 @@ from aver.ingest.contract import (
     line_key,
 )
 from aver.ingest.foreign_json import UNREADABLE, parse_json
+from aver.ingest.open_calls import OpenCalls
 
 _APPROVAL_REQUESTS = ("event_msg.exec_approval_request", "event_msg.apply_patch_approval_request")
 _REPORTED_FIRST = ("web_search_end", "WebSearch", "image_generation_end", "ImageGeneration")
@@ -95,7 +96,9 @@ class RolloutParser:
         self._settings: dict[str, Any] = {}
         self._prompt: Prompt | None = None
         self._pending_events: list[PendingEvent] = []
-        self._calls: dict[str, PendingEvent] = {}
+        self._calls = OpenCalls[PendingEvent]()
+        self._message, self._has_results = 0, False
+        """The number of the model's message, and whether an output came since: then the next call is of a later one."""
         self._early_reports: dict[str, tuple[CallReport, CodexLine]] = {}
         self._keys: set[str] = set()
         self._prompts, self._answers = RepeatFilter(), RepeatFilter()
@@ -130,7 +133,7 @@ class RolloutParser:
         events = [*self._release_held(None), *self._flush_unclaimed(), *self._flush()]
         events += [pending.build_event() for pending in self._pending_events]
         self._pending_events.clear()
-        self._calls.clear()
+        self._calls = OpenCalls()
         if self._thoughts.lines or self._tokens is not None:
             # Reasoning or tokens without a call or an answer after them.
             line = self._thoughts.lines[-1] if self._thoughts.lines else self._tokens_in
@@ -150,7 +153,7 @@ class RolloutParser:
         if kind in REPORT_KINDS:
             yield from self._read_report(line)
         elif kind in _APPROVAL_REQUESTS:
-            pending = self._calls.get(str(line.body.get("call_id")))
+            pending = self._calls.get(line.body.get("call_id"))
             if pending is not None:
                 pending.asked = True
                 pending.places.append(line.place)
@@ -188,10 +191,14 @@ class RolloutParser:
             yield from self._read_call(line, read_call(kind, body))
         elif kind in OUTPUT_KINDS:
             identifier = line.body.get("call_id")
-            pending = self._calls.get(identifier) if isinstance(identifier, str) else None
+            pending = self._calls.get(identifier)
             if pending is None or pending.output is not NO_OUTPUT:
                 yield self._build_late_note(line, identifier)
                 return
+            yield from self._leave_calls(self._calls.leave_before(str(identifier)))
+            if pending not in self._pending_events:
+                self._pending_events.append(pending)  # It was given out without its output.
+            self._has_results = True
             pending.output = line.body.get("output", line.body.get("tools"))
             pending.ended = line.at
             pending.ready = self._answered = True
@@ -263,6 +270,7 @@ class RolloutParser:
         event = self._build_event(
             line, "prompt", summary=first_line(text) or "prompt", text=text, result=message_pictures(line.body)
         )
+        yield from self._leave_calls(self._calls.leave_all())
         self._prompt = Prompt(key=event.key, text=text)
         yield replace(event, prompt=None)
 
@@ -285,7 +293,8 @@ class RolloutParser:
             # Some versions write these calls without an id. The report came before, so the first that fits is theirs.
             reports = ((name, report) for name, (report, _) in self._early_reports.items())
             identifier = next((name for name, report in reports if report.tool == call.tool), "")
-        if (before := self._calls.get(identifier)) is not None:
+        before = self._calls.get(identifier)
+        if before is not None and before in self._pending_events:
             # Another call has the same id. Records after this one are about the new call, so the old one ends here.
             self._pending_events.remove(before)
             yield before.build_event()
@@ -301,9 +310,19 @@ class RolloutParser:
     def _open_call(self, line: CodexLine, tool: str, identifier: str, arguments: Mapping[str, Any]) -> PendingEvent:
         call = AgentCall(tool=tool, id=identifier or line.key, arguments=arguments)
         pending = self._add_pending(self._build_event(line, "call", key=identifier, summary=tool, call=call), line)
+        if self._has_results:
+            self._message, self._has_results = self._message + 1, False
         if identifier:
-            self._calls[identifier] = pending
+            self._calls.add(identifier, pending, str(self._message))
         return pending
+
+    def _leave_calls(self, calls: list[PendingEvent]) -> Iterator[AgentEvent]:
+        """Give out calls without an output, which the conversation has left behind. An output may still come."""
+        for pending in calls:
+            if pending in self._pending_events and not pending.ready:
+                self._pending_events.remove(pending)
+                yield pending.build_event()
+                pending.tokens = None  # They were counted just now.
 
     def _read_report(self, line: CodexLine) -> Iterator[AgentEvent]:
         report = read_report(line.kind.partition(".")[2], line.body)
@@ -361,6 +380,7 @@ class RolloutParser:
         note = read_note(line)
         if line.kind in TURN_ENDS:
             yield from self._flush_unclaimed()
+            yield from self._leave_calls(self._calls.leave_all())
             self._forget_repeats()
         yield replace(
             self._build_event(line, "note", key=note.ends_turn, summary=note.summary, text=note.words, more=note.facts),
@@ -402,7 +422,7 @@ class RolloutParser:
         self._pending_events = [pending for pending in self._pending_events if not pending.ready]
         for pending in done:
             if pending.base.call is not None:
-                self._calls.pop(pending.base.call.id, None)
+                self._calls.pop(pending.base.call.id)
         return [pending.build_event() for pending in done]
 
     def _flush_unclaimed(self) -> list[AgentEvent]:

@@ -90,7 +90,6 @@ class BubbleParser:
         self._prompt: Prompt | None = None
         self._turn_model: str | None = None
         self._named: dict[str, RawRecord] = {}
-        self._open: dict[str, AgentEvent] = {}
         self._prompts: dict[str, tuple[Prompt | None, str | None]] = {}
         self._owners: dict[str, str] = {}
         self._usages: set[tuple[str, str]] = set()
@@ -131,9 +130,7 @@ class BubbleParser:
         self._named.clear()
 
     def finish(self) -> Iterable[AgentEvent]:
-        opened = list(self._open.values())
-        self._open.clear()
-        return opened
+        return ()
 
     def _read_composer(self, raw: RawRecord, record: Any) -> Iterator[AgentEvent]:
         if not isinstance(record, dict):
@@ -205,11 +202,8 @@ class BubbleParser:
             starting_turn = {"prompt": prompt} if prompt is self._prompt else {"prompt": prompt, "model": model}
             event = replace(event, key=key, **starting_turn)
             made = self._build_call(event, call, key)
-            if calls.call_state(call) == "open":
-                self._open[key] = replace(made, status="pending")
-                return
-            self._open.pop(key, None)
-            yield made
+            # The reader gives an open call when the conversation has left it behind.
+            yield replace(made, status="pending") if calls.call_state(call) == "open" else made
         elif event.text or event.thinking or event.redacted:
             key = self._claim_key(identity, raw.place) or f"at-{raw.place}"
             summary = f"answer: {_first_line(event.text)}" if event.text else "thinking"

@@ -68,6 +68,7 @@ from aver.ingest.foreign_json import (
     to_utc,
 )
 from aver.ingest.json_lines import LineReader, is_settled, read_file_status
+from aver.ingest.open_calls import OpenCalls
 
 _TIMESTAMP = re.compile(r"<timestamp>([^<]{1,64})</timestamp>").search
 
@@ -78,7 +79,7 @@ class CursorLineParser:
     def __init__(self, source: TranscriptSource) -> None:
         self._prompt: Prompt | None = None
         self._project = source.hints.get("project")
-        self._open: dict[str, AgentEvent] = {}
+        self._open = OpenCalls[AgentEvent]()
         self._owners: set[str] = set()
 
     def feed(self, raw: RawRecord) -> Iterable[AgentEvent]:
@@ -112,17 +113,15 @@ class CursorLineParser:
             yield build_unknown_event(raw.place, kind, record, key=line_key(raw))
 
     def finish(self) -> Iterable[AgentEvent]:
-        opened = list(self._open.values())
-        self._open.clear()
-        return opened
+        return self._open.leave_all()
 
     def _read_prompt(self, raw: RawRecord, content: str | list[Any]) -> Iterator[AgentEvent]:
         for block in content if isinstance(content, list) else ():
             answered = block.get("tool_use_id") if isinstance(block, dict) else None
-            if isinstance(answered, str) and block.get("type") == "tool_result" and answered in self._open:
+            if isinstance(answered, str) and block.get("type") == "tool_result":
+                yield from self._open.leave_before(answered)
                 opened = self._open.pop(answered)
-                call = opened.call
-                if call is None:
+                if opened is None or (call := opened.call) is None:
                     continue
                 block_content = block.get("content")
                 result = replace_images(parse_embedded_json(content_text(block_content) or block_content))
@@ -184,7 +183,7 @@ class CursorLineParser:
         # The text and the thinking go to the first call.
         for number, block in uses:
             event = self._build_call(replace(answer, what="call"), f"{line_key(raw)}.{number}", block)
-            self._open[event.key] = event
+            self._open.add(event.key, event, raw.place)
             answer = replace(answer, text="", thinking="")
 
     def _build_call(self, event: AgentEvent, place: str, block: dict[str, Any]) -> AgentEvent:
@@ -386,7 +385,7 @@ class ConversationReader:
         info = str(conversation_info(composer))
         if bubbles and info != before.info:
             records.append(found)
-        is_waiting = False
+        is_waiting, unended = False, list[tuple[Any, _BubbleRef, RawRecord]]()
         last_asked = max((number for number, bubble in enumerate(bubbles) if bubble.kind == 1), default=-1)
         for number, bubble in enumerate(bubbles):
             if bubble.identity in given:
@@ -396,14 +395,23 @@ class ConversationReader:
                 # Cursor writes the list before the bubble. In an idle conversation the bubble will not come any more.
                 is_waiting = is_waiting or not is_idle
                 continue
-            state = _bubble_state(parse_json(record), followed=number + 1 < len(bubbles), is_idle=is_idle)
+            content = parse_json(record)
+            state = _bubble_state(content, followed=number + 1 < len(bubbles), is_idle=is_idle)
+            message = _model_message(content)
             if state == "final":
+                # The result of a later message: the calls before it will get none.
+                left = [each for each in unended if message and each[0] and each[0] != message]
+                unended = [each for each in unended if each not in left]
+                opened |= {reference.identity for _, reference, _ in left}
+                records += [open_record for _, _, open_record in left]
                 given.add(bubble.identity)
                 records += [*_read_references(connection, record), record]
             # A call that is still open when its turn is over is given once as it is, and stays in `is_waiting`.
             elif state == "open" and (is_idle or number < last_asked) and bubble.identity not in opened:
                 opened.add(bubble.identity)
                 records.append(record)
+            elif state == "open" and bubble.identity not in opened:
+                unended.append((message, bubble, record))
             is_waiting = is_waiting or state != "final"
         return _ConversationScan(records, given, opened, info if bubbles else "", found.sha256, is_idle, is_waiting)
 
@@ -451,6 +459,12 @@ def _bubble_state(bubble: Any, *, followed: bool, is_idle: bool) -> str:
     if followed or is_idle or (isinstance(bubble, dict) and bubble.get("type") == 1):
         return "final"
     return "growing"
+
+
+def _model_message(bubble: Any) -> Any:
+    """Return the id of the model's message that made a call; None for other bubbles, and where Cursor names none."""
+    call = bubble.get("toolFormerData") if isinstance(bubble, dict) else None
+    return call.get("modelCallId") if isinstance(call, dict) else None
 
 
 def _read_references(connection: sqlite3.Connection, record: RawRecord) -> Iterator[RawRecord]:

@@ -21,6 +21,7 @@ EXAMPLES = """\
   aver ingest --all --tool claude-code
   aver ingest 5d2e4c1a                   record one session, by its id or the beginning of it
   aver ingest path/to/session.jsonl      record one transcript
+  aver ingest --final 5d2e4c1a           the session is over: seal its last answer and open calls, too
 
 Each step is sealed once, however often you run this. aver watch records sessions as they happen."""
 
@@ -36,6 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tool", metavar="TOOL", help="only transcripts of this tool, such as codex")
     parser.add_argument(
         "--again", action="store_true", help="also read transcripts that have not changed since the last time"
+    )
+    parser.add_argument(
+        "--final", action="store_true", help="the sessions are over: also seal what waits for a result or for more"
     )
     add_ledger(parser)
     add_tenant(parser)
@@ -60,11 +64,11 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         for (adapter, source), size in zip(found, sizes, strict=True):
             progress(done, sum(sizes))
             done += size
-            if not given.again and stamps.is_read(source):
+            if not (given.again or given.final) and stamps.is_read(source):
                 reports.append(_transcript_to_dict(source, SealReport(), "unchanged"))
                 continue
             try:
-                sealing = catch_up(ledger, adapter, source, stamps)
+                sealing = catch_up(ledger, adapter, source, stamps, is_final=given.final)
             except AverError as error:
                 failed += 1
                 StderrScreen().print_error(f"{source.path}: {error.message}", error.advice)
@@ -102,6 +106,9 @@ def _print_report(
         f"{plural(total.sealed + total.children, 'record')} sealed from {plural(read, 'transcript')}"
         + (f"; {unchanged:,} unchanged" if unchanged else "")
     )
+    if total.waiting:
+        words = f"{plural(total.waiting, 'record')} not sealed yet: the session may go on"
+        screen.print_line(StyledText(f"{words}. If it is over: aver ingest --final", "warn"))
     if total.unknown:
         screen.print_line(StyledText(f"{plural(total.unknown, 'record')} of an unknown kind, sealed unread", "warn"))
     for warning in warnings:
@@ -116,6 +123,7 @@ def _transcript_to_dict(source: TranscriptSource, sealing: SealReport, state: st
         "records": sealing.records,
         "sealed": sealing.sealed + sealing.children,
         "unknown": sealing.unknown,
+        "waiting": sealing.waiting,
         "state": state,
     }
 
