@@ -8,10 +8,10 @@
     sealed, not seen   a raw record is gone, or a hook saw a call that the transcript does not have
     seen, not sealed   the transcript has an event that no capsule reports
 
-Events after the last sealed record are not sealed yet: a warning. So are calls without a result. A transcript that is gone as a whole is a warning
-too, because agents delete old ones; the sealed records stay valid. Every other difference is a failure, named at its
-place. The result is the verdict on the chains, with two more checks: `transcript` and `git`. A record that has not the
-form of a capsule is left out of the comparison, and both the verdict and this check say so.
+Events after the last sealed record are not sealed yet: a warning. So are calls without a result. A transcript that is
+gone as a whole is a warning too, because agents delete old ones; the sealed records stay valid. Every other difference
+is a failure, named at its place. The result is the verdict on the chains, with two more checks: `transcript` and `git`.
+A record that has not the form of a capsule is left out of the comparison, and both the verdict and this check say so.
 
 The check `git` compares the files that were committed during the session with its sealed edits. Git can show that an
 edit is missing: a file changed, and no sealed edit names it. It cannot show that an edit took place, because an edit

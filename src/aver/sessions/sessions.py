@@ -5,18 +5,18 @@ The first record of each chain says to which session it belongs; the name alone 
 the agent-capsule tool, are sessions, too; each import has its own.
 
 `find_sessions` reads only the first and last records of each chain, so it lists hundreds of sessions quickly.
-`find_session` finds the session that a person names by its chain, its id, or the beginning of either;
-`find_named_session` also finds imported ones, and gives all chains. None of them verifies anything; `verify_session`
-gives one verdict on all chains. `aver.sessions.figures` counts what was done in a session.
+`find_named_session` finds the session that a person names by its chain, its id, or the beginning of either. Neither
+verifies anything, and damaged records stop neither; `verify_session` gives one verdict on all chains.
+`aver.sessions.figures` counts what was done in a session.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from aver.capsule.aver_block import IMPORT_DOMAIN, RESERVED_CHAINS, split_chain_name
+from aver.capsule.aver_block import RESERVED_CHAINS, split_chain_name
 from aver.capsule.sealed import Sealed
-from aver.errors import BadInput, NotFound
+from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 from aver.ingest.draft import session_chain_name
 from aver.ledger import Ledger
@@ -37,7 +37,8 @@ CUT = "…"
 """The mark at which `aver sessions` cuts a long id."""
 
 LATEST_RECORDS = 16
-"""How many records at a chain's end are searched for the latest time. Aver's own notes have no time."""
+"""How many records at a chain's end are searched for the latest time, because Aver's own notes have no time; and how
+many at its beginning for the session, where the first is damaged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +59,12 @@ class SessionChains:
     @property
     def names(self) -> tuple[str, ...]:
         """All chains of the session. A verdict on it must cover all of them."""
-        all_of_them = (self.main, *(chain for _, chain in self.agents), self.decisions)
-        return tuple(chain for chain in all_of_them if chain is not None)
+        return (*self.recorded, *((self.decisions,) if self.decisions is not None else ()))
+
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        """The chains of what was done, without the gate's decisions."""
+        return tuple(chain for chain in (self.main, *(chain for _, chain in self.agents)) if chain is not None)
 
 
 class ChainEdges:
@@ -221,8 +226,14 @@ def _identify_chain(first: Step | None, row: ChainRow) -> tuple[str, str, str] |
 
 
 def _read_first_step(ledger: Ledger, row: ChainRow) -> Step | None:
+    """Return the first step; of a chain whose first record is damaged, the next that says whose it is."""
     try:
-        return next(map(read_step, ledger.read(row.name, 0, 1)), None)
+        first = next(map(read_step, ledger.read(row.name, 0, 1)), None)
+        of_others = first is not None and first.own and not first.key.startswith(f"{_find_domain(row)}:")
+        if first is None or row.frozen or of_others or _identify_chain(first, row):
+            return first
+        others = map(read_step, ledger.read(row.name, 1, LATEST_RECORDS))
+        return next((step for step in others if step.own and _identify_chain(step, row)), first)
     except BadInput:  # In a damaged ledger, a row may have an impossible name.
         return None
 
@@ -237,39 +248,6 @@ def _find_latest_time(ledger: Ledger, row: ChainRow) -> str:
         if known:
             return max(known)
     return steps[-1].signed_at if steps else ""
-
-
-def find_session(ledger: Ledger, name: str) -> tuple[str, str]:
-    """The tool and the id of the session that `name` means. Raises `NotFound` if there is none, or several."""
-    sessions = {
-        session_from_chain(ledger, chain)
-        for chain in ledger.chains()
-        if chain.startswith(name) or split_chain_name(chain)[1].startswith(name)
-    }
-    known = {session for session in sessions if session is not None}
-    exact = {session for session in known if name in (session[1], ".".join(session))}
-    found = exact or known
-    if len(found) == 1:
-        return found.pop()
-    if found:
-        several = ", ".join(sorted(map(".".join, found))[:5])
-        raise NotFound(f"{name} may mean several sessions: {several}", advice="be more specific")
-    raise NotFound(f"there is no session {name} in this ledger", advice="aver sessions lists the sessions")
-
-
-def session_from_chain(ledger: Ledger, chain: str) -> tuple[str, str] | None:
-    """Tool and session of a chain, from its first record; None if the chain belongs to no session."""
-    domain, _ = split_chain_name(chain)
-    first = None if domain in (*OTHER_DOMAINS, IMPORT_DOMAIN) else next(iter(ledger.read(chain, 0, 1)), None)
-    session = None if first is None else first.to_dict()["context"].get("session_id")
-    return (domain, session) if isinstance(session, str) else None
-
-
-def list_session_chains(ledger: Ledger, tool: str, session: str) -> list[str]:
-    """The chains of a session: its own, then those of its subagents."""
-    own = session_chain_name(tool, session)
-    chains = ledger.chains()
-    return [*(name for name in chains if name == own), *sorted(name for name in chains if name.startswith(f"{own}."))]
 
 
 def verify_session(ledger: Ledger, chains: SessionChains) -> Verdict:

@@ -28,14 +28,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.agents.registry import load_adapter
     from aver.check import open_ledger
+    from aver.errors import NotFound
     from aver.files.user_dirs import current_user_environment
     from aver.ingest.reconcile import reconcile_session
-    from aver.sessions.sessions import find_session, list_session_chains
+    from aver.sessions.sessions import find_named_session
 
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
-        tool, session = find_session(ledger, given.session)
-        chains = list_session_chains(ledger, tool, session)
-        verdict, counts = reconcile_session(ledger, load_adapter(tool), current_user_environment(), session, chains)
+        found = find_named_session(ledger, given.session)
+        if found is None or found.imported:
+            words = f"there is no session {given.session} of this ledger that can be read"
+            raise NotFound(words, advice="aver sessions lists the sessions; aver verify names damaged records")
+        adapter = load_adapter(found.tool)
+        verdict, counts = reconcile_session(ledger, adapter, current_user_environment(), found.session, found.recorded)
     if given.json:
         print_json({**verdict.to_dict(), "reconciled": asdict(counts)})
         return exit_code([verdict.status], strict=given.strict)

@@ -38,9 +38,9 @@ from aver.files.user_dirs import UserEnvironment
 from aver.gate.action import Action
 from aver.gate.approvals import GLANCE_LINES, approve, enrol_approver, find_person, load_request_state, render_request
 from aver.gate.ask import Answer, ask
+from aver.ingest.draft import session_chain_name
 from aver.ingest.reconcile import Reconciliation, reconcile_session
 from aver.ingest.seal import TranscriptFollower
-from aver.sessions.sessions import list_session_chains
 from aver.verdict import Verdict
 
 SESSION = "shop-fixes"
@@ -177,7 +177,7 @@ def ingest_sessions(home: Path, user: Path) -> Iterator[IngestedSession]:
             for source in adapter.locate(around):
                 follower = TranscriptFollower(ledger, adapter, source)
                 sealing = follower.step() + follower.end()
-                chains = list_session_chains(ledger, tool, source.session)
+                chains = [session_chain_name(tool, source.session)]
                 reconciled = reconcile_session(ledger, adapter, around, source.session, chains)
                 yield IngestedSession(adapter.title, chains[0], sealing.sealed, reconciled)
 
@@ -189,7 +189,7 @@ def edit_and_reconcile(home: Path, user: Path) -> Verdict:
     transcript = next(source.path for source in adapter.locate(around) if source.session == CLAUDE_SESSION)
     transcript.write_bytes(transcript.read_bytes().replace(*TRANSCRIPT_EDIT))
     with open_ledger(home / "ledger.db", home=home, create=False) as ledger:
-        chains = list_session_chains(ledger, "claude-code", CLAUDE_SESSION)
+        chains = [session_chain_name("claude-code", CLAUDE_SESSION)]
         return reconcile_session(ledger, adapter, around, CLAUDE_SESSION, chains).verdict
 
 
