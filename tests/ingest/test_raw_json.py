@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.ingest.foreign_json import split_array, split_object
+from aver.agents.registry import load_adapter
+from aver.ingest.contract import TranscriptSource, record_from_bytes
+from aver.ingest.foreign_json import UNREADABLE, parse_json, split_array, split_object
 
 
 @pytest.mark.more
@@ -38,3 +41,42 @@ def test_what_is_cut_off_is_nothing(cut: int) -> None:
 
 def test_deep_nesting_is_nothing() -> None:
     assert split_array(b"[" * 100_000 + b"]" * 100_000) is None
+
+
+# --- records in which a name is there twice
+
+ORDINARY = (
+    b'{"a":1,"b":[{"a":2},{"a":3}]}',
+    b'{ "a" : 1.50, "b": {"a": "\\u00e9"} }',
+    b'{"a": NaN, "b": "\\ud800"}',
+    b'{"a": 12345678901234567890123}',
+)
+TWICE = (
+    b'{"type":"assistant","type":"summary"}',
+    b'{"a": [{"b": {"c": 1, "c": 1}}]}',
+    b'{"a": NaN, "a": 1}',
+    b'{"a": "\\ud800", "b": {"x": 1, "\\u0078": 2}}',
+    b'[{"a": 1, "a": 1}]',
+)
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_an_ordinary_record_is_read(text: bytes) -> None:
+    assert parse_json(record_from_bytes("1", text)) is not UNREADABLE
+
+
+@pytest.mark.parametrize("text", TWICE)
+def test_a_record_with_one_name_twice_is_not_read(text: bytes) -> None:
+    """Its writer may have meant the other value."""
+    assert parse_json(record_from_bytes("1", text)) is UNREADABLE
+
+
+@pytest.mark.parametrize(
+    ("tool", "place"), [("claude-code", "1"), ("codex", "1"), ("cline", "ui:0"), ("cline", "api:0"), ("cursor", "1")]
+)
+def test_every_agent_seals_such_a_record_with_its_text(tool: str, place: str) -> None:
+    source = TranscriptSource(tool=tool, session="s", path=Path("s.jsonl"), appends=tool != "cline")
+    line = b'{"type":"assistant","role":"assistant","message":{"content":"rm -rf /"},"type":"summary"}'
+    (event,) = load_adapter(tool).parser(source).feed(record_from_bytes(place, line))
+    assert (event.what, event.places) == ("unknown", (place,))
+    assert "rm -rf" in str(event.result)

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from aver import open_ledger
+from aver.sessions.figures import compute_totals
+from aver.sessions.sessions import find_named_session
+from aver.sessions.story import read_story
 from support.mcp_clients import COMMAND, environment
 from support.proxies import ODD_SERVER, Command, read_outcomes
 
@@ -61,3 +64,39 @@ def test_after_a_command_has_read_a_secret_a_call_that_could_send_it_steps_up(tm
     with open_ledger() as ledger:
         assert read_outcomes(ledger, "first") == ["ALLOW"]
         assert read_outcomes(ledger, "second") == ["ALLOW"]
+
+
+def test_a_proxied_call_is_gated_and_stands_once_in_the_story(tmp_path: Path, aver_home: Path) -> None:
+    """The proxy decides under an id of its own; the hook after the call knows the client's."""
+    log = tmp_path / "log.txt"
+    words = [str(COMMAND), "proxy", "--name", "the shop", "--workspace", str(tmp_path), "--wait", "0", "--"]
+    process = subprocess.Popen(
+        [*words, sys.executable, str(ODD_SERVER), str(log)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    )
+    called = {"tool_name": "mcp__the_shop__send_receipt", "tool_input": ASKED, "tool_use_id": "t1"}
+    try:
+        proxy = Command(process, log)
+        proxy.request("hello", "ping")
+        proxy.result("hello")
+        run_hook(tmp_path, "s1", "UserPromptSubmit", prompt=PROMPT)
+        run_hook(tmp_path, "s1", "PreToolUse", **called)
+        proxy.call(1, "send_receipt", ASKED)
+        response = proxy.result(1)["content"]
+        run_hook(tmp_path, "s1", "PostToolUse", **called, tool_response=response)
+    finally:
+        process.kill()
+        process.communicate()
+    with open_ledger() as ledger:
+        chains = find_named_session(ledger, "s1")
+        assert chains is not None
+        totals = compute_totals(ledger, chains)
+        assert (totals.actions, totals.gated) == (1, 1)
+        story = [entry for entry in read_story(ledger, chains) if entry.decision or (entry.step and entry.step.call)]
+        (entry,) = story
+        assert entry.step is not None
+        assert entry.decision is not None
+        assert entry.step.result

@@ -1,7 +1,8 @@
 """Values that other programs write as JSON: objects, times, counts and prices.
 
-`parse_json` is tolerant. Other programs write NaN, halves of surrogate pairs, and a key twice. None of this stops
-ingest, and nothing is lost: the digest of the raw bytes is sealed beside the value.
+`parse_json` is tolerant. Other programs write NaN and halves of surrogate pairs. Neither stops ingest, and nothing is
+lost: the digest of the raw bytes is sealed beside the value. A record with one name twice in an object is unreadable,
+because the program that wrote it may have read the other value. Its text is sealed, and no reading of it.
 
 Some agents keep a whole conversation in one JSON text and rewrite it at every turn. `split_array` and `split_object`
 return its elements as the bytes in the file. So an element keeps its digest as long as its bytes stay the same:
@@ -39,6 +40,7 @@ UNREADABLE = object()
 
 def parse_json(data: RawRecord | bytes | str) -> Any:
     """Return the value of a JSON text; `UNREADABLE` if it is no JSON, too large or too deep."""
+    is_record = isinstance(data, RawRecord)
     if isinstance(data, RawRecord):
         if data.size and not data.data:
             return UNREADABLE
@@ -47,16 +49,34 @@ def parse_json(data: RawRecord | bytes | str) -> Any:
         value = orjson.loads(data)
         # Counting brackets is much faster than measuring the depth, and proves for most records that they are shallow.
         brackets = data.count(b"[") + data.count(b"{") if isinstance(data, bytes) else data.count("[") + data.count("{")
-        return value if brackets <= RECORD_DEPTH_MAX or _is_shallow_enough(value) else UNREADABLE
+        if brackets > RECORD_DEPTH_MAX and not _is_shallow_enough(value):
+            return UNREADABLE
+        # Most agents write what orjson writes. In such a text, no name can be there twice.
+        return UNREADABLE if is_record and orjson.dumps(value) != data and _repeats_name(data) else value
     except orjson.JSONDecodeError:
         # orjson refuses NaN, infinities and halves of surrogate pairs. The standard library reads them.
         try:
             text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
             check_token_count(text)
-            value = json.loads(text, parse_constant=str)
+            value = json.loads(text, parse_constant=str, object_pairs_hook=_unique_names if is_record else None)
         except (ValueError, RecursionError, BadInput):
             return UNREADABLE
         return _make_sealable(value) if _is_shallow_enough(value) else UNREADABLE
+
+
+def _repeats_name(data: bytes | str) -> bool:
+    try:
+        json.loads(data, parse_constant=str, object_pairs_hook=_unique_names)
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name is there twice")
+    return found
 
 
 def parse_embedded_json(text: Any) -> Any:

@@ -3,7 +3,8 @@
 A decision and a call that share a call id belong together: hooks record it. Sessions without it are matched by
 likeness: a call takes the oldest decision about the same tool with the same arguments, and each decision is taken once.
 Of a command or a patch only the text is compared, because Codex names the tools for them differently in its hooks and
-in its transcripts. Decisions that no call took are listed by themselves: a denied call may be in no transcript.
+in its transcripts. A proxy decides about an MCP call under an id of its own, so such a call is matched by likeness, too.
+Decisions that no call took are listed by themselves: a denied call may be in no transcript.
 
 Large arguments are stored beside a call's record as one blob, and beside a decision's record text by text. They are
 compared in the decision's form: masked, and with long texts by their digests.
@@ -12,6 +13,7 @@ compared in the decision's form: masked, and with long texts by their digests.
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -23,6 +25,7 @@ from aver.gate.call_decisions import DoneAction, bind
 from aver.gate.decision_record import DECISION_KIND, RecordedDecision
 from aver.gate.effects.known_agents import default_known_agents
 from aver.ingest.command_line import command_line
+from aver.ingest.foreign_json import parse_embedded_json
 from aver.ledger import Ledger
 from aver.sessions.step import Step
 
@@ -99,13 +102,21 @@ def read_decisions(ledger: Ledger, chain: str | None) -> DecisionMatcher:
 def _match_key(tool: str, arguments: Any) -> tuple[str, str]:
     """Return the key by which a call and the decision about it are compared."""
     given = _replace_blobs(arguments) if isinstance(arguments, dict) else {}
+    # A proxy's decision, and some clients, name an MCP server and its tool apart, beside the arguments of the tool.
+    for server, called in (("server", "tool"), ("server_name", "tool_name")):
+        name = f"{_MCP_PREFIX}{given.get(server)}__{given.get(called)}"
+        if tool in (name, "use_mcp_tool") and "arguments" in given:
+            tool, inner = name, parse_embedded_json(given["arguments"])
+            given = inner if isinstance(inner, dict) else {}
     use = default_known_agents().find_profile(tool)
     if use is not None and use.takes_command and (command := command_line(given)):
         return "a command", command
     if use is not None and use.takes_patch and (patch := _patch_text(given)):
         return "a patch", patch
     without = {name: value for name, value in given.items() if name != _CWD_ARGUMENT}
-    return tool.removeprefix(_MCP_PREFIX), json.dumps(without, sort_keys=True, ensure_ascii=True)
+    # Clients write servers' names with these characters alone.
+    spelled = re.sub("[^A-Za-z0-9_-]", "_", tool.removeprefix(_MCP_PREFIX))
+    return spelled, json.dumps(without, sort_keys=True, ensure_ascii=True)
 
 
 def _patch_text(arguments: Mapping[str, Any]) -> str:

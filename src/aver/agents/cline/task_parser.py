@@ -26,7 +26,7 @@ from aver.agents.cline.results import is_before, list_or_empty, message_text, me
 from aver.agents.cline.ui_messages import OUTPUT_MESSAGES, ShownCall, read_shown_call
 from aver.ingest.attachments import replace_images
 from aver.ingest.contract import AgentEvent, Prompt, RawRecord, Tokens, TranscriptSource, build_unknown_event
-from aver.ingest.foreign_json import parse_embedded_json, parse_json
+from aver.ingest.foreign_json import UNREADABLE, parse_embedded_json, parse_json
 
 _SKIPPED_KINDS = (
     *("api_req_finished", "mcp_server_request_started", "shell_integration_warning"),
@@ -95,6 +95,10 @@ class TaskParser:
                 )
         elif kind == "api":
             self._has_history = True
+            if record is UNREADABLE:
+                kept = raw.data.decode("utf-8", "replace") if raw.data else {"sha256": raw.sha256, "size": raw.size}
+                key = f"unreadable-{number}-{raw.sha256[:16]}"
+                yield build_unknown_event(raw.place, "history", kept, key=key)
             self._history.add(int(number) if number.isdecimal() else 0, record)
             yield from self._flush_complete()
         elif isinstance(record, dict) and isinstance(record.get("say") or record.get("ask"), str):

@@ -117,9 +117,10 @@ class RolloutParser:
     def feed(self, raw: RawRecord) -> Iterable[AgentEvent]:
         line = parse_line(raw)
         if line is None:
-            # No record of Codex: keep its JSON value, or else its digest.
+            # No record of Codex: keep its JSON value, its text, or else its digest.
             value = parse_json(raw)
-            content = {"sha256": raw.sha256, "size": raw.size} if value is UNREADABLE else value
+            text = raw.data.decode("utf-8", "replace") if raw.data else {"sha256": raw.sha256, "size": raw.size}
+            content = text if value is UNREADABLE else value
             return [
                 *self._release_held(None),
                 *self._flush(),
