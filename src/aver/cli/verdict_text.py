@@ -87,7 +87,7 @@ def _print_failures(screen: Screen, verdict: Verdict, first: Finding) -> None:
     failed = [finding for finding in verdict.findings if finding.status == "failed"]
     missing = list_missing_keys(failed)
     if not _MISSING_KEY(first.words):
-        _print_meaning(screen, first.code)
+        _print_meaning(screen, first)
     if missing:
         words = "These keys sign here, and you gave none of them. Compare each with its owner, and give it too: --key."
         screen.print_wrapped(f"{words} If nobody vouches for a key, its records are forged.", indent="  ")
@@ -136,18 +136,18 @@ def _print_qualifications(screen: Screen, verdict: Verdict) -> None:
             # All signatures of a trace are checked by the keys that joined. The code's own meaning says otherwise.
             screen.print_wrapped("The signatures hold. Whose the key is, nobody has confirmed.", indent="  ")
         else:
-            _print_meaning(screen, code)
+            _print_meaning(screen, first)
         for finding in others[:MORE_FINDINGS_MAX]:
             screen.print_hanging("  also ", text=f"at {finding.place}: {finding.words}")
         if len(others) > MORE_FINDINGS_MAX:
             screen.print_line(f"  and {plural(len(others) - MORE_FINDINGS_MAX, 'more finding')}; --json lists them")
 
 
-def _print_meaning(screen: Screen, code: str) -> None:
+def _print_meaning(screen: Screen, finding: Finding) -> None:
     from aver.verdict import explain_code
 
-    words = explain_code(code)
-    if words != code:
+    words = explain_code(finding.code, finding.check)
+    if words != finding.code:
         screen.print_wrapped(words, indent="  ")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
+from posixpath import join, normpath
 from typing import Any
 
 from aver.capsule.aver_block import BLOCK_KEY, of_kind, read_block
@@ -55,8 +56,8 @@ def build_child_record(first: Sealed, later: EventDraft, via: str) -> EventDraft
     """Build the child that a later account adds to a record: the missing fields, and whether both accounts agree."""
     content, capsule = first.to_dict(), later.capsule
     outcome = read_object(content, "outcome")
-    before = {**_call_fields(content), "diff": _outcome_diff(outcome)}
-    whole = {**_call_fields(capsule.to_dict()), "diff": _outcome_diff(capsule.outcome.to_dict())}
+    before = {**call_fields(content), "diff": _outcome_diff(outcome)}
+    whole = {**call_fields(capsule.to_dict()), "diff": _outcome_diff(capsule.outcome.to_dict())}
     # The first record is sealed, so it has digests instead of long texts. Compare the same form.
     after = move_large_texts({"result": whole})[0]["result"]
     # A missing field is no contradiction: a hook does not get the text that the model gets.
@@ -72,6 +73,9 @@ def build_child_record(first: Sealed, later: EventDraft, via: str) -> EventDraft
         capsule.context.environment.get(name) == value for name, value in INFERRED_OUTCOME.items()
     )
     roughly = [name for name in differs if name in ("diff", "result")] if has_inferred_outcome else []
+    directory = read_object(content, "context", "environment").get("cwd") or capsule.context.environment.get("cwd")
+    if "arguments" in differs and has_same_paths(before["arguments"], after["arguments"], directory):
+        roughly.append("arguments")
     differs = [name for name in differs if name not in roughly]
     result: dict[str, Any] = {"via": via, "agrees": not differs}
     if roughly:
@@ -120,7 +124,7 @@ def _account_in_draft(draft: EventDraft) -> dict[str, Any]:
 
 def _read_account(content: Mapping[str, Any]) -> dict[str, Any]:
     outcome = read_object(content, "outcome")
-    return {"call": _call_fields(content), "result": outcome.get("result"), "status": outcome.get("status")}
+    return {"call": call_fields(content), "result": outcome.get("result"), "status": outcome.get("status")}
 
 
 def _is_contained(less: Any, more: Any) -> bool:
@@ -137,7 +141,22 @@ def _is_contained(less: Any, more: Any) -> bool:
     )
 
 
-def _call_fields(content: Mapping[str, Any]) -> dict[str, Any]:
+def has_same_paths(first: Any, second: Any, directory: Any) -> bool:
+    """Whether arguments are the same but for paths, which one side made absolute."""
+    if not (isinstance(first, dict) and isinstance(second, dict) and isinstance(directory, str)):
+        return False
+    pairs = [(name, first[name], second.get(name)) for name in first if first[name] != second.get(name)]
+    return first.keys() == second.keys() and all(
+        "path" in name
+        and isinstance(one, str)
+        and isinstance(other, str)
+        # `join` gives an absolute path as it is.
+        and normpath(join(directory, one)) == normpath(join(directory, other))
+        for name, one, other in pairs
+    )
+
+
+def call_fields(content: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of the first call in a record; None for those that it lacks."""
     calls = read_object(content, "execution").get("tool_calls")
     call = calls[0] if isinstance(calls, list) and calls else None

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -32,7 +33,14 @@ from aver.fast_dataclass import dataclass
 from aver.files.user_dirs import UserEnvironment
 from aver.gate.risk.history.git import open_git
 from aver.gate.risk.history.repository import open_repository
-from aver.ingest.child_records import base_event_key, read_object, read_transcript_refs, record_key
+from aver.ingest.child_records import (
+    base_event_key,
+    call_fields,
+    has_same_paths,
+    read_object,
+    read_transcript_refs,
+    record_key,
+)
 from aver.ingest.contract import Adapter, AgentEvent, TranscriptSource
 from aver.ingest.draft import TRANSCRIPT, event_key, session_chain_name
 from aver.ingest.seal import START_DIGEST, is_pending, next_digest
@@ -46,7 +54,7 @@ from aver.verdict.verdict import conclude, worst_status
 TRANSCRIPT_CHECK = TRANSCRIPT
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ReconcileCounts:
     """The number of records with each result. Each record counts once."""
 
@@ -67,7 +75,7 @@ def reconcile(
     ledger: Ledger, adapter: Adapter, sources: Sequence[TranscriptSource], chains: Sequence[str]
 ) -> Reconciliation:
     """Compare the chains of one session with its transcripts, and their edits with git."""
-    total = _RunningCounts()
+    total = ReconcileCounts()
     tally = Tally()
     sealed = [
         facts
@@ -82,12 +90,12 @@ def reconcile(
         # A child record says that the transcript has the call that a hook reported. So calls without one are unseen.
         in_transcript = {record.key for record in sealed if record.seen is not None}
         for record in sealed:
-            if _REQUEST_FIELDS.intersection(record.otherwise):
+            if texts := _list_differences(ledger, record):
                 total.mismatched += 1
-                words = f"hook and transcript differ about {record.key}: {', '.join(record.otherwise)}"
+                words = f"hook and transcript differ about {record.key}: {'; '.join(texts)}"
                 tally.add(Finding(TRANSCRIPT_CHECK, "warning", "ARTIFACT_HASH_MISMATCH", words, record.place))
             if record.is_call and record.seen is None and record.key not in in_transcript:
-                total.unseen += 1
+                total.sealed_not_seen += 1
                 words = f"a hook saw {record.key}, but no sealed transcript contains it"
                 tally.add(Finding(TRANSCRIPT_CHECK, "warning", "ARTIFACT_MISSING", words, record.place))
     files = (record.seen.get("file") for record in sealed if record.seen is not None)
@@ -95,9 +103,8 @@ def reconcile(
     for name in sorted(sealed_files - {source.file for source in sources}):
         words = f"the transcript {name} no longer exists; the sealed records stay valid"
         tally.add(Finding(TRANSCRIPT_CHECK, "warning", "ARTIFACT_MISSING", words, Place(source=name)))
-    counts = ReconcileCounts(total.fine, total.unsealed, total.unseen, total.mismatched)
-    tally.count_done(TRANSCRIPT_CHECK, total.fine)
-    tally.notes[TRANSCRIPT_CHECK] = f"{total.fine} sealed and seen"
+    tally.count_done(TRANSCRIPT_CHECK, total.sealed_and_seen)
+    tally.notes[TRANSCRIPT_CHECK] = f"{total.sealed_and_seen} sealed and seen"
     activity: FileActivity | None = None
     directories = [record.directory for record in sealed if record.directory]
     if directories:
@@ -109,7 +116,7 @@ def reconcile(
         times = sorted(record.at for record in sealed)
         activity = FileActivity(directories[-1], paths, commands, times[0], times[-1])
     check_git(activity, tally)
-    return Reconciliation(_combine_verdicts(ledger, chains, tally), counts)
+    return Reconciliation(_combine_verdicts(ledger, chains, tally), total)
 
 
 def reconcile_session(
@@ -130,8 +137,8 @@ class _RecordFacts(NamedTuple):
     is_call: bool
     seen: Mapping[str, Any] | None
     """Its raw records in the transcript; None if it has none, because a hook made it."""
-    otherwise: Sequence[str]
-    """The fields in which the record differs from the one that it adds to."""
+    otherwise: Mapping[str, Any]
+    """Of the fields in which the record differs from the one that it adds to, those of the request."""
     directory: str
     effects: Sequence[str]
     at: str
@@ -167,14 +174,6 @@ def _only_texts(values: Any) -> list[str]:
     return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
 
 
-@dataclass(slots=True)
-class _RunningCounts:
-    fine: int = 0
-    unsealed: int = 0
-    unseen: int = 0
-    mismatched: int = 0
-
-
 class _CurrentTranscript(NamedTuple):
     """A transcript as it is now."""
 
@@ -189,7 +188,7 @@ class _CurrentTranscript(NamedTuple):
 
 
 def _compare_transcript(
-    source: TranscriptSource, adapter: Adapter, sealed: Sequence[_RecordFacts], tally: Tally, total: _RunningCounts
+    source: TranscriptSource, adapter: Adapter, sealed: Sequence[_RecordFacts], tally: Tally, total: ReconcileCounts
 ) -> None:
     """Compare the sealed records of one transcript with its content now."""
 
@@ -212,10 +211,10 @@ def _compare_transcript(
     for record in _select_by_file(sealed, source):
         finding = _compare_record(source, adapter, record, now)
         if finding is None:
-            total.fine += 1
+            total.sealed_and_seen += 1
         else:
             tally.add(finding)
-            total.unseen += finding.code == "ARTIFACT_MISSING"
+            total.sealed_not_seen += finding.code == "ARTIFACT_MISSING"
             total.mismatched += finding.code == "ARTIFACT_HASH_MISMATCH"
         newest = max(newest, _mark_or_zero(record)[0])
     # An event is sealed if a record was made from this transcript, or from a copy of it with the same raw records. A
@@ -228,14 +227,14 @@ def _compare_transcript(
     known = alike | {(record.chain, record.key) for record in _select_by_file(sealed, source)}
     for name, at in now.events.items():
         if name not in known:
-            total.unsealed += 1
+            total.seen_not_sealed += 1
             new = at > newest or not source.appends
             words = f"{name[1]} is in {source.file} and not sealed" + (" yet" if new else "")
             where = Place(source=f"{source.file}:{at}")
             tally.add(Finding(TRANSCRIPT_CHECK, "warning" if new else "failed", "NOT_SEALED", words, where))
     # The parser holds these back until the conversation goes on or has ended.
     held = [event for event in turn.finish() if name_event(event) not in known]
-    total.unsealed += len(held)
+    total.seen_not_sealed += len(held)
     calls = sum(is_pending(event) for event in held)
     for count, noun in ((calls, "call without a result"), (len(held) - calls, "record without an end")):
         if count:
@@ -300,12 +299,30 @@ def _select_by_file(sealed: Iterable[_RecordFacts], source: TranscriptSource) ->
             yield record
 
 
-_REQUEST_FIELDS = {"tool", "arguments"}
+_REQUEST_FIELDS = ("tool", "arguments")
 """The fields in which hook and transcript must agree. They write results in different ways, so results may differ."""
 
+TEXT_MAX = 300
+"""Characters of each of two texts that a finding shows."""
 
-def _differing_fields(result: Any) -> Sequence[str]:
-    return _only_texts(result.get("differs")) if isinstance(result, dict) and "via" in result else ()
+
+def _differing_fields(result: Any) -> Mapping[str, Any]:
+    differs = _only_texts(result.get("differs")) if isinstance(result, dict) and "via" in result else ()
+    return {name: read_object(result, "says").get(name) for name in _REQUEST_FIELDS if name in differs}
+
+
+def _list_differences(ledger: Ledger, record: _RecordFacts) -> list[str]:
+    """Return both texts of each field in which a child differs from the first account, but for absolute paths."""
+    before: Mapping[str, Any] = {}
+    with suppress(AverError):  # A damaged first record has a finding of its own.
+        found = (ledger.get(name) for name in (record.key, f"{record.key}@{record.chain}") if record.otherwise)
+        first = next((each for each in found if each is not None and each.chain == record.chain), None)
+        before = {} if first is None else call_fields(read_record(first.canonical)[0])
+    return [
+        f"{name}: sealed first {ascii(before.get(name))[:TEXT_MAX]}, later {ascii(value)[:TEXT_MAX]}"
+        for name, value in record.otherwise.items()
+        if not has_same_paths(before.get(name), value, record.directory)
+    ]
 
 
 def _place_digests(records: Any) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 from aver.capsule.sealed import Sealed
@@ -90,14 +90,7 @@ class SealReport:
     """Warnings: the transcript was cut, or changed before the place that was read already."""
 
     def __add__(self, other: SealReport) -> SealReport:
-        return SealReport(
-            self.records + other.records,
-            self.sealed + other.sealed,
-            self.children + other.children,
-            self.unknown + other.unknown,
-            self.waiting + other.waiting,
-            self.notes + other.notes,
-        )
+        return SealReport(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
 
 
 def next_digest(before: bytes, raw: RawRecord) -> bytes:

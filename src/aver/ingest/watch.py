@@ -35,6 +35,7 @@ from aver.files.atomic import replace_file
 from aver.files.user_dirs import UserEnvironment
 from aver.ingest.contract import Adapter, TranscriptSource
 from aver.ingest.draft import session_chain_name
+from aver.ingest.json_lines import read_file_status
 from aver.ingest.seal import SealReport, TranscriptFollower
 from aver.ledger import Ledger
 
@@ -46,13 +47,8 @@ CACHE_SIZE_MAX = 64 * 1024 * 1024
 
 def source_stamp(source: TranscriptSource) -> str:
     """Return a text that changes when the transcript changes; empty if there is none."""
-    if source.stamp:
-        return source.stamp
-    try:
-        status = os.stat(source.path)
-    except OSError:
-        return ""
-    return f"{status.st_size}:{status.st_mtime_ns}:{status.st_ino}"
+    status = read_file_status(source.path)
+    return source.stamp or ("" if status is None else f"{status.size}:{status.time_ns}:{status.inode}")
 
 
 class IngestCache:

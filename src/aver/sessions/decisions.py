@@ -3,8 +3,8 @@
 A decision and a call that share a call id belong together: hooks record it. Sessions without it are matched by
 likeness: a call takes the oldest decision about the same tool with the same arguments, and each decision is taken once.
 Of a command or a patch only the text is compared, because Codex names the tools for them differently in its hooks and
-in its transcripts. A proxy decides about an MCP call under an id of its own, so such a call is matched by likeness, too.
-Decisions that no call took are listed by themselves: a denied call may be in no transcript.
+in its transcripts. A proxy decides about an MCP call under an id of its own, so such a call is matched by likeness,
+too. Decisions that no call took are listed by themselves: a denied call may be in no transcript.
 
 Large arguments are stored beside a call's record as one blob, and beside a decision's record text by text. They are
 compared in the decision's form: masked, and with long texts by their digests.

@@ -148,7 +148,9 @@ class _SessionCounter:
     title: str = ""
     first_prompt: str = ""
     first_text: str = ""
-    """The first call or answer: the title of a session without a prompt, such as one that only hooks have seen."""
+    """The first call or answer: the title of a session without a prompt."""
+    first_told: str = ""
+    """The first prompt that a hook reported, while no transcript was read."""
     times: list[str] = field(default_factory=list)
     sealed: list[str] = field(default_factory=list)
     models: dict[str, None] = field(default_factory=dict)
@@ -169,6 +171,8 @@ class _SessionCounter:
             self._add_step(step)
             if main:
                 self.title = step.title or self.title
+                if not self.first_told and isinstance(step.more, dict) and step.more.keys() >= {"event", "prompt"}:
+                    self.first_told = step.summary.partition(": ")[2]
                 if not self.first_prompt and step.asked:
                     self.first_prompt = next((line.strip() for line in step.asked.splitlines() if line.strip()), "")
 
@@ -277,7 +281,7 @@ class _SessionCounter:
         return SessionTotals(
             tool=chains.tool,
             session=chains.session,
-            title=self.title or self.first_prompt[:TITLE_MAX] or self.first_text[:TITLE_MAX],
+            title=self.title or (self.first_prompt or self.first_told or self.first_text)[:TITLE_MAX],
             started=ends[0],
             ended=ends[1],
             prompts=self.prompts,

@@ -365,7 +365,14 @@ def _build_check(name: str, tally: Tally) -> Check:
     return Check(name, "not_checked", reason, matters=matters)
 
 
-def explain_code(code: str) -> str:
-    """The meaning of a code and the advice for it."""
+def explain_code(code: str, check: str = "") -> str:
+    """The meaning of a code and the advice for it, in the words of a check that uses it in a sense of its own."""
     entry = load_codes().get(code)
-    return f"{entry.meaning} {entry.advice}" if entry else code
+    return _WORDS_OF_CHECKS.get((check, code)) or (f"{entry.meaning} {entry.advice}" if entry else code)
+
+
+_OF_TRANSCRIPTS = "The client's transcript {}. Compare both: the record is what was sealed at that time."
+_WORDS_OF_CHECKS = {
+    ("transcript", "ARTIFACT_HASH_MISMATCH"): _OF_TRANSCRIPTS.format("says something else than the ledger"),
+    ("transcript", "ARTIFACT_MISSING"): _OF_TRANSCRIPTS.format("lacks something that is sealed"),
+}

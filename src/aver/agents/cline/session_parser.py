@@ -42,7 +42,6 @@ from aver.files.regular import read_if_regular
 from aver.files.user_dirs import UserEnvironment
 from aver.ingest.attachments import digest_reference, replace_images
 from aver.ingest.contract import (
-    AgentCall,
     AgentEvent,
     Prompt,
     RawRecord,
@@ -175,14 +174,6 @@ _USER_INPUT = re.compile(r"\A\s*<user_input\b[^>]*>(.*)</user_input>\s*\Z", re.D
 
 
 @dataclass(slots=True)
-class _UnansweredCall:
-    """A call without a result."""
-
-    event: AgentEvent
-    call: AgentCall
-
-
-@dataclass(slots=True)
 class _ModelOutput:
     """The text and thinking of a message that no event has yet."""
 
@@ -209,7 +200,7 @@ class SessionParser:
     def __init__(self, source: TranscriptSource) -> None:
         self._agent = source.agent
         self._prompt: Prompt | None = None
-        self._unanswered_calls = OpenCalls[_UnansweredCall]()
+        self._unanswered_calls = OpenCalls[AgentEvent]()
         self._environment: dict[str, Any] = {}
         self._model: str | None = None
         self._keys: dict[str, int] = {}
@@ -250,7 +241,7 @@ class SessionParser:
             yield self._build_unknown(raw, "message", record)
 
     def finish(self) -> Iterator[AgentEvent]:
-        yield from _leave_calls(self._unanswered_calls.leave_all())
+        yield from self._unanswered_calls.leave_all()
 
     # --- messages
 
@@ -259,7 +250,7 @@ class SessionParser:
         for block in blocks:
             kind = block.get("type") if isinstance(block, dict) else None
             if kind == "tool_result":
-                yield from _leave_calls(self._unanswered_calls.leave_before(str(block.get("tool_use_id"))))
+                yield from self._unanswered_calls.leave_before(str(block.get("tool_use_id")))
                 yield self._finish_call(raw, message, block)
             elif kind == "text" and isinstance(block.get("text"), str):
                 texts.append(block["text"])
@@ -273,7 +264,7 @@ class SessionParser:
         unwrapped = _USER_INPUT.match(text)
         text = unwrapped[1].strip("\n") if unwrapped else text
         key = self._message_key(raw, blocks)
-        yield from _leave_calls(self._unanswered_calls.leave_all())
+        yield from self._unanswered_calls.leave_all()
         self._prompt = Prompt(key=key, text=text)
         result = beside or None
         yield self._build_event(
@@ -315,20 +306,20 @@ class SessionParser:
         call, summary = start_call(str(block.get("name") or "unnamed"), block["id"], block.get("input"))
         if (other := self._unanswered_calls.pop(call.id)) is not None:
             # Two calls have the same id. The next result belongs to the second, so the first stays without one.
-            yield from _leave_calls([other])
+            yield other
         key = self._reserve_key(call.id)
         event = self._build_event(raw, message, "call", key, summary, tokens=tokens, **output.event_fields())
-        self._unanswered_calls.add(call.id, _UnansweredCall(event, call), raw.place)
+        self._unanswered_calls.add(call.id, replace(event, call=call, status="pending"), raw.place)
 
     def _finish_call(self, raw: RawRecord, message: Mapping[str, Any], block: Mapping[str, Any]) -> AgentEvent:
-        unanswered = self._unanswered_calls.pop(str(block.get("tool_use_id")))
-        if unanswered is None:
+        event = self._unanswered_calls.pop(str(block.get("tool_use_id")))
+        if event is None or event.call is None:
             return self._build_unknown(raw, "the result of no known call", replace_images(dict(block)))
-        call, effects = finish_call(unanswered.call, block.get("content"), failed=block.get("is_error") is True)
-        event = unanswered.event
+        call, effects = finish_call(event.call, block.get("content"), failed=block.get("is_error") is True)
         return replace(
             event,
             call=call,
+            status=None,
             summary=f"{event.summary} {format_line_counts(call.diff)}" if call.diff else event.summary,
             side_effects=effects,
             duration_ms=ms_between(event.at, message_time(message)),
@@ -374,12 +365,6 @@ class SessionParser:
             fresh = f"{key}~{self._keys[key]}"
         self._keys[fresh] = 1
         return fresh
-
-
-def _leave_calls(calls: list[_UnansweredCall]) -> Iterator[AgentEvent]:
-    """Give out calls without a result, which the conversation has left behind."""
-    for unanswered in calls:
-        yield replace(unanswered.event, call=unanswered.call, status="pending")
 
 
 def _short_digest(text: str) -> str:

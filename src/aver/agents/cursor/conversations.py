@@ -385,7 +385,7 @@ class ConversationReader:
         info = str(conversation_info(composer))
         if bubbles and info != before.info:
             records.append(found)
-        is_waiting, unended = False, list[tuple[Any, _BubbleRef, RawRecord]]()
+        is_waiting = False
         last_asked = max((number for number, bubble in enumerate(bubbles) if bubble.kind == 1), default=-1)
         for number, bubble in enumerate(bubbles):
             if bubble.identity in given:
@@ -395,23 +395,14 @@ class ConversationReader:
                 # Cursor writes the list before the bubble. In an idle conversation the bubble will not come any more.
                 is_waiting = is_waiting or not is_idle
                 continue
-            content = parse_json(record)
-            state = _bubble_state(content, followed=number + 1 < len(bubbles), is_idle=is_idle)
-            message = _model_message(content)
+            state = _bubble_state(parse_json(record), followed=number + 1 < len(bubbles), is_idle=is_idle)
             if state == "final":
-                # The result of a later message: the calls before it will get none.
-                left = [each for each in unended if message and each[0] and each[0] != message]
-                unended = [each for each in unended if each not in left]
-                opened |= {reference.identity for _, reference, _ in left}
-                records += [open_record for _, _, open_record in left]
                 given.add(bubble.identity)
                 records += [*_read_references(connection, record), record]
             # A call that is still open when its turn is over is given once as it is, and stays in `is_waiting`.
             elif state == "open" and (is_idle or number < last_asked) and bubble.identity not in opened:
                 opened.add(bubble.identity)
                 records.append(record)
-            elif state == "open" and bubble.identity not in opened:
-                unended.append((message, bubble, record))
             is_waiting = is_waiting or state != "final"
         return _ConversationScan(records, given, opened, info if bubbles else "", found.sha256, is_idle, is_waiting)
 
@@ -459,12 +450,6 @@ def _bubble_state(bubble: Any, *, followed: bool, is_idle: bool) -> str:
     if followed or is_idle or (isinstance(bubble, dict) and bubble.get("type") == 1):
         return "final"
     return "growing"
-
-
-def _model_message(bubble: Any) -> Any:
-    """Return the id of the model's message that made a call; None for other bubbles, and where Cursor names none."""
-    call = bubble.get("toolFormerData") if isinstance(bubble, dict) else None
-    return call.get("modelCallId") if isinstance(call, dict) else None
 
 
 def _read_references(connection: sqlite3.Connection, record: RawRecord) -> Iterator[RawRecord]:

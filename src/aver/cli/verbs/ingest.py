@@ -49,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.errors import AverError
     from aver.files.user_dirs import current_user_environment
+    from aver.ingest.json_lines import read_file_status
     from aver.ingest.seal import SealReport
     from aver.ingest.watch import IngestCache, catch_up
     from aver.ledger import open_ledger
@@ -59,7 +60,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     total, reports, failed = SealReport(), list[dict[str, Any]](), 0
     with open_ledger(given.ledger, tenant=given.tenant) as ledger, Progress("reading transcripts") as progress:
         stamps = IngestCache(ledger)
-        sizes = [_file_size(source) for _, source in found]
+        sizes = [0 if (status := read_file_status(source.path)) is None else status.size for _, source in found]
         done = 0
         for (adapter, source), size in zip(found, sizes, strict=True):
             progress(done, sum(sizes))
@@ -156,26 +157,15 @@ def _deletion_warnings(found: list[tuple[Adapter, TranscriptSource]], around: Us
     """Warnings that a tool will soon delete transcripts by itself."""
     import time
 
+    from aver.ingest.json_lines import read_file_status
+
     adapters = {adapter.tool: adapter for adapter, _ in found}
     for adapter in adapters.values():
         days = adapter.deletes_after(around)
         if days is None:
             continue
         before = time.time() - WARN_AGE_SHARE * days * 86_400
-        old = sum(_modified_time(source) < before for its_adapter, source in found if its_adapter is adapter)
+        statuses = [read_file_status(source.path) for its_adapter, source in found if its_adapter is adapter]
+        old = sum(status is None or status.time_ns < before * 1e9 for status in statuses)
         these = f"; {plural(old, 'transcript')} will be deleted soon" if old else ""
         yield f"{adapter.title} deletes its transcripts after {days} days{these}. Sealed records stay"
-
-
-def _file_size(source: TranscriptSource) -> int:
-    try:
-        return source.path.stat().st_size
-    except OSError:
-        return 0
-
-
-def _modified_time(source: TranscriptSource) -> float:
-    try:
-        return source.path.stat().st_mtime
-    except OSError:
-        return 0.0
