@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from aver.ingest.contract import AgentCall, AgentEvent
+from aver.ingest.contract import AgentCall, AgentEvent, TranscriptSource
 from aver.ingest.reconcile import ReconcileCounts, Reconciliation, reconcile
 from aver.ingest.seal import TranscriptFollower, seal_event
 from aver.ledger import Ledger, open_ledger
+from aver.verdict import explain_code
 from support.agents.jsonl_tool import ADAPTER, call, done, source_at, write
 
 
@@ -159,33 +160,147 @@ def test_the_call_of_another_agent_is_not_taken_for_its_own(ledger: Ledger, tran
     assert (verdict.status, counts.seen_not_sealed) == ("qualified", 1)
 
 
-def test_a_session_that_goes_on_in_another_directory_is_two_transcripts(ledger: Ledger, tmp_path: Path) -> None:
-    sources = [
-        replace(source_at(write(tmp_path / below / "one.jsonl", {"odd": below}, call(below), done(below))), below=below)
-        for below in ("here", "there")
+def in_directories(tmp_path: Path, **records: list[dict[str, Any]]) -> list[TranscriptSource]:
+    """Transcripts of one session in several directories."""
+    return [
+        replace(source_at(write(tmp_path / below / "one.jsonl", *lines)), below=below)
+        for below, lines in records.items()
     ]
-    for source in (*sources, *sources):
-        follower = TranscriptFollower(ledger, ADAPTER, source)
-        assert follower.step().notes == ()
-        follower.rest()
-    verdict, counts = reconcile(ledger, ADAPTER, sources, ["ticker.one"])
-    assert (verdict.status, counts) == ("verified", ReconcileCounts(sealed_and_seen=4))
+
+
+def follow_sources(ledger: Ledger, sources: list[TranscriptSource]) -> list[str]:
+    """Seal transcripts, and return the chains of the session. What comes again seals nothing."""
+    for round_ in (1, 2):
+        for source in sources:
+            follower = TranscriptFollower(ledger, ADAPTER, source)
+            done = follower.step() + follower.rest()
+            assert round_ == 1 or (done.sealed, done.children, done.notes) == (0, 0, ())
+    return [name for name in ledger.chains() if name.startswith("ticker.")]
+
+
+def test_a_session_that_goes_on_in_another_directory_is_two_transcripts(ledger: Ledger, tmp_path: Path) -> None:
+    sources = in_directories(
+        tmp_path, **{below: [{"odd": below}, call(below), done(below)] for below in ("here", "there")}
+    )
+    chains = follow_sources(ledger, sources)
+    assert len(chains) == 2
+    assert chains[1].startswith("ticker.one.other-")
+    verdict, counts = reconcile(ledger, ADAPTER, sources, chains)
+    # The note about the other one rests on nothing, and is counted as seen.
+    assert (verdict.status, counts) == ("qualified", ReconcileCounts(sealed_and_seen=5))
+    assert [finding.code for finding in verdict.findings if finding.check == "transcript"] == ["CHAIN_IDENTITY"]
     sources[0].path.write_bytes(sources[0].path.read_bytes().replace(b"here", b"hare"))
-    assert reconcile(ledger, ADAPTER, sources, ["ticker.one"]).verdict.status == "failed"
+    assert reconcile(ledger, ADAPTER, sources, chains).verdict.status == "failed"
 
 
 def test_a_forged_transcript_does_not_stand_for_the_real_one(ledger: Ledger, tmp_path: Path) -> None:
-    forged = source_at(write(tmp_path / "0" / "one.jsonl", call("a", command="ls"), done("a", "harmless")))
-    follower = TranscriptFollower(ledger, ADAPTER, replace(forged, below="0"))
-    follower.step()
-    follower.rest()
-    real = source_at(write(tmp_path / "1" / "one.jsonl", call("a", command="rm -r /"), done("a", "gone")))
-    follower = TranscriptFollower(ledger, ADAPTER, replace(real, below="1"))
-    follower.step()
-    follower.rest()
-    sources = [replace(forged, below="0"), replace(real, below="1")]
-    verdict, counts = reconcile(ledger, ADAPTER, sources, ["ticker.one"])
-    assert (verdict.status, counts.seen_not_sealed) == ("failed", 1)
+    """Each has a chain of its own, though both use one id for their calls."""
+    sources = in_directories(
+        tmp_path,
+        forged=[call("a", command="ls"), done("a", "harmless")],
+        real=[call("a", command="rm -r /"), done("a", "gone")],
+    )
+    chains = follow_sources(ledger, sources)
+    commands = [str(record.to_dict()["execution"]["tool_calls"]) for chain in chains for record in ledger.read(chain)]
+    assert [chain for chain in chains if any("rm -r" in str(each.to_dict()) for each in ledger.read(chain))] == [
+        chains[1]
+    ]
+    assert sum("harmless" in text for text in commands) == sum("gone" in text for text in commands) == 1
+    verdict, counts = reconcile(ledger, ADAPTER, sources, chains)
+    assert (verdict.status, counts.seen_not_sealed) == ("qualified", 0)
+    # As long as the real one is not sealed, it is named.
+    assert reconcile(ledger, ADAPTER, sources, chains[:1]).verdict.check("transcript").status != "passed"
+
+
+def test_a_record_id_of_the_honest_transcript_does_not_keep_its_record_out(ledger: Ledger, tmp_path: Path) -> None:
+    sources = in_directories(
+        tmp_path,
+        evil=[{"say": "go"}, call("a", command="evil"), done("a")],
+        honest=[{"say": "hello"}, call("a", command="honest"), done("a"), call("b"), done("b")],
+    )
+    chains = follow_sources(ledger, sources)
+    assert [len(list(ledger.read(chain))) for chain in chains] == [2, 4]
+    assert "evil" not in str([record.to_dict()["execution"] for record in ledger.read(chains[1])])
+
+
+def test_a_transcript_that_was_moved_goes_on_in_its_chain(ledger: Ledger, tmp_path: Path) -> None:
+    (old,) = in_directories(tmp_path, old=[{"say": "go"}, call("a"), done("a")])
+    assert follow_sources(ledger, [old]) == ["ticker.one"]
+    (tmp_path / "new").mkdir()
+    new = replace(source_at(old.path.rename(tmp_path / "new" / "one.jsonl")), below="new")
+    write(new.path, call("b"), done("b"))
+    assert follow_sources(ledger, [new]) == ["ticker.one"]
+    write(new.path, call("c"), done("c"))
+    assert follow_sources(ledger, [new]) == ["ticker.one"]
+
+
+def test_a_copy_that_goes_on_where_the_other_stopped_shares_its_chain(ledger: Ledger, tmp_path: Path) -> None:
+    """So does a session that is resumed elsewhere from a copy; both stay in the chain from then on."""
+    lines = [{"say": "go"}, call("a"), done("a")]
+    (first,) = in_directories(tmp_path, first=lines)
+    assert follow_sources(ledger, [first]) == ["ticker.one"]
+    (second,) = in_directories(tmp_path, second=[*lines, call("b"), done("b")])
+    assert follow_sources(ledger, [second, first]) == ["ticker.one"]
+
+
+def test_a_copy_that_goes_another_way_has_a_chain_of_its_own(ledger: Ledger, tmp_path: Path) -> None:
+    common = [{"say": "go"}, call("a"), done("a")]
+    sources = in_directories(tmp_path, first=[*common, call("b"), done("b")], second=[*common, call("c"), done("c")])
+    assert len(follow_sources(ledger, sources)) == 2
+
+
+def test_a_chain_that_hooks_began_belongs_to_the_first_transcript(ledger: Ledger, tmp_path: Path) -> None:
+    seal_event(ledger, "ticker", "one", AgentEvent(what="note", key="hook-start", summary="session started"))
+    sources = in_directories(tmp_path, a=[call("x"), done("x")], b=[call("y"), done("y")])
+    chains = follow_sources(ledger, sources)
+    assert chains[0] == "ticker.one"
+    assert "ticker:one:x" in str([record.to_dict() for record in ledger.read("ticker.one")])
+    assert len(chains) == 2
+
+
+def test_a_transcript_that_was_empty_at_first_is_told_apart_when_it_has_records(ledger: Ledger, tmp_path: Path) -> None:
+    (honest,) = in_directories(tmp_path, honest=[call("a"), done("a")])
+    follow_sources(ledger, [honest])
+    (late,) = in_directories(tmp_path, late=[])
+    follower = TranscriptFollower(ledger, ADAPTER, late)
+    assert follower.step().records == 0
+    write(late.path, call("b"), done("b"))
+    assert len(follower.step().notes) == 1
+    assert follower.step().notes == ()
+    assert len(list(ledger.read("ticker.one"))) == 1
+
+
+def test_both_texts_are_shown_where_hook_and_transcript_differ(ledger: Ledger, tmp_path: Path) -> None:
+    told = AgentCall(tool="Bash", id="a", arguments={"command": "ls"}, ok=True)
+    seal_event(ledger, "ticker", "one", AgentEvent(what="call", key="a", summary="Bash: ls", call=told))
+    path = write(tmp_path / "one.jsonl", call("a", command="rm -r /"), done("a"))
+    follow(ledger, path)
+    verdict, counts = reconciled(ledger, path)
+    (finding,) = [found for found in verdict.findings if found.check == "transcript"]
+    assert "sealed first {'command': 'ls'}, later {'command': 'rm -r /'}" in finding.words
+    assert counts.mismatched == 1
+    assert "Compare both" in explain_code(finding.code, finding.check)
+
+
+@pytest.mark.parametrize(
+    ("later", "mismatched"),
+    [
+        ({"file_path": "/w/shop/b.txt", "content": "x"}, 0),
+        ({"file_path": "/w/shop/../shop/b.txt", "content": "x"}, 0),
+        ({"file_path": "/w/b.txt", "content": "x"}, 1),
+        ({"file_path": "/w/shop/b.txt", "content": "y"}, 1),
+        ({"file_path": "/w/shop/b.txt"}, 1),
+    ],
+)
+def test_a_path_that_was_made_absolute_is_no_difference(
+    ledger: Ledger, tmp_path: Path, later: dict[str, str], mismatched: int
+) -> None:
+    told = AgentCall(tool="Write", id="a", arguments={"file_path": "b.txt", "content": "x"}, ok=True)
+    event = AgentEvent(what="call", key="a", summary="Write: b.txt", call=told, environment={"cwd": "/w/shop"})
+    seal_event(ledger, "ticker", "one", event)
+    path = write(tmp_path / "one.jsonl", call("a", "Write", **later), done("a"))
+    follow(ledger, path)
+    assert reconciled(ledger, path).counts.mismatched == mismatched
 
 
 def test_a_tampered_ledger_fails_here_too(ledger: Ledger, transcript: Path, tmp_path: Path) -> None:

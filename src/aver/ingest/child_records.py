@@ -145,15 +145,15 @@ def has_same_paths(first: Any, second: Any, directory: Any) -> bool:
     """Whether arguments are the same but for paths, which one side made absolute."""
     if not (isinstance(first, dict) and isinstance(second, dict) and isinstance(directory, str)):
         return False
-    pairs = [(name, first[name], second.get(name)) for name in first if first[name] != second.get(name)]
-    return first.keys() == second.keys() and all(
-        "path" in name
-        and isinstance(one, str)
-        and isinstance(other, str)
+    one, other = (
         # `join` gives an absolute path as it is.
-        and normpath(join(directory, one)) == normpath(join(directory, other))
-        for name, one, other in pairs
+        {
+            name: normpath(join(directory, text)) if "path" in name and isinstance(text, str) else text
+            for name, text in given
+        }
+        for given in (first.items(), second.items())
     )
+    return bool(one == other)
 
 
 def call_fields(content: Mapping[str, Any]) -> dict[str, Any]:

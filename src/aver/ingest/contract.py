@@ -48,6 +48,10 @@ class RawRecord(NamedTuple):
     sha256: str
     size: int
 
+    def read_text(self) -> Any:
+        """Return the record as text, for one that cannot be read; of one that is too large, its digest and size."""
+        return self.data.decode("utf-8", "replace") if self.data else {"sha256": self.sha256, "size": self.size}
+
 
 def record_from_bytes(place: str, data: bytes) -> RawRecord:
     """Make a raw record and compute its digest."""

@@ -78,7 +78,7 @@ _TYPES = {"prompt": "chat", "call": "tool", "answer": "chat", "session": "workfl
 _KINDS = {"call": "call", "prompt": "turn", "answer": "turn"}
 _CHAIN_PART = lazy_pattern(r"[A-Za-z0-9_-]{1,63}")
 _DIGEST_ID = lazy_pattern(r"x-[0-9a-f]{32}")
-_RESERVED_KEY = lazy_pattern(r"\A(?:read|cut|changed):|:(?:transcript|hook|launched)\Z|@")
+_RESERVED_KEY = lazy_pattern(r"\A(?:read|cut|changed|other):|:(?:transcript|hook|launched)\Z|@")
 """Prefixes, suffixes and separators of keys that Aver makes itself: see `seal` and `child_records`."""
 _SIGNATURE = lazy_pattern(r"[A-Za-z0-9+/]{100,}={0,2}|gAAAAA[A-Za-z0-9_-]{100,}={0,2}")
 """A signature of reasoning, in base64 or as a Fernet token. No key of a known service is so long without `-` or `_`."""
@@ -111,7 +111,7 @@ def event_key(tool: str, session: str, identifier: str) -> str:
 
 
 def note_key(tool: str, session: str, name: str) -> str:
-    """Return the key of Aver's own note about a transcript: `read:`, `cut:` or `changed:`, and a digest."""
+    """Return the key of Aver's own note about a transcript: `read:`, `cut:`, `changed:` or `other:`, and a digest."""
     return f"{tool}:{_digest_id(session) if ':' in session else _key_part(session)}:{name}"
 
 

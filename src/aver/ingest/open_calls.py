@@ -1,14 +1,8 @@
 """Calls of a transcript whose result has not come, and which of them the conversation has left behind.
 
 A model gets the results of all calls of one message before it writes the next. So a call is *left behind* if a person's
-prompt follows it, or the result of a call of a later message. Its parser then gives it out without an outcome:
-
-    message 1   ls, curl        two calls begin
-                the result of ls
-    message 2   pwd             a call begins
-                the result of pwd: `curl` of message 1 is left behind
-
-A result may still come, because sessions are resumed. So the newest of these calls stay known.
+prompt follows it, or the result of a call of a later message. Its parser then gives it out without an outcome. A result
+may still come, because sessions are resumed. So the newest of these calls stay known.
 """
 
 from __future__ import annotations

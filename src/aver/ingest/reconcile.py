@@ -22,7 +22,7 @@ finding about files that no edit names.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -43,7 +43,7 @@ from aver.ingest.child_records import (
 )
 from aver.ingest.contract import Adapter, AgentEvent, TranscriptSource
 from aver.ingest.draft import TRANSCRIPT, event_key, session_chain_name
-from aver.ingest.seal import START_DIGEST, is_pending, next_digest
+from aver.ingest.seal import START_DIGEST, is_pending, name_agent, name_apart, next_digest
 from aver.ledger import Ledger
 from aver.text import plural
 from aver.verdict import Finding, Place, Tally, Verdict, merge_verdicts
@@ -174,26 +174,22 @@ def _only_texts(values: Any) -> list[str]:
     return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
 
 
-class _CurrentTranscript(NamedTuple):
-    """A transcript as it is now."""
-
-    digests: Mapping[str, str]
-    """The digest of each raw record, by place."""
-    through: Sequence[str]
-    """The digest over the first n records, at index n."""
-    events: Mapping[tuple[str, str], int]
-    """Chains and keys of the events in the transcript, and the number of records after which each was complete."""
-    unfinished: int
-    """Bytes at its end that are no complete record."""
-
-
 def _compare_transcript(
     source: TranscriptSource, adapter: Adapter, sealed: Sequence[_RecordFacts], tally: Tally, total: ReconcileCounts
 ) -> None:
     """Compare the sealed records of one transcript with its content now."""
+    first = next(iter(adapter.read(source)()), None) if source.appends else None
+    apart = "" if first is None else name_apart(source, first.sha256)
+    own = session_chain_name(source.tool, source.session, name_agent(source.agent, apart))
+    if any(record.chain == own for record in sealed) and apart:
+        words = f"{source.file} is another transcript with the name of this session; its records are in {own}"
+        tally.add(Finding(TRANSCRIPT_CHECK, "warning", "CHAIN_IDENTITY", words, Place(source=source.file)))
+    else:
+        apart, own = "", session_chain_name(source.tool, source.session, source.agent)
 
     def name_event(event: AgentEvent) -> tuple[str, str]:
-        chain = session_chain_name(source.tool, source.session, event.agent or source.agent)
+        agent = name_agent(event.agent or source.agent, apart)
+        chain = session_chain_name(source.tool, source.session, agent)
         return chain, event_key(source.tool, source.session, event.key)
 
     digests: dict[str, str] = {}
@@ -206,10 +202,15 @@ def _compare_transcript(
         digests[raw.place] = raw.sha256
         for event in turn.feed(raw):
             events.setdefault(name_event(event), len(through) - 1)
-    now = _CurrentTranscript(digests, through, events, reader.unfinished)
     newest = 0
-    for record in _select_by_file(sealed, source):
-        finding = _compare_record(source, adapter, record, now)
+    # The records of subagents may be in the parent's transcript.
+    of_file = [
+        record
+        for record in sealed
+        if (record.seen or {}).get("file") == source.file and (record.chain == own or not source.agent)
+    ]
+    for record in of_file:
+        finding = _compare_record(source, adapter, record, digests, through)
         if finding is None:
             total.sealed_and_seen += 1
         else:
@@ -219,13 +220,13 @@ def _compare_transcript(
         newest = max(newest, _mark_or_zero(record)[0])
     # An event is sealed if a record was made from this transcript, or from a copy of it with the same raw records. A
     # record with the same key but other raw records is another event.
-    here = set(now.digests.values())
+    here = set(digests.values())
     elsewhere = (
         (record, {digest for _, digest in _place_digests((record.seen or {}).get("records"))}) for record in sealed
     )
     alike = {(record.chain, record.key) for record, digests in elsewhere if digests and digests <= here}
-    known = alike | {(record.chain, record.key) for record in _select_by_file(sealed, source)}
-    for name, at in now.events.items():
+    known = alike | {(record.chain, record.key) for record in of_file}
+    for name, at in events.items():
         if name not in known:
             total.seen_not_sealed += 1
             new = at > newest or not source.appends
@@ -240,18 +241,23 @@ def _compare_transcript(
         if count:
             words = f"{source.file} has {plural(count, noun)}, not sealed yet: aver ingest --final seals what is there"
             tally.add(Finding(TRANSCRIPT_CHECK, "warning", "NOT_SEALED", words, Place(source=source.file)))
-    if now.unfinished:
-        words = f"{source.file} ends with {now.unfinished} bytes that are no whole record, and not sealed"
+    if reader.unfinished:
+        words = f"{source.file} ends with {reader.unfinished} bytes that are no whole record, and not sealed"
         tally.add(Finding(TRANSCRIPT_CHECK, "warning", "NOT_SEALED", words, Place(source=source.file)))
 
 
 def _compare_record(
-    source: TranscriptSource, adapter: Adapter, record: _RecordFacts, now: _CurrentTranscript
+    source: TranscriptSource,
+    adapter: Adapter,
+    record: _RecordFacts,
+    digests: Mapping[str, str],
+    through: Sequence[str],
 ) -> Finding | None:
+    """Compare a record with the digests of the raw records by place, and with those over the first n records."""
     name = source.file
     seen = record.seen or {}
     for place, digest in _place_digests(seen.get("records")):
-        found = now.digests.get(place)
+        found = digests.get(place)
         if found is None:
             words = f"record {place} of {name}, on which it rests, is gone"
             return Finding(TRANSCRIPT_CHECK, "failed", "ARTIFACT_MISSING", words, record.place)
@@ -262,10 +268,10 @@ def _compare_record(
     count, digest = _mark_or_zero(record)
     if not source.appends or not count:
         return None
-    if count >= len(now.through):
-        words = f"{name} had {count} records when it was sealed, and has {len(now.through) - 1}"
+    if count >= len(through):
+        words = f"{name} had {count} records when it was sealed, and has {len(through) - 1}"
         return Finding(TRANSCRIPT_CHECK, "failed", "ARTIFACT_MISSING", words, record.place)
-    if now.through[count] != digest:
+    if through[count] != digest:
         words = f"the first {count} records of {name} are not those that were there when it was sealed"
         return Finding(TRANSCRIPT_CHECK, "failed", "ARTIFACT_HASH_MISMATCH", words, record.place)
     return None
@@ -290,15 +296,6 @@ def _combine_verdicts(ledger: Ledger, chains: Sequence[str], tally: Tally) -> Ve
     )
 
 
-def _select_by_file(sealed: Iterable[_RecordFacts], source: TranscriptSource) -> Iterator[_RecordFacts]:
-    """Return the records that were made from this transcript. Those of subagents may be in the parent's transcript."""
-    own = session_chain_name(source.tool, source.session, source.agent)
-    for record in sealed:
-        of_this = record.seen is not None and record.seen.get("file") == source.file
-        if of_this and (record.chain == own or not source.agent):
-            yield record
-
-
 _REQUEST_FIELDS = ("tool", "arguments")
 """The fields in which hook and transcript must agree. They write results in different ways, so results may differ."""
 
@@ -315,8 +312,7 @@ def _list_differences(ledger: Ledger, record: _RecordFacts) -> list[str]:
     """Return both texts of each field in which a child differs from the first account, but for absolute paths."""
     before: Mapping[str, Any] = {}
     with suppress(AverError):  # A damaged first record has a finding of its own.
-        found = (ledger.get(name) for name in (record.key, f"{record.key}@{record.chain}") if record.otherwise)
-        first = next((each for each in found if each is not None and each.chain == record.chain), None)
+        first = ledger.get(record.key) if record.otherwise else None
         before = {} if first is None else call_fields(read_record(first.canonical)[0])
     return [
         f"{name}: sealed first {ascii(before.get(name))[:TEXT_MAX]}, later {ascii(value)[:TEXT_MAX]}"

@@ -21,6 +21,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, replace
+from pathlib import PurePath
 from typing import Any
 
 from aver.capsule.sealed import Sealed
@@ -107,6 +108,15 @@ def read_mark(seen: Mapping[str, Any] | None) -> ReadMark | None:
     return ReadMark(count, digest) if isinstance(count, int) and isinstance(digest, str) else None
 
 
+def name_apart(source: TranscriptSource, first: str) -> str:
+    """Return the part of chain names for a transcript beside the session's own, by its name and first digest."""
+    return f"other-{hashlib.sha256(f'{source.file}:{first}'.encode()).hexdigest()[:12]}"
+
+
+def name_agent(agent: str, apart: str) -> str:
+    return f"{agent}-{apart}" if agent and apart else agent or apart
+
+
 class TranscriptFollower:
     """Follows one transcript into the ledger."""
 
@@ -127,11 +137,17 @@ class TranscriptFollower:
         """The last mark that we sealed, or found sealed."""
         self._last: ReadMark | None = None
         """The furthest mark of this transcript that was sealed before we began."""
+        self._other: ReadMark | None = None
+        """The furthest mark of another transcript in this chain."""
+        self._apart = ""
+        """See `name_apart`; empty for the session's own transcript."""
         self._is_gated = False
         """Whether the gate has decided anything in this session. If not, no call needs a look-up."""
         self._reset()
-        self._load_chain(session_chain_name(source.tool, source.session, source.agent))
+        self._load_chain(self._chain())
         self._sealed_through = self._last
+        if self._last is not None or not source.appends:
+            self._other = None
 
     def _reset(self) -> None:
         self.ended = False
@@ -145,6 +161,8 @@ class TranscriptFollower:
         batch: list[_UnsealedEvent] = []
         # Looked up once for each step, because a look-up for every call would be slow.
         self._is_gated = self._ledger.head(decision_chain(self.source.session)).count > 0
+        if self._other is not None:
+            done += self._part(self._other)
         records, anew = 0, False
         for raw in self._reader():
             if self._reader.started_anew and not anew:
@@ -175,13 +193,12 @@ class TranscriptFollower:
 
     def hear_end(self) -> bool:
         """Whether the last hook of the session said that the client has ended it. Reads what is new in the chain."""
-        chain = session_chain_name(self.source.tool, self.source.session, self.source.agent)
+        chain = self._chain()
         count = self._ledger.head(chain).count
         for record in self._ledger.read(chain, self._heard) if count > self._heard else ():
             content = record.to_dict()
-            environment = read_object(content, "context", "environment")
-            if TRANSCRIPT not in environment and not record_key(content).endswith(_CHILD_SUFFIXES):
-                self._client_ended = environment.get(SESSION_ENDED) is True
+            if read_transcript_refs(content) is None and not record_key(content).endswith(_CHILD_SUFFIXES):
+                self._client_ended = read_object(content, "context", "environment").get(SESSION_ENDED) is True
         self._heard = count
         return self.ended or self._client_ended
 
@@ -205,7 +222,7 @@ class TranscriptFollower:
 
     def _prepare_event(self, event: AgentEvent) -> _UnsealedEvent:
         source = self.source
-        agent = event.agent or source.agent
+        agent = name_agent(event.agent or source.agent, self._apart)
         if agent != event.agent or (source.launched_by and not event.cause):
             event = replace(event, agent=agent, cause=event.cause or source.launched_by)
         chain = session_chain_name(source.tool, source.session, agent)
@@ -233,7 +250,7 @@ class TranscriptFollower:
             for key, draft in self._build_drafts(due):
                 by_chain.setdefault(due.chain, []).append((key, draft))
                 unknown += due.event.what == "unknown"
-            if due.event.launched:
+            if due.event.launched and not self._apart:
                 self._link_subagent(due, by_chain)
         batch.clear()
         done = SealReport(unknown=unknown)
@@ -347,9 +364,34 @@ class TranscriptFollower:
             if key := record_key(content):
                 self._known[chain, base_event_key(key, chain)] = _seal_state(content)
             seen = read_transcript_refs(content)
-            mark = read_mark(seen) if seen is not None and seen.get("file") == self.source.file else None
-            if mark is not None and (self._last is None or mark.count > self._last.count):
-                self._last = mark
+            mark, file = read_mark(seen), str((seen or {}).get("file"))
+            if mark is not None and file == self.source.file:
+                self._last = max(self._last or mark, mark, key=lambda each: each.count)
+            elif mark is not None and chain == self._chain() and PurePath(file).suffix == self.source.path.suffix:
+                self._other = max(self._other or mark, mark, key=lambda each: each.count)
+
+    def _chain(self) -> str:
+        return session_chain_name(self.source.tool, self.source.session, name_agent(self.source.agent, self._apart))
+
+    def _part(self, before: ReadMark) -> SealReport:
+        """Give the transcript a chain of its own, unless it goes on where another one of the session stopped.
+
+        A transcript that was moved or copied begins with the records that are sealed.
+        """
+        digest, number, first = START_DIGEST, 0, ""
+        for number, raw in enumerate(self._adapter.read(self.source)(), 1):
+            digest, first = next_digest(digest, raw), first or raw.sha256
+            if number == before.count:
+                break
+        self._other = None if first else before  # Of an empty file, nothing is known yet.
+        if not first or (number, digest.hex()) == (before.count, before.digest):
+            return SealReport()
+        self._read_chains.remove(self._chain())
+        self._apart = name_apart(self.source, first)
+        self._load_chain(self._chain())
+        self._sealed_through = self._last
+        is_known = self._last is not None
+        return SealReport() if is_known else self._seal_note(f"other:{first[:32]}", OTHER_NOTE, self._current_mark())
 
     def _check_last_mark(self) -> SealReport:
         """When we reach the last sealed mark, check that the transcript still has the same bytes up to there."""
@@ -383,8 +425,8 @@ class TranscriptFollower:
 
     def _seal_note(self, key: str, words: str, mark: ReadMark) -> SealReport:
         source = self.source
-        event = AgentEvent(what="note", key=key, summary=words, result=mark.to_dict(), agent=source.agent)
-        chain = session_chain_name(source.tool, source.session, source.agent)
+        agent, chain = name_agent(source.agent, self._apart), self._chain()
+        event = AgentEvent(what="note", key=key, summary=words, result=mark.to_dict(), agent=agent)
         draft = draft_event(source.tool, source.session, event, self._transcript_refs(()))
         # A `read:` note is routine. The others mean that somebody changed the transcript, so the user hears of them.
         loud = () if key.startswith("read:") else (f"{source.path}: {words}",)
@@ -393,6 +435,7 @@ class TranscriptFollower:
 
 CHANGED_NOTE = "the transcript was changed after it was sealed"
 CUT_NOTE = "the transcript was cut or replaced after it was sealed"
+OTHER_NOTE = "another transcript has the name of this session, so this one has a chain of its own"
 _CHILD_SUFFIXES = (f":{TRANSCRIPT}", ":hook", ":launched")
 
 

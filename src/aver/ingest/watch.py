@@ -247,17 +247,15 @@ class TranscriptWatcher:
             follower = self._followers[identity]
             try:
                 is_over = follower.hear_end()
-            except AverError:  # It cannot be read just now. The next look tries again.
-                continue
-            if is_over or now - at >= QUIET_SECONDS:
+                if now - at < QUIET_SECONDS and not is_over:
+                    continue
+                seen = TranscriptUpdate(follower.source, follower.end() if is_over else follower.rest())
+            except AverError as error:
+                seen = self._drop_follower(follower.source, error)
+            else:
                 del self._followers[identity], self._changed_at[identity]
-                try:
-                    seen = TranscriptUpdate(follower.source, follower.end() if is_over else follower.rest())
-                except AverError as error:
-                    seen = self._drop_follower(follower.source, error)
-                else:
-                    self.stamps.note(follower.source, self._stamps_seen.get(identity, ""))
-                yield seen
+                self.stamps.note(follower.source, self._stamps_seen.get(identity, ""))
+            yield seen
         self.stamps.save()
 
     def _seal_source(self, adapter: Adapter, source: TranscriptSource) -> TranscriptUpdate:

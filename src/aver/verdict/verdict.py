@@ -374,5 +374,9 @@ def explain_code(code: str, check: str = "") -> str:
 _OF_TRANSCRIPTS = "The client's transcript {}. Compare both: the record is what was sealed at that time."
 _WORDS_OF_CHECKS = {
     ("transcript", "ARTIFACT_HASH_MISMATCH"): _OF_TRANSCRIPTS.format("says something else than the ledger"),
+    (
+        "transcript",
+        "CHAIN_IDENTITY",
+    ): "If you did not continue the session elsewhere, find out who wrote it.",
     ("transcript", "ARTIFACT_MISSING"): _OF_TRANSCRIPTS.format("lacks something that is sealed"),
 }

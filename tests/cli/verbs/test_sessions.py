@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from aver.agents.claude_code.hooks import read_event as read_hook_event
+from aver.ingest.seal import seal_event
 from aver.ledger import open_ledger
 from support.agent_capsules import AgentCapsules, write_database
 from support.agents import sample_session as sample
@@ -49,6 +51,20 @@ def test_on_a_terminal_the_columns_have_names(worked: Aver) -> None:
     code, shown = worked.on_terminal("sessions", columns=150)
     assert code == 0
     assert [word for word in ("tool", "started (UTC)", "denied", "verdict", "title") if word not in shown] == []
+
+
+def test_before_any_transcript_is_read_the_title_is_the_prompt_that_a_hook_reported(aver: Aver) -> None:
+    payload = {"session_id": "s1", "prompt": "make a file\nand another"}
+    told = read_hook_event("UserPromptSubmit", payload).events
+    called = {**payload, "tool_name": "Bash", "tool_input": {"command": "touch a"}, "tool_use_id": "t1"}
+    done = read_hook_event("PostToolUse", {**called, "tool_response": {"stdout": "", "stderr": ""}}).events
+    with open_ledger(home=aver.home) as ledger:
+        for event in (*told, *done):
+            seal_event(ledger, "claude-code", "s1", event)
+    ran = aver("sessions")
+    assert ran.out.rstrip().endswith("make a file")
+    assert "-/-" in ran.out
+    assert "Hooks do not report them; aver ingest reads them" in ran.err
 
 
 def test_filters_and_limit(worked: Aver) -> None:

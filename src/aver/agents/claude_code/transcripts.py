@@ -197,9 +197,7 @@ class ClaudeTranscriptParser:
         record = parse_json(raw)
         if not isinstance(record, dict):
             # The line is no object. Keep its value or its text; of a line over the size limit, its digest.
-            content = record
-            if record is UNREADABLE:
-                content = raw.data.decode("utf-8", "replace") if raw.data else {"sha256": raw.sha256, "size": raw.size}
+            content = raw.read_text() if record is UNREADABLE else record
             yield self._build_unknown(self._build_origin(self._conversations[""], {}, raw), "", content)
             return
         kind = string_or_empty(record.get("type"))

@@ -96,16 +96,14 @@ class TaskParser:
         elif kind == "api":
             self._has_history = True
             if record is UNREADABLE:
-                kept = raw.data.decode("utf-8", "replace") if raw.data else {"sha256": raw.sha256, "size": raw.size}
                 key = f"unreadable-{number}-{raw.sha256[:16]}"
-                yield build_unknown_event(raw.place, "history", kept, key=key)
+                yield build_unknown_event(raw.place, "history", raw.read_text(), key=key)
             self._history.add(int(number) if number.isdecimal() else 0, record)
             yield from self._flush_complete()
         elif isinstance(record, dict) and isinstance(record.get("say") or record.get("ask"), str):
             yield from self._read_message(raw, record)
         else:
-            kept = record if isinstance(record, dict) else raw.data.decode("utf-8", "replace")
-            kept = kept if raw.data else {"sha256": raw.sha256, "size": raw.size}
+            kept = record if isinstance(record, dict) else raw.read_text()
             yield build_unknown_event(
                 raw.place, "message", kept, key=self._message_key(record, raw), at=message_time(record)
             )

@@ -119,8 +119,7 @@ class RolloutParser:
         if line is None:
             # No record of Codex: keep its JSON value, its text, or else its digest.
             value = parse_json(raw)
-            text = raw.data.decode("utf-8", "replace") if raw.data else {"sha256": raw.sha256, "size": raw.size}
-            content = text if value is UNREADABLE else value
+            content = raw.read_text() if value is UNREADABLE else value
             return [
                 *self._release_held(None),
                 *self._flush(),

@@ -315,10 +315,8 @@ class BubbleParser:
         return key not in self._owners and self._claim_key(key, key) is not None
 
     def _build_unreadable(self, raw: RawRecord, key: str) -> AgentEvent:
-        kept: Any = raw.data.decode("utf-8", "replace") if raw.data else {"sha256": raw.sha256, "size": raw.size}
-        return build_unknown_event(
-            raw.place, "unreadable", kept, key=self._claim_key(key, raw.place) or f"at-{raw.place}"
-        )
+        key = self._claim_key(key, raw.place) or f"at-{raw.place}"
+        return build_unknown_event(raw.place, "unreadable", raw.read_text(), key=key)
 
 
 def _attached_paths(bubble: Mapping[str, Any]) -> Iterator[str]:

@@ -85,8 +85,7 @@ class CursorLineParser:
     def feed(self, raw: RawRecord) -> Iterable[AgentEvent]:
         record = parse_json(raw)
         if not isinstance(record, dict):
-            kept: Any = raw.data.decode("utf-8", "replace") if record is UNREADABLE else record
-            kept = kept if raw.data else {"sha256": raw.sha256, "size": raw.size}
+            kept = raw.read_text() if record is UNREADABLE else record
             yield build_unknown_event(raw.place, "unreadable", kept, key=line_key(raw))
             return
         message = record.get("message")

@@ -92,7 +92,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             errors.print_note("no sessions yet: aver ingest --all records them from the transcripts on this machine")
         elif len(listed) < remarks_found:
             errors.print_note(f"{plural(remarks_found - len(listed), 'older session')} not listed; -n 0 lists all")
-        if any(session.tokens_in is None and not session.imported for session, _ in listed):
+        if any(session.tokens_in is None and session.actions and not session.prompts for session, _ in listed):
             errors.print_note("tokens -: not known. Hooks do not report them; aver ingest reads them from transcripts")
         for session, remarks_verdict in listed:
             if session.observed:
