@@ -390,8 +390,7 @@ class TranscriptFollower:
         self._apart = name_apart(self.source, first)
         self._load_chain(self._chain())
         self._sealed_through = self._last
-        is_known = self._last is not None
-        return SealReport() if is_known else self._seal_note(f"other:{first[:32]}", OTHER_NOTE, self._current_mark())
+        return SealReport() if self._last else self._seal_note(f"other:{self._apart}", OTHER_NOTE, self._current_mark())
 
     def _check_last_mark(self) -> SealReport:
         """When we reach the last sealed mark, check that the transcript still has the same bytes up to there."""
