@@ -5,15 +5,27 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import aver
 from aver import AgentAction, BadInput
-from aver.actions.action import ACTION_TYPES, DECISIONS, FIELDS, POLICY_VERDICTS, text_hash, value_hash
-from aver.actions.encodings import CAPSEAL_KEYS, RECEIPT_KEYS, receipt_bytes, receipt_hash
+from aver.actions.action import (
+    ACTION_TYPES,
+    DECISIONS,
+    FIELDS,
+    OPTIONAL_FIELDS,
+    POLICY_VERDICTS,
+    has_zone,
+    is_utc,
+    text_hash,
+    value_hash,
+)
+from aver.actions.encodings import CAPSEAL_KEYS, RECEIPT_KEYS, action_line, receipt_bytes, receipt_hash
 from support.runs import A
 
 
@@ -92,7 +104,8 @@ BAD = {
     "success": [1, 0, None, "true"],
     "duration_ms": [-1, 1.0, True, None, "1", 2**60],
     "timestamp": [
-        *("", None, 0, "2024-01-15", "2024-01-15T10:30:00", "2024-01-15T10:30:00+01:00", "2024-13-15T10:30:00Z"),
+        *("", None, 0, "2024-13-15", "2024-01-15T10", "2024-01-15T10:30:00+24:00", "2024-13-15T10:30:00Z"),
+        *("2024-01-15T10:30.5Z", "2024-01-15Z", "2024-01-15T10:30:60Z", "15.1.2024", "2024-1-15", "2024-01-15T10:30+1"),
         *("2024-02-30T10:30:00Z", "2024-01-15T25:30:00Z", "2024-01-15 10:30:00Z", "2024-01-15T10:30:00z"),
         *("٢٠٢٤-01-15T10:30:00Z", "2024-01-15T10:30:00.Z", "2024-01-15T10:30:00Z\n"),
     ],
@@ -106,6 +119,45 @@ def test_bad_values_are_refused(field: str, value: Any) -> None:
         replace(A, **{field: value})
     with pytest.raises(BadInput):
         AgentAction.from_dict({**A.to_dict(), field: value})
+
+
+OTHERS = {
+    "2024-01-15": False,
+    "2024-01-15T10:30": False,
+    "2024-01-15T10:30:00.877046": False,
+    "2024-01-15T10:30:00,877": False,
+    "2024-01-15T10:30+02": True,
+    "2024-01-15T10:30:00+0200": True,
+    "2024-01-15T10:30:00.1-09:30": True,
+    "2024-02-29T10:30:00Z": True,
+}
+"""Times that other programs write, and whether each says its zone."""
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_times_of_others_are_read_and_only_refused_when_aver_writes(tmp_path: Path, text: str) -> None:
+    assert has_zone(text) is OTHERS[text]
+    action = replace(A, timestamp=text, gate_score=None, gate_decision=None, policy_verdict=None)
+    path = tmp_path / "actions.jsonl"
+    path.write_bytes(action_line(action) + b"\n")
+    verdict = aver.verify(path)
+    assert (verdict.status, verdict.first_bad) == ("qualified", None)
+    assert ("1 times without a zone" in verdict.check("receipts").reason) is not OTHERS[text]
+    run = aver.AgentRuntime(tmp_path / "run")
+    if is_utc(text):
+        run.record(action)
+    else:
+        with pytest.raises(BadInput, match="must be in UTC"):
+            run.record(action)
+    run.close()
+
+
+def test_optional_fields_may_be_left_out() -> None:
+    needed = {name: value for name, value in A.to_dict().items() if name not in OPTIONAL_FIELDS}
+    assert AgentAction(**needed) == AgentAction.from_dict(needed)
+    for name in ("success", "duration_ms", "timestamp"):
+        with pytest.raises(BadInput, match=name):
+            AgentAction(**{key: value for key, value in needed.items() if key != name})
 
 
 @pytest.mark.parametrize("text", ["2024-01-15T10:30:00Z", "2024-01-15T10:30:00+00:00", "2026-11-15T22:12:00.877046Z"])

@@ -18,8 +18,10 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, ToolCallChunk, ToolMessage
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import BaseTool, tool
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
+from langgraph.types import Command, interrupt
 
 import aver
 from aver import NotRecorded
@@ -216,3 +218,27 @@ def test_a_middleware_that_only_observes_holds_nothing_back(work: Workplace, go:
     (answer,) = told(go(agent))
     assert (answer.content, answer.status) == ("deleted", "success")
     work.hold_to_one_observed_deletion()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_call_whose_tool_asks_a_person_waits(work: Workplace, is_async: bool) -> None:
+    @tool
+    def read_file(path: str) -> str:
+        """Read a file, if a person agrees."""
+        return work.read_file(path) if interrupt("May I?") == "yes" else "never mind"
+
+    model = Scripted(messages=iter([calling(("read_file", {"path": work.notes})), AIMessage(content="done")]))
+    agent = create_agent(
+        model, [read_file], middleware=[AverMiddleware(work.run)], checkpointer=InMemorySaver()
+    )
+    config = {"configurable": {"thread_id": "1"}}
+
+    def go(given: Any) -> Any:
+        return asyncio.run(agent.ainvoke(given, config)) if is_async else agent.invoke(given, config)
+
+    assert go(QUESTION)["__interrupt__"]
+    waited = work.hold_to_a_wait("GraphInterrupt")
+    assert work.made == []
+    (answer,) = told(go(Command(resume="yes"))["messages"])
+    assert answer.content == "buy milk"
+    work.hold_to_an_answered_wait(waited)

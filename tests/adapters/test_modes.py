@@ -53,8 +53,9 @@ def test_an_adapter_that_only_observes_holds_nothing_back(work: Workplace) -> No
     assert done == "deleted"
     assert not Path(work.notes).exists()
     work.hold_to_one_observed_deletion()
-    # The run and its other adapters still enforce.
-    assert not work.run.gate(action_type="tool_call", tool="delete_file", arguments={"path": "x"})["allows"]
+    # The next run, whose adapters are others, still enforces.
+    with aver.AgentRuntime(work.run.output_dir, ledger=work.ledger) as run:
+        assert not run.gate(action_type="tool_call", tool="delete_file", arguments={"path": "x"})["allows"]
 
 
 @pytest.mark.parametrize("arguments", [{"path": float("nan")}, ["x"], None])

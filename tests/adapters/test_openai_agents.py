@@ -215,3 +215,47 @@ def test_hooks_that_only_observe_let_an_ungated_tool_go_on(work: Workplace) -> N
                 run_at_once(agent, hooks=hooks)
         else:
             assert run_at_once(agent, hooks=hooks) == ["order 17"]
+
+
+async def ask_always(*_: Any) -> bool:
+    return True
+
+
+@pytest.mark.parametrize("needed", [True, ask_always])
+@pytest.mark.parametrize("is_approved", [True, False])
+def test_a_call_that_needs_an_approval_waits(work: Workplace, needed: Any, is_approved: bool) -> None:
+    agent = agent_for(work, ("read_file", {"path": work.notes}), needs_approval=needed)
+    first = asyncio.run(Runner.run(agent, "go on"))
+    (interruption,) = first.interruptions
+    waited = work.hold_to_a_wait("needs_approval")
+    assert work.made == []
+    state = first.to_state()
+    (state.approve if is_approved else state.reject)(interruption)
+    done = asyncio.run(Runner.run(agent, state))
+    assert done.final_output == "done"
+    if is_approved:
+        assert told(agent.model) == ["buy milk"]
+        work.hold_to_an_answered_wait(waited)
+    else:
+        assert work.hold_to_a_wait("needs_approval") == waited
+        assert work.made == []
+        work.hold_to_a_sound_run()
+
+
+def test_a_refused_call_stays_refused_whatever_the_person_says(work: Workplace) -> None:
+    agent = agent_for(work, ("delete_file", {"path": work.notes}), needs_approval=True)
+    first = asyncio.run(Runner.run(agent, "go on"))
+    state = first.to_state()
+    state.approve(first.interruptions[0])
+    asyncio.run(Runner.run(agent, state))
+    assert (work.made, work.run.actions, work.decisions) == ([], [], ["human_review"] * 2)
+    assert "deletes files" in told(agent.model)[0]
+
+
+def test_a_call_that_needs_no_approval_is_made_at_once(work: Workplace) -> None:
+    async def ask_never(*_: Any) -> bool:
+        return False
+
+    agent = agent_for(work, ("read_file", {"path": work.notes}), needs_approval=ask_never)
+    assert run_at_once(agent) == ["buy milk"]
+    work.hold_to_one_read("openai-agents", "c1")

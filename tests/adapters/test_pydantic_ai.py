@@ -15,12 +15,22 @@ from support.workplace import Workplace
 
 pytest.importorskip("pydantic_ai", reason="needs the extra `pydantic-ai`")
 
-from pydantic_ai import Agent, FunctionToolset, ModelRetry
+from pydantic_ai import (
+    Agent,
+    ApprovalRequired,
+    CallDeferred,
+    DeferredToolRequests,
+    DeferredToolResults,
+    FunctionToolset,
+    ModelRetry,
+    RunContext,
+    Tool,
+)
 from pydantic_ai.capabilities import AbstractCapability, Hooks
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
-from aver import NotRecorded
+from aver import AgentRuntime, NotRecorded
 from aver.actions.action import value_hash
 from aver.adapters.pydantic_ai import AverCapability, gate_toolset
 
@@ -233,3 +243,72 @@ def test_a_toolset_that_only_observes_holds_nothing_back(work: Workplace) -> Non
     toolset = gate_toolset(FunctionToolset([work.delete_file]), work.run, enforce=False)
     run_at_once(Agent(model_for([("delete_file", {"path": work.notes})]), toolsets=[toolset]))
     work.hold_to_one_observed_deletion()
+
+
+# --- calls that wait for a person by PydanticAI's own means
+
+
+def raising_tool(work: Workplace, error: type[Exception]) -> Any:
+    def read_file(ctx: RunContext[None], path: str) -> str:
+        if not ctx.tool_call_approved:
+            raise error
+        return work.read_file(path)
+
+    return Agent(
+        model_for([("read_file", {"path": work.notes})]),
+        tools=[read_file],
+        capabilities=[AverCapability(work.run)],
+        output_type=[str, DeferredToolRequests],
+    )
+
+
+def declaring_tool(work: Workplace, name: str = "read_file") -> Any:
+    return Agent(
+        model_for([(name, {"path": work.notes})]),
+        tools=[Tool(getattr(work, name), requires_approval=True)],
+        capabilities=[AverCapability(work.run)],
+        output_type=[str, DeferredToolRequests],
+    )
+
+
+@pytest.mark.parametrize("make", [lambda work: raising_tool(work, ApprovalRequired), declaring_tool])
+@pytest.mark.parametrize("is_new_run", [False, True])
+def test_a_call_that_waits_for_an_approval(work: Workplace, make: Any, is_new_run: bool) -> None:
+    first = make(work).run_sync("go on")
+    assert list(first.output.approvals)
+    waited = work.hold_to_a_wait("")
+    assert work.made == []
+    if is_new_run:
+        work.run.finalize()
+        assert work.run.verify().check("answers").matters is False
+        work.run = AgentRuntime(work.place.parent / "later", ledger=work.ledger, workspace=work.place)
+    answers = DeferredToolResults(approvals={"c1": True})
+    done = make(work).run_sync(message_history=first.all_messages(), deferred_tool_results=answers)
+    assert (done.output, work.made) == ("done", [f"read {work.notes}"])
+    work.hold_to_an_answered_wait(waited)
+    work.run.close()
+
+
+def test_a_call_that_the_person_declines_stays_waiting(work: Workplace) -> None:
+    agent = declaring_tool(work)
+    first = agent.run_sync("go on")
+    agent.run_sync(
+        message_history=first.all_messages(), deferred_tool_results=DeferredToolResults(approvals={"c1": False})
+    )
+    work.hold_to_a_wait("DeferredToolRequests")
+    assert work.made == []
+    work.hold_to_a_sound_run()
+    assert "1 calls waited" in work.run.verify().check("answers").reason
+
+
+def test_a_deferred_call_waits(work: Workplace) -> None:
+    assert raising_tool(work, CallDeferred).run_sync("go on").output.calls
+    work.hold_to_a_wait("CallDeferred")
+
+
+def test_nobody_is_asked_about_a_call_that_is_refused(work: Workplace) -> None:
+    done = declaring_tool(work, "delete_file").run_sync("go on")
+    assert done.output == "done"
+    (answer,) = answers_in(done.all_messages())
+    assert (answer.outcome, work.run.actions, work.made) == ("denied", [], [])
+    assert "deletes files" in str(answer.content)

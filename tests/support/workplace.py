@@ -124,3 +124,29 @@ class Workplace:
         self.run.finalize()
         verdict = self.run.verify()
         assert verdict.status == "verified", verdict.to_dict()
+
+    def hold_to_a_wait(self, means: str) -> str:
+        """The only call waits for a person: it is no success and no failure. Returns the id of its record."""
+        (action,) = self.run.actions
+        assert action.metadata is not None
+        assert means in action.metadata["waiting"]
+        assert "error" not in action.metadata
+        (record,) = self.ledger.find(kind="action")
+        content = record.to_dict()
+        assert content["outcome"]["status"] == "pending"
+        assert "waits for a person" in content["outcome"]["summary"]
+        return str(content["id"])
+
+    def hold_to_an_answered_wait(self, waited: str) -> None:
+        """The call was made after the person's answer, names the record of its wait, and nobody claims the answer."""
+        *_, record = self.ledger.find(kind="action")
+        content = record.to_dict()
+        assert content["outcome"]["status"] == "success"
+        assert content["context"]["environment"]["aver"]["refs"]["waited"] == waited
+        self.run.finalize()
+        verdict = self.run.verify()
+        assert (verdict.status, verdict.first_bad) == ("qualified", None), verdict.to_dict()
+        check = verdict.check("answers")
+        assert (check.status, check.matters) == ("not_checked", True)
+        assert "1 went on: the person's answers are not in these records" in check.reason
+        assert self.run.actions[-1].policy_verdict == "POLICY_ENFORCED"

@@ -1,11 +1,12 @@
 """One action of an agent: the record of the CapSeal Agent Protocol, with exactly fourteen fields.
 
 Every `AgentAction` object is well formed, because its constructor checks all fields: known words, hashes of 64
-lower-case hex digits, a score from 0 to 1, a UTC time written with `Z` or `+00:00`. Aver keeps each value exactly as
-it was given, including the text of the time, because the receipt is a hash over these values.
+lower-case hex digits, a score from 0 to 1, an ISO 8601 time. Aver keeps each value exactly as it was given, including
+the text of the time, because the receipt is a hash over these values. Other programs write times with another offset,
+or without any; a run of Aver takes only UTC (`is_utc`).
 
     >>> action = AgentAction("act_0001", "tool_call", *[text_hash(part) for part in ("read file", "foo.py", "text")],
-    ...     None, None, None, None, None, True, 45, "2024-01-15T10:30:00Z")
+    ...     success=True, duration_ms=45, timestamp="2024-01-15T10:30:00Z")
     >>> AgentAction.from_dict(action.to_dict()) == action
     True
 """
@@ -44,8 +45,12 @@ DURATION_MAX = 2**53
 """The maximum duration in milliseconds. Every language reads integers up to this limit exactly."""
 
 _HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
-_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d{1,9})?(?:Z|\+00:00)", re.ASCII).fullmatch
+_ZONE = r"(Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)"
+_TIME = re.compile(rf"(\d{{4}}-\d\d-\d\d)(?:(T\d\d:\d\d)(?:(:\d\d)(?:[.,]\d{{1,9}})?)?{_ZONE}?)?", re.ASCII).fullmatch
+_UTC = re.compile(r".{10}T.{8}(?:\.\d{1,9})?(?:Z|\+00:00)", re.ASCII).fullmatch
 _THREE_HASHES = re.compile(r"[0-9a-f]{192}").fullmatch
+_REQUIRED: Any = None
+"""The value of a required field that was left out. It comes after optional ones, so it needs one; the check names it."""
 _TYPES, _DECISIONS, _VERDICTS = frozenset(ACTION_TYPES), frozenset(DECISIONS), frozenset(POLICY_VERDICTS)
 
 
@@ -58,14 +63,14 @@ class AgentAction:
     instruction_hash: str
     input_hash: str
     output_hash: str
-    parent_action_id: str | None
-    parent_receipt_hash: str | None
-    gate_score: float | None
-    gate_decision: str | None
-    policy_verdict: str | None
-    success: bool
-    duration_ms: int
-    timestamp: str
+    parent_action_id: str | None = None
+    parent_receipt_hash: str | None = None
+    gate_score: float | None = None
+    gate_decision: str | None = None
+    policy_verdict: str | None = None
+    success: bool = _REQUIRED
+    duration_ms: int = _REQUIRED
+    timestamp: str = _REQUIRED
     metadata: Mapping[str, Any] | None = None
     """Any JSON object. The receipt does not cover it; the capsule of the action does."""
 
@@ -120,7 +125,7 @@ class AgentAction:
         if type(self.duration_ms) is not int or not 0 <= self.duration_ms <= DURATION_MAX:
             raise BadInput(f"duration_ms must be a whole number of milliseconds, not {_short_repr(self.duration_ms)}")
         if not _is_time(self.timestamp):
-            words = f"timestamp must be ISO 8601 in UTC, not {_short_repr(self.timestamp)}"
+            words = f"timestamp must be a time of ISO 8601, not {_short_repr(self.timestamp)}"
             raise BadInput(words, advice="such as 2026-05-31T09:00:00Z")
         if self.metadata is not None and not isinstance(self.metadata, dict):
             raise BadInput(f"metadata must be an object, not {type(self.metadata).__name__}")
@@ -215,10 +220,21 @@ def _is_time(value: Any) -> bool:
     if match is None:
         return False
     try:
-        datetime.fromisoformat(match[1])
+        datetime.fromisoformat(f"{match[1]}{match[2] or 'T00:00'}{match[3] or ''}")
     except ValueError:
         return False
     return True
+
+
+def is_utc(timestamp: str) -> bool:
+    """Return whether a time of an action is in UTC, to the second or finer, as Aver writes it."""
+    return _UTC(timestamp) is not None
+
+
+def has_zone(timestamp: str) -> bool:
+    """Return whether a time of an action says in which zone it is."""
+    match = _TIME(timestamp)
+    return match is not None and match[4] is not None
 
 
 def _short_repr(value: Any) -> str:

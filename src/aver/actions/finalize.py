@@ -60,7 +60,8 @@ def finalize_run(ledger: Ledger, run: RecordedRun, directory: Path, *, agent: st
     """Seal a run, write its files and verify them. Return the result that `AgentRuntime.finalize` reports."""
     from aver.actions.verify import verify_directory
 
-    seal_run(ledger, run, agent=agent, prove=prove)
+    if run.seal_record is None:
+        seal_run(ledger, run, agent=agent, prove=prove)
     seal = write_run_files(ledger, run, directory)
     verdict = verify_directory(directory, ledger)
     summary = {
@@ -73,7 +74,7 @@ def finalize_run(ledger: Ledger, run: RecordedRun, directory: Path, *, agent: st
         "verified": verdict.status in ("verified", "qualified"),
         "verdict": verdict.status,
     }
-    if not prove:
+    if seal.statement is None:
         return {"status": "recorded", **summary}
     return {
         "status": "proved",
@@ -89,20 +90,21 @@ def finalize_run(ledger: Ledger, run: RecordedRun, directory: Path, *, agent: st
 def seal_run(ledger: Ledger, run: RecordedRun, *, agent: str, prove: bool) -> None:
     """Append the seal right after the last action, and close the chain in the ledger.
 
-    Raises `Refused` if another process sealed the run first.
+    If another process seals the run first, that seal counts.
     """
     run_id, chain = run.identity.run_id, run.head.chain
     for _ in range(TRIES):
         # The seal says what the run has now, so it is built again in each round.
         gates = ledger.head(decision_chain(run_id))
         enforced = [action.policy_verdict == "POLICY_ENFORCED" for action in run.actions]
+        statement = build_statement(run_id, run.actions) if prove and run.actions else None
         seal = RunSeal(
             run_id=run_id,
             head=run.head,
             num_actions=len(run.actions),
-            final_receipt_hash=str(run.last_receipt),
-            policy_verdict=compute_run_verdict(enforced=enforced, proved=prove),
-            statement=build_statement(run_id, run.actions) if prove else None,
+            final_receipt_hash=run.last_receipt,
+            policy_verdict=compute_run_verdict(enforced=enforced, proved=statement is not None),
+            statement=statement,
             gates=gates if gates.count else None,
         )
         try:
@@ -111,7 +113,7 @@ def seal_run(ledger: Ledger, run: RecordedRun, *, agent: str, prove: bool) -> No
             # Another process appended an action or the seal. The next seal must include that action.
             run.catch_up()
             if run.seal_record is not None:
-                raise Refused("SEALED", f"the run {run_id} was sealed by another process") from None
+                return
             continue
         run.advance(record, is_seal=True)
         ledger.close_chain(chain)

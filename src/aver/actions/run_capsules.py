@@ -47,6 +47,10 @@ from aver.ledger import Head
 PROTOCOL_VERSION = "0.4.0"
 OPEN_KIND, ACTION_KIND, SEAL_KIND = "run.open", "action", "run.seal"
 DOMAIN = "actions"
+WAITING = "waiting"
+"""The entry in the metadata of a call that waits for a person by a framework's own means, and names the means."""
+WAITED = "waited"
+"""The reference from a call to the record in which it waited."""
 RESULT_VERSION = 1
 
 SUMMARY_MAX = 120
@@ -84,7 +88,7 @@ class RunSeal:
     run_id: str
     head: Head
     num_actions: int
-    final_receipt_hash: str
+    final_receipt_hash: str | None
     policy_verdict: str | None
     statement: RunStatement | None
     gates: Head | None
@@ -110,10 +114,12 @@ def build_action_capsule(
     gate: GateReference | None = None,
     decided: RecordedDecision | None = None,
     masked: Mapping[str, int] | None = None,
+    waited: str | None = None,
 ) -> tuple[Capsule, list[Blob]]:
     """Build the capsule of an action, and the blobs it refers to. Nothing is sealed yet.
 
-    `gate` and `decided` both describe the gate decision for the action, if there is one.
+    `gate` and `decided` both describe the gate decision for the action, if there is one. `waited` is the id of the
+    capsule of the same call, where that waited for a person.
     """
     sealed, metadata = action.to_dict(), action.metadata or {}
     blobs = []
@@ -151,12 +157,13 @@ def build_action_capsule(
             duration_ms=action.duration_ms,
         ),
         outcome=Outcome(
-            status="success" if action.success else "failure",
+            status="success" if action.success else "pending" if WAITING in metadata else "failure",
             summary=_summarize_action(action, metadata),
             result=result,
         ),
     )
-    return of_kind(draft, ACTION_KIND, None if decided is None else decided.refs), blobs
+    refs = {**({} if decided is None else decided.refs), **({} if waited is None else {WAITED: waited})}
+    return of_kind(draft, ACTION_KIND, refs or None), blobs
 
 
 def build_seal_capsule(seal: RunSeal, agent: str) -> Capsule:
@@ -183,9 +190,10 @@ def compute_run_verdict(*, enforced: Iterable[bool], proved: bool) -> str | None
 
     An action is enforced if the gate allowed it and it is the action that the gate judged. The verdict is
     `FULLY_VERIFIED` if all actions are enforced and the run is proved, `POLICY_ENFORCED` without the proof,
-    `PROOF_ONLY` with only the proof, and None otherwise.
+    `PROOF_ONLY` with only the proof, and None otherwise, as for a run without actions.
     """
-    if all(enforced):
+    each = list(enforced)
+    if each and all(each):
         return "FULLY_VERIFIED" if proved else "POLICY_ENFORCED"
     return "PROOF_ONLY" if proved else None
 
@@ -205,7 +213,8 @@ def _summarize_action(action: AgentAction, metadata: Mapping[str, Any]) -> str:
     candidates = (metadata.get(name) for name in ("description", "tool_name"))
     words = next((text for text in candidates if isinstance(text, str) and text), action.action_id)
     # Cut long texts before splitting, so that a huge description costs nothing. Then collapse white space.
-    line = " ".join(f"{action.action_type}: {words[: 2 * SUMMARY_MAX]}".split())
+    waits = "waits for a person: " if WAITING in metadata else ""
+    line = " ".join(f"{action.action_type}: {waits}{words[: 2 * SUMMARY_MAX]}".split())
     return line if len(line) <= SUMMARY_MAX else f"{line[: SUMMARY_MAX - 1]}…"
 
 
@@ -269,8 +278,9 @@ def read_run_seal(content: Mapping[str, Any], *, ledger: str, tenant: str, chain
         )
     except (KeyError, TypeError) as error:
         raise BadInput(f"the run's seal cannot be read: {error}") from None
-    texts = (seal.run_id, seal.final_receipt_hash)
-    if not all(isinstance(text, str) for text in texts) or type(seal.num_actions) is not int:
+    # A run in which every call was refused has no action, and no last receipt.
+    is_final = seal.final_receipt_hash is None if seal.num_actions == 0 else isinstance(seal.final_receipt_hash, str)
+    if not isinstance(seal.run_id, str) or not is_final or type(seal.num_actions) is not int:
         raise BadInput("the run's seal does not say which run, how many actions and which receipt is the last")
     if seal.policy_verdict not in (None, *POLICY_VERDICTS):
         raise BadInput("the run's seal has a verdict that is none")

@@ -1,5 +1,7 @@
 """The directory of a run: `run.json` names the run, `actions.jsonl` has one action per line.
 
+A directory holds one run. A new run in the place of a sealed one gets a directory beside, with the next number.
+
 Aver seals an action in the ledger first and then writes its line. After a crash or a full disk, Aver repairs the file
 from the ledger: it adds missing lines, and it cuts off and rewrites an incomplete last line. A complete line that
 differs from the ledger is not the result of a crash. Aver reports it and leaves it in the file.
@@ -8,6 +10,7 @@ differs from the ledger is not the result of a crash. Aver reports it and leaves
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -89,6 +92,13 @@ def claim_directory(directory: Path, wanted: RunIdentity) -> RunIdentity:
     except OSError as error:
         raise Unavailable(f"cannot write {directory / RUN_FILE}: {error.strerror}") from error
     return read_run_identity(directory) or wanted
+
+
+def find_newest_number(directory: Path) -> int:
+    """Return the highest number of the runs beside: 3 if the newest after `today` is in `today-3`; 2 for none."""
+    numbered = re.compile(re.escape(directory.name) + r"-([1-9][0-9]{0,8})").fullmatch
+    found = [match for match in map(numbered, os.listdir(directory.parent)) if match is not None]
+    return max((int(match[1]) for match in found if (directory.parent / match[0] / RUN_FILE).exists()), default=2)
 
 
 LineSource = Callable[[int], Iterator[bytes]]

@@ -89,7 +89,7 @@ class Manifest:
     head: Head
     created_at: str
     num_actions: int
-    final_receipt_hash: str
+    final_receipt_hash: str | None
     policy_verdict: str | None
     proved: bool
     files: Mapping[str, FileDigest]
@@ -134,7 +134,8 @@ class Manifest:
         # Writing the manifest again detects unknown keys and values of a wrong type.
         if found.to_dict() != data or found.files.keys() - {EVIDENCE_FILE} != set(LISTED_MEMBERS):
             raise BadInput("the manifest says more or less than a manifest does")
-        if not all(isinstance(text, str) for text in (found.run_id, found.created_at, found.final_receipt_hash)):
+        texts = (found.run_id, found.created_at, found.final_receipt_hash if found.num_actions else "")
+        if not all(isinstance(text, str) for text in texts):
             raise BadInput("the manifest does not name the run, its time and its last receipt")
         if type(found.num_actions) is not int:
             raise BadInput("the manifest does not count the run's actions")

@@ -15,9 +15,11 @@ Aver first seals each action in the ledger, in the chain `actions.<run>`, and th
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,20 +27,21 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from aver import clock
-from aver.actions.action import AgentAction, text_hash, value_hash
+from aver.actions.action import AgentAction, is_utc, text_hash, value_hash
 from aver.actions.binding import apply_decision, decision_use_key
 from aver.actions.encodings import encode_action
 from aver.actions.finalize import finalize_run, has_missing_files, sync_actions_file, write_run_files
 from aver.actions.run_capsules import GateReference, build_action_capsule, build_open_capsule, run_chain
-from aver.actions.run_directory import ActionsFile, RunIdentity, claim_directory
+from aver.actions.run_directory import ActionsFile, RunIdentity, claim_directory, find_newest_number
 from aver.actions.run_files import ACTIONS_FILE
-from aver.actions.run_state import RecordedRun
+from aver.actions.run_state import RecordedRun, WaitingCalls
 from aver.capsule.masking.mask import mask
 from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, NotFound, Refused, Unavailable
 from aver.files.atomic import make_directory
 from aver.gate.action import Action
-from aver.gate.decision_record import NOT_HELD_BACK, CallerAnswer, RecordedDecision
+from aver.gate.decision_record import NOT_HELD_BACK, CallerAnswer, RecordedDecision, decision_chain
 from aver.ledger import Ledger, open_ledger
+from aver.ledger.ledger import open_configured_ledger
 from aver.verdict import Examiner, Verdict
 
 if TYPE_CHECKING:
@@ -68,6 +71,10 @@ class AgentRuntime:
     ) -> None:
         """Open a new run in `output_dir`, or continue the run that the directory holds.
 
+        If that run is sealed, it can be looked at, finalized again and verified. A `with` block, or the first `gate` or
+        `record`, then begins a new run in a directory beside: `today-2` after `today`. With `run_id` it does not, and
+        new actions are refused.
+
         `ledger` is an open ledger, or the URL or path of one; by default, the default ledger. With `auto_chain` each
         action gets the previous action as its parent; without it, the caller sets the parents. `workspace` is the
         directory in which the agent works (default: the current directory). The gate needs it to judge paths.
@@ -82,24 +89,44 @@ class AgentRuntime:
         self._auto_chain = auto_chain
         self._lock = threading.RLock()
         self._decided: dict[str, RecordedDecision] = {}
+        self._is_closed = self._is_of_the_past = False
         self._trouble: AverError | None = None
         self._owns_ledger = not isinstance(ledger, Ledger)
         self._ledger = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, examiners=self.examiners)
         self._lines: ActionsFile | None = None
+        self._waiting = WaitingCalls(self._ledger)
         try:
-            self._dir = Path(output_dir).absolute()
-            make_directory(self._dir)
-            self._run = self._open_run(run_id)
-            self._lines = ActionsFile(self._dir / ACTIONS_FILE)
-            self._lines.bring_up(self._run.lines_from, self._run.catch_up)
-            if self._run.seal_record is not None and has_missing_files(self._dir):
-                write_run_files(self._ledger, self._run, self._dir)  # A crash interrupted the last finalize.
-        except OSError as error:
-            self.close()
-            raise Unavailable(f"cannot use {output_dir}: {error.strerror}") from error
+            self._open(Path(output_dir).absolute(), run_id)
+            self._is_of_the_past = run_id is None and self._run.seal_record is not None
         except BaseException:
             self.close()  # Also after a keyboard interrupt: the caller gets no object to close.
             raise
+
+    def _open(self, directory: Path, run_id: str | None) -> None:
+        """Open the run of a directory, and bring its files to what the ledger has."""
+        self._dir = directory
+        try:
+            make_directory(directory)
+            self._run = self._open_run(run_id)
+            if self._lines is not None:
+                self._lines.close()
+            self._lines = ActionsFile(directory / ACTIONS_FILE)
+            self._lines.bring_up(self._run.lines_from, self._run.catch_up)
+            if self._run.seal_record is not None and has_missing_files(directory):
+                write_run_files(self._ledger, self._run, directory)  # A crash interrupted the last finalize.
+        except OSError as error:
+            raise Unavailable(f"cannot use {directory}: {error.strerror}") from error
+
+    def _begin_work(self) -> None:
+        """Begin a new run in a directory beside, if the run here was sealed before this object opened it."""
+        with self._lock:
+            first = self._dir
+            numbers = itertools.count(find_newest_number(first) if self._is_of_the_past else 0)
+            while self._is_of_the_past:
+                # A crash may have left the run with the newest number open. Then that run continues.
+                self._open(first.with_name(f"{first.name}-{next(numbers)}"), None)
+                self._is_of_the_past = self._run.seal_record is not None
+            self._check_open()
 
     def _open_run(self, run_id: str | None) -> RecordedRun:
         """Claim the directory for the run, and read the run from the ledger. Open its chain if there is none yet.
@@ -215,6 +242,7 @@ class AgentRuntime:
         from aver.gate.ask import ask
         from aver.gate.own_tools import find_declared_effects
 
+        self._begin_work()
         if not isinstance(tool, str):
             declared = find_declared_effects(tool) if declared is None else declared
             tool = getattr(tool, "__name__", "")
@@ -277,6 +305,7 @@ class AgentRuntime:
         Returns the receipt hash; raises as `record` does.
         """
         with self._lock:
+            self._begin_work()
             # With `auto_chain`, `record` sets the parents later, when it knows the last action.
             parent = self._run.actions[-1] if self._run.actions and not self._auto_chain else None
             action = AgentAction(
@@ -289,7 +318,6 @@ class AgentRuntime:
                 parent_receipt_hash=None if parent is None else self._run.last_receipt,
                 gate_score=gate_score,
                 gate_decision=gate_decision,
-                policy_verdict=None,
                 success=success,
                 duration_ms=duration_ms,
                 timestamp=clock.now().replace("+00:00", "Z"),
@@ -309,12 +337,16 @@ class AgentRuntime:
 
         `gate_id` names the gate decision for the action, `diff_text` is the change that the agent made. Aver masks
         secrets in the metadata. It refuses a parent that is not the previous action, and a `policy_verdict` that no
-        decision supports.
+        decision supports, and a time that is not in UTC.
 
         With `client_answer`, the client reports that its user agreed to what the gate had asked about. Nobody signs
         that: the verdict is qualified. It counts for nothing after another decision, or after a signed denial.
         """
         with self._lock:
+            self._begin_work()
+            if not is_utc(action.timestamp):
+                words = f"timestamp must be in UTC, not {ascii(action.timestamp)}"
+                raise BadInput(words, advice="such as 2026-05-31T09:00:00Z")
             decided = None if gate_id is None else self._find_decision(gate_id)
             mark = None
             if decided is not None:
@@ -324,7 +356,6 @@ class AgentRuntime:
             masked = mask(action.metadata) if action.metadata else None
             if masked is not None and masked.count:
                 action = replace(action, metadata=masked.value)
-            self._check_open()
             for _ in range(TRIES):
                 # The ledger gives this key out once, so only the first action that uses a decision gets it.
                 key = None if mark is None else decision_use_key(mark.gate_id)
@@ -395,13 +426,21 @@ class AgentRuntime:
             action = replace(action, parent_action_id=last, parent_receipt_hash=run.last_receipt)
         texts = encode_action(action)
         draft, blobs = build_action_capsule(
-            action, texts, run_id=run.identity.run_id, agent=self.agent, gate=mark, decided=decided, masked=masked
+            action,
+            texts,
+            run_id=run.identity.run_id,
+            agent=self.agent,
+            gate=mark,
+            decided=decided,
+            masked=masked,
+            waited=self._waiting.find(action, run.head.chain),
         )
         try:
             record = self._ledger.append(run.head.chain, draft, key=key, after=run.head, blobs=blobs)
         except (HeadMoved, Exists):
             return None
         run.add_action(action, texts.receipt_hash, mark, record)
+        self._waiting.learn(action, record)
         return texts.receipt_hash
 
     def _check_open(self) -> None:
@@ -415,32 +454,45 @@ class AgentRuntime:
     def finalize(self, prove: bool = True) -> dict[str, Any]:
         """Seal the run, write its files and `run.cap`, and verify them. A sealed run takes no more actions.
 
-        Without `prove`, the seal contains no statement about the trace, and the policy verdict of the run is lower.
+        Without `prove`, the seal contains no statement about the trace, and the policy verdict of the run is lower. A
+        run that is sealed already gives its result again. A run in which nothing was asked or done is not sealed.
         """
-        with self._lock:
-            self._check_open()
-            self._run.catch_up()
-            self._check_open()  # Again: another process may have sealed the run.
-            if not self._run.actions:
-                return {"status": "empty", "message": "No actions recorded", "run_id": self.run_id}
-            sync_actions_file(self._run, self._dir)  # Before the seal: a changed line must stop it.
-            return finalize_run(self._ledger, self._run, self._dir, agent=self.agent, prove=prove)
+        with self._lock, self._hold_ledger() as ledger:
+            run = self._run
+            if run.seal_record is None:
+                run.catch_up()
+                if not run.actions and ledger.head(decision_chain(self.run_id)).count == 0:
+                    return {"status": "empty", "message": "No actions recorded", "run_id": self.run_id}
+                sync_actions_file(run, self._dir)  # Before the seal: a changed line must stop it.
+            return finalize_run(ledger, run, self._dir, agent=self.agent, prove=prove)
 
     def verify(self) -> Verdict:
-        """Verify the run on disk against the ledger, and return the verdict."""
+        """Verify the run on disk against the ledger, and return the verdict. This works after `close`, too."""
         from aver.actions.verify import verify_directory
 
-        return verify_directory(self._dir, self._ledger)
+        with self._hold_ledger() as ledger:
+            return verify_directory(self._dir, ledger)
+
+    @contextmanager
+    def _hold_ledger(self) -> Iterator[Ledger]:
+        """Give the ledger of the run; after `close`, open it once more."""
+        if not self._is_closed:
+            yield self._ledger
+            return
+        with open_configured_ledger(self._ledger.config, create=False, examiners=self._ledger.examiners) as ledger:
+            yield ledger
 
     def close(self) -> None:
         """Close the files and, if this object opened it, the ledger. This does not seal the run."""
         with self._lock:
+            self._is_closed = True
             if self._lines is not None:
                 self._lines.close()
             if self._owns_ledger:
                 self._ledger.close()
 
     def __enter__(self) -> Self:
+        self._begin_work()
         return self
 
     def __exit__(

@@ -26,7 +26,7 @@ from aver.actions.run_capsules import ACTION_KIND, load_action, read_sealed_acti
 from aver.actions.run_directory import RunIdentity, read_run_identity
 from aver.actions.run_files import ACTIONS_FILE, ARCHIVE_CHECK, MEMBER_ORDER, RUN_FILE
 from aver.actions.verify_files import judge_files
-from aver.actions.verify_run import ReceiptJudge, RunJudge
+from aver.actions.verify_run import ReceiptJudge, RunJudge, skip_answers
 from aver.capsule.aver_block import read_kind
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, IntegrityError, NotFound
@@ -186,30 +186,36 @@ def _failed_verdict(name: str, terms: VerifyOptions, code: str, words: str, sour
 def examine_runs(examination: Examination, lines: RawLines | None = None) -> Tally:
     """Check every run, from its beginning: each action depends on the one before it.
 
-    A run that has no seal qualifies the verdict on that run. A verdict on more than the run only mentions it.
+    A run that has no seal, or in which a person's answer is missing, qualifies the verdict on that run. A verdict on
+    more than the run only mentions it.
     """
     tally = Tally()
-    unsealed = 0
+    unsealed = waiting = waited = 0
     for chain in examination.select("actions"):
         if chain.count and chain.start >= chain.count:
             continue  # Nothing was added since it was verified.
         with guard(tally, "sealed", Place(chain.name)):
-            run, is_sealed = _examine_run(examination, chain, None if lines is None else iter(lines))
-            unsealed += not is_sealed
+            run, judge = _examine_run(examination, chain, None if lines is None else iter(lines))
+            if judge is not None:
+                unsealed += judge.seal is None
+                waiting, waited = waiting + judge.waiting, waited + judge.waited
             tally.merge(run)
     if examination.is_single:
         for check in RUN_CHECKS:
             if check not in tally.done:
                 tally.skip(check, DOES_NOT_APPLY, matters=False)
-    elif unsealed:
+        return tally
+    # As for a run that is not sealed: the verdict on more than the run only mentions it.
+    skip_answers(tally, waiting, waited, matters=False)
+    if unsealed:
         tally.notes["sealed"] = f"{tally.done.get('sealed', 0)} checked; {unsealed} runs are not sealed yet"
     return tally
 
 
 def _examine_run(
     examination: Examination, chain: ExaminedChain, lines: Iterator[bytes | BadInput] | None
-) -> tuple[Tally, bool]:
-    """Return the tally of one run, and whether it is sealed."""
+) -> tuple[Tally, RunJudge | None]:
+    """Return the tally of one run, and its judge; None if it does not begin as a run does."""
     reader = examination.reader
     try:
         first = next(reader.read(chain.origin, 0, 1))
@@ -218,7 +224,7 @@ def _examine_run(
         tally = Tally()
         words = "the chain does not begin as a run does"
         tally.add(Finding("sealed", "failed", "CHAIN_IDENTITY", words, Place(chain.name, 0)))
-        return tally, True
+        return tally, None
     identity = Head(examination.ledger, examination.tenant, chain.origin, 0, None)
     judge = RunJudge(examination.rules, run_id=run_id, identity=identity, stored_as=chain.name, is_valid=True)
     for record in reader.read(chain.origin, 0, chain.count):
@@ -231,12 +237,13 @@ def _examine_run(
     if not examination.is_single:
         # The words about one run would appear as words about all runs.
         tally.notes.clear()
-        ending.skipped.pop("sealed", None)
+        for check in ("sealed", "answers"):
+            ending.skipped.pop(check, None)
     tally.merge(ending)
     if judge.receipts.count != judge.actions:
         words = f"the file has {judge.receipts.count} actions; {judge.actions} are sealed"
         tally.add(Finding("sealed", "failed", "TRUNCATED", words, Place(chain.name, chain.count)))
-    return tally, judge.seal is not None
+    return tally, judge
 
 
 def _take_line(

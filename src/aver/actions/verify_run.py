@@ -6,6 +6,8 @@
              done, unless the gate only observed, which is counted; no decision was used twice; and the gate's records
              hold no decision that no action names. Where the gate asked for a person, and only the client reports that
              its user agreed, that is a warning, UNCONFIRMED
+    answers  never made, and named only where a call waited for a person by a framework's own means: the answer is not in
+             these records
     proof    the statement in the seal follows from the actions: every equation of the trace, and its root
 
 `RunJudge` makes these checks, `ReceiptJudge` the four steps of the protocol on the raw lines, in order:
@@ -26,7 +28,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from aver.actions.action import AgentAction
+from aver.actions.action import AgentAction, has_zone
 from aver.actions.binding import compare_with_decision, decision_use_key
 from aver.actions.encodings import RECEIPT_KEYS, ActionLine, read_action_line
 from aver.actions.proofs.proof import trace_problem
@@ -35,6 +37,8 @@ from aver.actions.run_capsules import (
     ACTION_KIND,
     OPEN_KIND,
     SEAL_KIND,
+    WAITED,
+    WAITING,
     GateReference,
     RunSeal,
     compute_run_verdict,
@@ -139,6 +143,8 @@ class RunJudge:
         """The hashes of the decisions that actions name and that were not taken yet, in that order."""
         self._unmarked = 0
         self._enforced: list[bool] = []
+        self.waiting = self.waited = 0
+        """How many calls waited for a person by a framework's own means, and how many went on after such a wait."""
         self._gates = _GateRecords({})
         self._files_left = FILES_BYTES_MAX
         self._is_overfull = False
@@ -216,6 +222,9 @@ class RunJudge:
             return
         if receipt != line.receipt_hash:
             self._fail("sealed", "RECEIPT_MISMATCH", "the capsule has another receipt than the line", at)
+        self.waiting += WAITING in (action.metadata or {})
+        refs = (read_block(content) or {}).get("refs")
+        self.waited += isinstance(refs, dict) and WAITED in refs
         self._enforced.append(action.policy_verdict == "POLICY_ENFORCED")
         index = at - 1
         if mark is not None:
@@ -336,6 +345,7 @@ class RunJudge:
         if self.actions:
             taken.count_done("sealed", self.actions)
         unproven = self._check_decisions(complete=complete)
+        skip_answers(self.tally, self.waiting, self.waited, matters=self.waited > 0)
         self.capsules.merge(self._judge.finish())
         self.capsules.chains += 1
         if self._gate_judge is not None:
@@ -385,6 +395,13 @@ class RunJudge:
         self.tally.add(Finding(check, "failed", code, words, Place(self._name, at)))
 
 
+def skip_answers(tally: Tally, waiting: int, waited: int, *, matters: bool) -> None:
+    """Say that persons were asked by a framework's own means, and that their answers are not in these records."""
+    if waiting or waited:
+        words = f"{waiting} calls waited for a person by the framework's own means, and {waited} went on"
+        tally.skip("answers", f"{words}: the person's answers are not in these records", matters=matters)
+
+
 def _gate_problem(
     action: AgentAction, mark: GateReference, decided: RecordedDecision | None, *, is_first_use: bool
 ) -> tuple[str, str] | None:
@@ -428,7 +445,7 @@ class ReceiptJudge:
         self._source = source
         self._ids: set[str] = set()
         self._last: ActionLine | None = None
-        self._unreadable = 0
+        self._unreadable = self._unzoned = 0
 
     def take(self, raw: bytes | BadInput) -> ActionLine | None:
         """Judge the next line. Return it if it could be read."""
@@ -443,6 +460,7 @@ class ReceiptJudge:
         else:
             action = line.action
             self.keys.add(line.keys)
+            self._unzoned += not has_zone(action.timestamp)
             if line.problem is not None:
                 self._fail("receipts", "RECEIPT_MISMATCH", line.problem, action)
             if action.action_id in self._ids:
@@ -484,6 +502,8 @@ class ReceiptJudge:
             covered = " and ".join(f"over {count} keys" for count in sorted(self.keys)) or "none"
             if self.keys == {len(RECEIPT_KEYS)}:
                 covered = "over the protocol's 12 keys"
+            if self._unzoned:
+                covered = f"{covered}; {self._unzoned} times without a zone"
             self.tally.notes["receipts"] = f"{self.count} checked, {covered}"
 
     def _fail(self, check: str, code: str, words: str, action: AgentAction | None = None) -> None:

@@ -11,7 +11,7 @@ the same object to the tool node:
     ToolNode(tools, wrap_tool_call=gated.wrap_tool_call, awrap_tool_call=gated.awrap_tool_call)
 
 The model gets a refused call as a `ToolMessage` with `status="error"` and the reason. Aver records the exception of a
-tool and raises it again. `invoke`, `stream`, `batch` and their `async` forms all use this middleware, once per call.
+tool and raises it again. A call whose tool asks a person by `interrupt()` waits. `invoke`, `stream`, `batch` and their `async` forms all use this middleware, once per call.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.messages import ToolMessage
+from langgraph.errors import GraphInterrupt
 from langgraph.types import Command
 
 from aver.adapters.tool_calls import Failure, GatedRun, ToolCallGate
@@ -38,7 +39,8 @@ class AverMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def __init__(self, run: GatedRun, *, wait: float = 0.0, enforce: bool = True) -> None:
         super().__init__()
-        self._calls = ToolCallGate(run, library="langchain", wait=wait, enforce=enforce)
+        waits = (GraphInterrupt,)  # `interrupt()` raises it, and the call is made again with the answer.
+        self._calls = ToolCallGate(run, library="langchain", wait=wait, enforce=enforce, waits=waits)
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolResult]) -> ToolResult:
         call = request.tool_call

@@ -19,12 +19,16 @@ can only record this text as its output.
 Put `aver.tool` below `tools.function_tool`: it declares the function. `gate_tool(tool, function)` takes the function
 that a tool was made of, because the SDK does not show it.
 
+A call that needs an approval of the SDK's own (`needs_approval`) is judged, and recorded as waiting, before a person is
+asked. If the person approves, it is judged and recorded again when the SDK makes it.
+
 The `hooks` end a run before the SDK starts any other tool on this machine: tools of MCP servers, shells, computers,
 editors, and function tools that are not gated. They cannot stop tools that run at the provider of the model.
 """
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import inspect
 from collections.abc import Callable
@@ -78,6 +82,8 @@ class AverTools:
     ) -> agents.FunctionTool:
         made = copy.copy(tool)
         made.on_invoke_tool = _GatedInvoker(tool, self._calls, tell, function)
+        if tool.needs_approval is not False:
+            made.needs_approval = _JudgedApproval(tool, self._calls, function)
         return made
 
 
@@ -117,6 +123,26 @@ class _GatedInvoker:
             return await self.tool.on_invoke_tool(context, arguments)
         except Exception as error:  # noqa: BLE001 - the caller reports or raises it
             return _ToolException(error)
+
+
+@dataclass(frozen=True, slots=True)
+class _JudgedApproval:
+    """The SDK asks this object whether a person must approve a call. It judges and records a call that waits."""
+
+    tool: agents.FunctionTool
+    calls: ToolCallGate
+    function: Callable[..., Any] | None
+
+    async def __call__(self, context: agents.RunContextWrapper[Any], arguments: dict[str, Any], call_id: str) -> bool:
+        needed = self.tool.needs_approval
+        if callable(needed):
+            needed = await needed(context, arguments, call_id)
+        if not needed:
+            return False
+        given = self.tool.qualified_name, arguments, call_id, self.function, "needs_approval"
+        # Also where the gate refuses: the person is asked all the same, and the invoker asks the gate again.
+        await asyncio.to_thread(self.calls.judge_waiting, *given)
+        return True
 
 
 class _UngatedToolGuard(agents.RunHooks[Any]):

@@ -8,16 +8,25 @@ It is the innermost wrapper of the agent's toolsets. So it sees each call as it 
 after the changes of all other capabilities. `gate_toolset` gates a single toolset.
 
 The model gets a refused call as a failed tool result with the reason (`ToolFailed`); this uses no retries. Aver records
-the exception of a tool as a failed call and raises it again, including `ModelRetry` and deferred calls. Aver does not
-see output tools, or tools that the provider of the model runs: they are not calls of the agent's toolsets.
+the exception of a tool as a failed call and raises it again, including `ModelRetry`. A deferred call, and one that needs
+an approval of PydanticAI's own, is judged and recorded as waiting. Aver does not see output tools, or tools that the provider of the model runs: they are not calls of the agent's toolsets.
 """
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from pydantic_ai import RunContext, ToolFailed
+from pydantic_ai import (
+    ApprovalRequired,
+    CallDeferred,
+    DeferredToolRequests,
+    DeferredToolResults,
+    RunContext,
+    ToolDenied,
+    ToolFailed,
+)
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from pydantic_core import to_jsonable_python
@@ -56,7 +65,7 @@ class AverCapability(AbstractCapability[Any]):
     """
 
     def __init__(self, run: GatedRun, *, wait: float = 0.0, enforce: bool = True) -> None:
-        self._calls = ToolCallGate(run, library="pydantic-ai", wait=wait, enforce=enforce)
+        self._calls = _make_calls(run, wait=wait, enforce=enforce)
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="innermost")
@@ -64,12 +73,33 @@ class AverCapability(AbstractCapability[Any]):
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
         return GatedToolset(toolset, self._calls)
 
+    async def handle_deferred_tool_calls(
+        self, ctx: RunContext[Any], *, requests: DeferredToolRequests
+    ) -> DeferredToolResults | None:
+        """Judge and record the calls that come to no tool before somebody answers. Answer those that are refused."""
+        tools = (ctx.tool_manager.tools if ctx.tool_manager is not None else None) or {}
+        refused = DeferredToolResults()
+        for part in (*requests.approvals, *requests.calls):
+            name, arguments, tool = part.tool_name, part.args_as_dict(), tools.get(part.tool_name)
+            function = None if tool is None else _find_function(tool)
+            given = name, arguments, part.tool_call_id, function, "DeferredToolRequests"
+            if reason := await asyncio.to_thread(self._calls.judge_waiting, *given):
+                is_approval = part in requests.approvals
+                answers = refused.approvals if is_approval else refused.calls
+                answers[part.tool_call_id] = ToolDenied(reason) if is_approval else ToolFailed(reason)
+        return refused if refused.approvals or refused.calls else None
+
 
 def gate_toolset(
     toolset: AbstractToolset[Any], run: GatedRun, *, wait: float = 0.0, enforce: bool = True
 ) -> GatedToolset:
     """Return a gated copy of one toolset, for an agent whose other toolsets are not gated."""
-    return GatedToolset(toolset, ToolCallGate(run, library="pydantic-ai", wait=wait, enforce=enforce))
+    return GatedToolset(toolset, _make_calls(run, wait=wait, enforce=enforce))
+
+
+def _make_calls(run: GatedRun, *, wait: float, enforce: bool) -> ToolCallGate:
+    waits = (ApprovalRequired, CallDeferred)
+    return ToolCallGate(run, library="pydantic-ai", wait=wait, enforce=enforce, waits=waits)
 
 
 def _find_function(tool: ToolsetTool[Any]) -> object:

@@ -9,6 +9,8 @@
 * If the arguments are not JSON, the gate cannot judge the call. Aver refuses it and records it as failed.
 * The gate knows an own tool by the declaration of its function (`aver.tool`), which the adapter finds and passes on.
 * With `enforce=False`, or with `mode = "observe"` in the settings, no call is held back. Aver judges and records all.
+* A call that stops to wait for a person by the means of the library is recorded as waiting (`waits`), not as failed. When
+  the library makes it again after the answer, the record of that call names the first.
 * Aver records the output of a tool by its hash, and an exception by its type and text. It records each call once, with
   its duration.
 * If Aver cannot record a call, it raises `NotRecorded` and refuses all further calls, because the run has a gap.
@@ -25,7 +27,7 @@ from typing import Any, Protocol, TypeVar
 
 from aver.capsule.canonical import canonical_json
 from aver.capsule.masking.mask import mask
-from aver.errors import BadInput, NotRecorded, Refused
+from aver.errors import BadInput, NotRecorded
 from aver.gate.decision import Decision
 from aver.gate.decision_record import CallerAnswer
 from aver.gate.own_tools import find_declared_effects
@@ -45,13 +47,6 @@ T = TypeVar("T")
 
 class GatedRun(Protocol):
     """A run that gates and records calls: an `AgentRuntime`, or `session.executor.under(proposal)` of a trace."""
-
-    @property
-    def run_id(self) -> str: ...
-
-    @property
-    def last_capsule(self) -> Any:
-        """The seal of the run; None while it takes calls."""
 
     @property
     def mode(self) -> GateMode: ...
@@ -116,9 +111,20 @@ class GatedCall:
 class ToolCallGate:
     """Gates and records the tool calls of one run, for any library. Safe for threads and tasks."""
 
-    def __init__(self, run: GatedRun, *, library: str, wait: float = 0.0, enforce: bool = True) -> None:
+    def __init__(
+        self,
+        run: GatedRun,
+        *,
+        library: str,
+        wait: float = 0.0,
+        enforce: bool = True,
+        waits: tuple[type[BaseException], ...] = (),
+    ) -> None:
+        """`waits` are the exceptions by which a tool of this library waits for a person."""
         self._run = run
         self._library = library
+        self._waits = waits
+        self._waiting: set[str] = set()
         self._wait = wait
         self._mode: GateMode | None = None if enforce else "observe"
         self._gap: NotRecorded | None = None
@@ -153,7 +159,7 @@ class ToolCallGate:
         try:
             result = execute()
         except BaseException as error:
-            self.record_failure(call, Failure.of(error))
+            self._record_raised(call, error)
             raise
         self.record_end(call, output_of(result), failure_in(result))
         return result
@@ -180,7 +186,7 @@ class ToolCallGate:
         try:
             result = await execute()
         except BaseException as error:
-            self.record_failure(call, Failure.of(error))  # Not in a thread: a cancelled task must not await.
+            self._record_raised(call, error)  # Not in a thread: a cancelled task must not await.
             raise
         await asyncio.to_thread(self.record_end, call, output_of(result), failure_in(result))
         return result
@@ -196,8 +202,6 @@ class ToolCallGate:
             raise NotRecorded(
                 "an earlier call could not be recorded", ran=False, advice="open a new run"
             ) from self._gap
-        if self._run.last_capsule is not None:
-            raise Refused("SEALED", f"the run {self._run.run_id} is sealed", advice="open a new run")
         started = time.monotonic()
         try:
             # The gate cannot judge a call whose name is too long, or whose arguments are not JSON.
@@ -249,12 +253,37 @@ class ToolCallGate:
         else:
             self.record_failure(call, failure)
 
+    def _record_raised(self, call: GatedCall, error: BaseException) -> None:
+        if isinstance(error, self._waits):
+            self.record_waiting(call, type_name(type(error)))
+        else:
+            self.record_failure(call, Failure.of(error))
+
+    def judge_waiting(self, tool: str, arguments: Any, call_id: str, function: object, means: str) -> str:
+        """Judge and record a call that waits for a person before it comes to its tool. Each is recorded once.
+
+        Return why the call is refused; empty if it may wait.
+        """
+        if call_id in self._waiting:
+            return ""
+        call = self.ask(tool, arguments, call_id, function)
+        if not call.refusal:
+            self.record_waiting(call, means)
+        return call.refusal
+
+    def record_waiting(self, call: GatedCall, means: str) -> None:
+        """Record a call that waits for a person. Nothing was done yet, and nothing failed."""
+        self._waiting.add(call.call_id)
+        self._record(call, f"waits for a person: {means}", {"waiting": means})
+
     def record_failure(self, call: GatedCall, failure: Failure) -> None:
         """Record a call that failed."""
         text = mask(clean_text(failure.text)).value[:ERROR_MAX]  # Mask first: half a secret would not be found.
         self._record(call, f"{failure.kind}: {text}", {"error": {"type": failure.kind, "text": text}})
 
     def _record(self, call: GatedCall, output: Any, more: Mapping[str, Any], result: Any = None) -> None:
+        if "waiting" not in more:
+            self._waiting.discard(call.call_id)
         metadata = {"tool_name": call.tool, "tool_call_id": clean_text(call.call_id), "library": self._library, **more}
         try:
             self._run.record_simple(
@@ -262,7 +291,7 @@ class ToolCallGate:
                 f"call {call.tool}",
                 call.arguments,
                 output,
-                success="error" not in more,
+                success=not more,
                 duration_ms=call.elapsed_ms,
                 metadata=metadata,
                 gate_id=call.gate_id,

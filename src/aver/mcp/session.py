@@ -265,11 +265,6 @@ class McpSession:
                 {"tool_name": given["tool_name"], "files_affected": files} if arguments is None else arguments
             ),
             output_hash=value_hash(outputs),
-            parent_action_id=None,
-            parent_receipt_hash=None,
-            gate_score=None,
-            gate_decision=None,
-            policy_verdict=None,
             success=given["success"],
             duration_ms=given["duration_ms"] or 0,
             timestamp=clock.now().replace("+00:00", "Z"),

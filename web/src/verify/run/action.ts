@@ -39,7 +39,7 @@ const DURATION_MAX = 2 ** 53;
 /** Largest canonical size, in bytes, of metadata inside a capsule; larger metadata becomes a blob. */
 const METADATA_INLINE = 8 * 1024;
 const METADATA_MAX = 4 * 1024 * 1024;
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/;
+const TIME = /^(\d{4}-\d\d-\d\d)(?:(T\d\d:\d\d)(?:(:\d\d)(?:[.,]\d{1,9})?)?(Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?$/;
 
 /** One action: fourteen fields, each checked. */
 export interface AgentAction {
@@ -101,10 +101,19 @@ export function readAction(data: Json | undefined): AgentAction {
     ),
     success: check("success", (value) => typeof value === "boolean"),
     duration_ms: check("duration_ms", (value) => isInteger(value) && value.value >= 0 && BigInt(value.text) <= BigInt(DURATION_MAX)),
-    timestamp: check("timestamp", (value) => typeof value === "string" && TIME.test(value) && isCalendarTime(value)),
+    timestamp: check("timestamp", (value) => typeof value === "string" && isTime(value)),
     metadata: check("metadata", orNull(isObject)),
   };
 }
+
+/** Whether a text is a time of ISO 8601. Other programs write times with an offset, or without any. */
+function isTime(text: string): boolean {
+  const [whole, date, time = "T00:00", seconds = ":00"] = TIME.exec(text) ?? [];
+  return whole !== undefined && isCalendarTime(`${date}${time}${seconds}`);
+}
+
+/** Whether a time of an action says in which zone it is. */
+export const hasZone = (time: string): boolean => TIME.exec(time)?.[4] !== undefined;
 
 /** The forms of an action that Aver hashes. */
 export interface EncodedAction {

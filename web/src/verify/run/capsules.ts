@@ -84,7 +84,7 @@ export interface RunSeal {
   runId: string;
   head: Head;
   numActions: number;
-  finalReceiptHash: string;
+  finalReceiptHash: string | null;
   policyVerdict: string | null;
   statement: RunStatement | null;
   gates: Head | null;
@@ -104,13 +104,14 @@ export function readRunSeal(content: JsonObject, of: { ledger: string; tenant: s
     statement: statement === null ? null : readRunStatement(statement),
     gates: gates === null ? null : readHead(new Map([...place, ...(gates as JsonObject)])),
   };
-  if (typeof runId !== "string" || typeof final !== "string" || !isInteger(count)) {
+  // A run in which every call was refused has no action, and no last receipt.
+  if (typeof runId !== "string" || !isInteger(count) || (count.value === 0 ? final !== null : typeof final !== "string")) {
     throw new BadInput("the run's seal cannot be read");
   }
   if (verdict !== null && !(typeof verdict === "string" && POLICY_VERDICTS.includes(verdict))) {
     throw new BadInput("the run's seal has a verdict that is none");
   }
-  return { ...seal, runId, numActions: count.value, finalReceiptHash: final, policyVerdict: verdict as string | null };
+  return { ...seal, runId, numActions: count.value, finalReceiptHash: final as string | null, policyVerdict: verdict as string | null };
 }
 
 /** A decision of the gate, as far as an action is compared with it. */

@@ -39,7 +39,7 @@ interface Manifest {
   createdAt: string;
   /** As it is written: a number that JavaScript would round is compared by its digits. */
   numActions: JsonNumber;
-  finalReceiptHash: string;
+  finalReceiptHash: Json;
   policyVerdict: Json;
   isProved: boolean;
   files: Map<string, { sha256: Json; size: Json }>;
@@ -70,7 +70,8 @@ function readManifest(data: Json): Manifest {
     throw new BadInput("the manifest says more or less than a manifest does");
   }
   const [runId, createdAt, final, count] = ["run_id", "created_at", "final_receipt_hash", "num_actions"].map(get);
-  if (typeof runId !== "string" || typeof createdAt !== "string" || typeof final !== "string") {
+  const hasReceipt = typeof final === "string" || (isInteger(count) && count.value === 0);
+  if (typeof runId !== "string" || typeof createdAt !== "string" || !hasReceipt) {
     throw new BadInput("the manifest does not name the run, its time and its last receipt");
   }
   if (!isInteger(count)) throw new BadInput("the manifest does not count the run's actions");

@@ -7,10 +7,10 @@ import { readBlock, readKind } from "../block.ts";
 import { canonicalJson } from "../canonical.ts";
 import { ChainJudge, REST_UNREAD, type Rules, UNREADABLE_MAX } from "../chain.ts";
 import { type Head, equalHeads } from "../heads.ts";
-import { BadInput, type JsonObject, encoder } from "../json.ts";
+import { BadInput, type JsonObject, encoder, isObject } from "../json.ts";
 import type { Sealed } from "../sealed.ts";
 import { type Count, Tally, place } from "../verdict.ts";
-import { type ActionLine, type AgentAction, RECEIPT_KEY_COUNT, readActionLine } from "./action.ts";
+import { type ActionLine, type AgentAction, RECEIPT_KEY_COUNT, hasZone, readActionLine } from "./action.ts";
 import {
   ACTION_KIND,
   type GateReference,
@@ -58,6 +58,7 @@ export class ReceiptJudge {
   private readonly ids = new Set<string>();
   private last: ActionLine | null = null;
   private unreadable = 0;
+  private unzoned = 0;
 
   constructor(tally: Tally, { chain = null, source = null }: { chain?: string | null; source?: string | null }) {
     this.tally = tally;
@@ -80,6 +81,7 @@ export class ReceiptJudge {
     if (line !== null) {
       const { action } = line;
       this.keys.add(line.keys);
+      if (!hasZone(action.timestamp)) this.unzoned++;
       if (line.problem !== null) this.fail("receipts", "RECEIPT_MISMATCH", line.problem, action);
       if (this.ids.has(action.action_id)) this.fail("parents", "DUPLICATE_RECORD", "an action before it has the same id", action);
       this.ids.add(action.action_id);
@@ -124,7 +126,8 @@ export class ReceiptJudge {
     this.tally.countDone("parents", this.count);
     const covered = [...this.keys].sort((one, other) => one - other).map((count) => `over ${count} keys`).join(" and ");
     const isOwn = this.keys.size === 1 && this.keys.has(RECEIPT_KEY_COUNT);
-    this.tally.notes.set("receipts", `${this.count} checked, ${isOwn ? "over the protocol's 12 keys" : covered || "none"}`);
+    const zones = this.unzoned ? `; ${this.unzoned} times without a zone` : "";
+    this.tally.notes.set("receipts", `${this.count} checked, ${isOwn ? "over the protocol's 12 keys" : covered || "none"}${zones}`);
   }
 
   private fail(check: string, code: string, words: string, action: AgentAction | null = null): void {
@@ -147,6 +150,9 @@ export class RunJudge {
   actions = 0;
   head: string | null = null;
   seal: RunSeal | null = null;
+  /** How many calls waited for a person by a framework's own means, and how many went on after such a wait. */
+  waiting = 0;
+  waited = 0;
   private readonly name: string;
   private readonly rules: Rules;
   private readonly runId: string;
@@ -240,6 +246,9 @@ export class RunJudge {
       return;
     }
     if (receiptHash !== line.receiptHash) this.fail("sealed", "RECEIPT_MISMATCH", "the capsule has another receipt than the line", at);
+    if (action.metadata?.has("waiting")) this.waiting++;
+    const refs = readBlock(content)?.get("refs");
+    if (isObject(refs) && refs.has("waited")) this.waited++;
     this.enforced.push(action.policy_verdict === "POLICY_ENFORCED");
     const files = action.metadata?.get("files_affected");
     if (mark !== null) {
@@ -345,6 +354,7 @@ export class RunJudge {
     this.tally = new Tally();
     if (this.actions) taken.countDone("sealed", this.actions);
     const unproven = this.checkDecisions(isComplete);
+    skipAnswers(this.tally, this.waiting, this.waited, this.waited > 0);
     if (this.judge !== null) this.capsules.merge(this.judge.finish());
     this.capsules.chains++;
     if (this.hasGateChain) {
@@ -371,7 +381,7 @@ export class RunJudge {
       this.fail("sealed", "RECEIPT_MISMATCH", "the seal names another last receipt", at);
     }
     // The seal may claim less than the actions earn, but not more.
-    const areAllEnforced = this.enforced.every((isSaid, index) => isSaid && !unproven.has(index));
+    const areAllEnforced = this.enforced.length > 0 && this.enforced.every((isSaid, index) => isSaid && !unproven.has(index));
     const isProved = seal.statement !== null;
     const earned = areAllEnforced ? (isProved ? "FULLY_VERIFIED" : "POLICY_ENFORCED") : isProved ? "PROOF_ONLY" : null;
     const rank = (verdict: string | null) => VERDICT_RANK.get(verdict) ?? 0;
@@ -395,6 +405,13 @@ export class RunJudge {
   private fail(check: string, code: string, words: string, at: Count): void {
     this.tally.fail(check, code, words, place(this.name, at));
   }
+}
+
+/** Say that persons were asked by a framework's own means, and that their answers are not in these records. */
+export function skipAnswers(tally: Tally, waiting: number, waited: number, matters: boolean): void {
+  if (!waiting && !waited) return;
+  const words = `${waiting} calls waited for a person by the framework's own means, and ${waited} went on`;
+  tally.skip("answers", `${words}: the person's answers are not in these records`, { matters });
 }
 
 function countFailures(tally: Tally): number {

@@ -24,7 +24,7 @@ import { readArchive } from "./archive.ts";
 import { ACTION_KIND, SEAL_KIND, loadAction, readRunSeal, readSealedAction, runChain } from "./capsules.ts";
 import { CAPSEAL_MEMBERS, isCapseal, judgeCapseal } from "./capseal.ts";
 import { ARCHIVE_CHECK, MEMBER_ORDER, judgeFiles } from "./files.ts";
-import { ReceiptJudge, RunJudge } from "./judge.ts";
+import { ReceiptJudge, RunJudge, skipAnswers } from "./judge.ts";
 import { inclusionProblem, readRunStatement } from "./trace.ts";
 
 /** Bytes of a file that a page reads whole. `aver verify` streams such files. */
@@ -135,23 +135,30 @@ export const RUN_EXAMINER: Examiner = { domains: ["actions"], checks: RUN_CHECKS
 async function examineRuns(examination: Examination): Promise<Tally> {
   const tally = new Tally();
   let unsealed = 0;
+  let waiting = 0;
+  let waited = 0;
   for (const chain of selectChains(examination, "actions")) {
     if (!chain.count) continue;
     await guard(tally, "sealed", place(chain.name), async () => {
-      const { run, isSealed } = await examineRun(examination, chain);
-      unsealed += Number(!isSealed);
+      const { run, judge } = await examineRun(examination, chain);
+      unsealed += Number(judge !== null && judge.seal === null);
+      waiting += judge?.waiting ?? 0;
+      waited += judge?.waited ?? 0;
       tally.merge(run);
     });
   }
   if (examination.isSingle) {
     for (const check of RUN_CHECKS) if (!tally.done.has(check)) tally.skip(check, DOES_NOT_APPLY, { matters: false });
-  } else if (unsealed) {
+    return tally;
+  }
+  skipAnswers(tally, waiting, waited, false);
+  if (unsealed) {
     tally.notes.set("sealed", `${tally.done.get("sealed") ?? 0} checked; ${unsealed} runs are not sealed yet`);
   }
   return tally;
 }
 
-async function examineRun(examination: Examination, chain: ExaminedChain): Promise<{ run: Tally; isSealed: boolean }> {
+async function examineRun(examination: Examination, chain: ExaminedChain): Promise<{ run: Tally; judge: RunJudge | null }> {
   const { reader, ledger, tenant } = examination;
   let runId: Json | undefined;
   try {
@@ -166,7 +173,7 @@ async function examineRun(examination: Examination, chain: ExaminedChain): Promi
   if (runId === undefined) {
     const run = new Tally();
     run.fail("sealed", "CHAIN_IDENTITY", "the chain does not begin as a run does", place(chain.name, 0));
-    return { run, isSealed: true };
+    return { run, judge: null };
   }
   const identity = { ledger, tenant, chain: chain.origin, count: 0, hash: null };
   const judge = new RunJudge(examination.rules, String(runId), identity, { storedAs: chain.name, isValid: true });
@@ -182,13 +189,14 @@ async function examineRun(examination: Examination, chain: ExaminedChain): Promi
     // The words about one run would appear as words about all runs.
     tally.notes.clear();
     ending.skipped.delete("sealed");
+    ending.skipped.delete("answers");
   }
   tally.merge(ending);
   if (judge.receipts.count !== judge.actions) {
     const words = `the file has ${judge.receipts.count} actions; ${judge.actions} are sealed`;
     tally.fail("sealed", "TRUNCATED", words, place(chain.name, chain.count));
   }
-  return { run: tally, isSealed: judge.seal !== null };
+  return { run: tally, judge };
 }
 
 /** Judge the line that follows from the record of an action. */
