@@ -32,7 +32,7 @@ def test_a_preview_answers_with_what_a_commit_needs_and_does_nothing(office: Off
     assert answer["reason_code"] == "ALLOW"
     assert answer["data"].keys() >= {"tx_id", "action_id", "request_sha256", "allow_pre", "need_confirm", "patch"}
     assert (answer["data"]["allow_pre"], answer["data"]["need_confirm"]) == (1, 0)
-    assert "commit_evidence" not in answer["data"]
+    assert answer["data"]["commit_evidence"].keys() == {"policy0", "policy1"}
     assert not list(office.workspace.iterdir())
     assert office.kinds() == ["act.preview"]
 
@@ -323,3 +323,14 @@ def test_a_git_hook_whose_lines_are_shown_is_not_called_unshown(office: Office) 
     assert office.preview(".git/hooks/pre-commit", "#!/bin/sh\n")["reason_code"] == "REQUIRE_CONFIRM"
     assert "the change has effects that its lines do not show" in read_reasons(office)
     assert "the change itself was not shown" not in read_reasons(office)
+
+
+def test_a_preview_shows_its_evidence_and_tells_about_a_flag_that_does_not_count(office: Office) -> None:
+    data = office.preview()["data"]
+    assert [data["commit_evidence"][name]["server_id"] for name in ("policy0", "policy1")] == [0, 1]
+    assert data["commit_evidence"]["policy0"]["request_sha256"] == data["request_sha256"]
+    (office.workspace / "kept.txt").write_text("one\n" * 100)
+    plain, flagged = (office.write("kept.txt", "", user_confirm=flag) for flag in (False, True))
+    assert plain["reason_code"] == flagged["reason_code"] == "REQUIRE_CONFIRM"
+    assert "user_confirm" not in plain["summary"]
+    assert 'user_confirm counts only with confirm = "flag" under [gateway]' in flagged["summary"]

@@ -46,7 +46,7 @@ DURATION_MAX = 2**53
 
 _HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
 _ZONE = r"(Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)"
-_TIME = re.compile(rf"(\d{{4}}-\d\d-\d\d)(?:(T\d\d:\d\d)(?:(:\d\d)(?:[.,]\d{{1,9}})?)?{_ZONE}?)?", re.ASCII).fullmatch
+_TIME = re.compile(rf"(\d{{4}}-\d\d-\d\d)(?:(T\d\d:\d\d)(?:(:\d\d)(?:[.,]\d+)?)?{_ZONE}?)?", re.A).fullmatch
 _UTC = re.compile(r".{10}T.{8}(?:\.\d{1,9})?(?:Z|\+00:00)", re.ASCII).fullmatch
 _THREE_HASHES = re.compile(r"[0-9a-f]{192}").fullmatch
 _REQUIRED: Any = None

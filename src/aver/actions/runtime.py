@@ -345,7 +345,7 @@ class AgentRuntime:
         with self._lock:
             self._begin_work()
             if not is_utc(action.timestamp):
-                words = f"timestamp must be in UTC, not {ascii(action.timestamp)}"
+                words = f"timestamp must be in UTC, not {action.timestamp!a}"
                 raise BadInput(words, advice="such as 2026-05-31T09:00:00Z")
             decided = None if gate_id is None else self._find_decision(gate_id)
             mark = None

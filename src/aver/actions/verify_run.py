@@ -6,8 +6,7 @@
              done, unless the gate only observed, which is counted; no decision was used twice; and the gate's records
              hold no decision that no action names. Where the gate asked for a person, and only the client reports that
              its user agreed, that is a warning, UNCONFIRMED
-    answers  never made, and named only where a call waited for a person by a framework's own means: the answer is not in
-             these records
+    answers  never made, and only named: a call waited for a person by a framework's own means
     proof    the statement in the seal follows from the actions: every equation of the trace, and its root
 
 `RunJudge` makes these checks, `ReceiptJudge` the four steps of the protocol on the raw lines, in order:

@@ -11,7 +11,8 @@ the same object to the tool node:
     ToolNode(tools, wrap_tool_call=gated.wrap_tool_call, awrap_tool_call=gated.awrap_tool_call)
 
 The model gets a refused call as a `ToolMessage` with `status="error"` and the reason. Aver records the exception of a
-tool and raises it again. A call whose tool asks a person by `interrupt()` waits. `invoke`, `stream`, `batch` and their `async` forms all use this middleware, once per call.
+tool and raises it again; a call whose tool asks a person by `interrupt()` is recorded as waiting. `invoke`, `stream`,
+`batch` and their `async` forms all use this middleware, once per call.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ It is the innermost wrapper of the agent's toolsets. So it sees each call as it 
 after the changes of all other capabilities. `gate_toolset` gates a single toolset.
 
 The model gets a refused call as a failed tool result with the reason (`ToolFailed`); this uses no retries. Aver records
-the exception of a tool as a failed call and raises it again, including `ModelRetry`. A deferred call, and one that needs
-an approval of PydanticAI's own, is judged and recorded as waiting. Aver does not see output tools, or tools that the provider of the model runs: they are not calls of the agent's toolsets.
+the exception of a tool as a failed call and raises it again, including `ModelRetry`. A deferred call, and one that
+needs an approval of PydanticAI's own, is judged and recorded as waiting. Aver does not see output tools, or tools that
+the provider of the model runs: they are not calls of the agent's toolsets.
 """
 
 from __future__ import annotations
@@ -83,10 +84,11 @@ class AverCapability(AbstractCapability[Any]):
             name, arguments, tool = part.tool_name, part.args_as_dict(), tools.get(part.tool_name)
             function = None if tool is None else _find_function(tool)
             given = name, arguments, part.tool_call_id, function, "DeferredToolRequests"
-            if reason := await asyncio.to_thread(self._calls.judge_waiting, *given):
-                is_approval = part in requests.approvals
-                answers = refused.approvals if is_approval else refused.calls
-                answers[part.tool_call_id] = ToolDenied(reason) if is_approval else ToolFailed(reason)
+            reason = await asyncio.to_thread(self._calls.judge_waiting, *given)
+            if reason and part in requests.approvals:
+                refused.approvals[part.tool_call_id] = ToolDenied(reason)
+            elif reason:
+                refused.calls[part.tool_call_id] = ToolFailed(reason)
         return refused if refused.approvals or refused.calls else None
 
 

@@ -9,8 +9,8 @@
 * If the arguments are not JSON, the gate cannot judge the call. Aver refuses it and records it as failed.
 * The gate knows an own tool by the declaration of its function (`aver.tool`), which the adapter finds and passes on.
 * With `enforce=False`, or with `mode = "observe"` in the settings, no call is held back. Aver judges and records all.
-* A call that stops to wait for a person by the means of the library is recorded as waiting (`waits`), not as failed. When
-  the library makes it again after the answer, the record of that call names the first.
+* A call that stops to wait for a person by the means of the library (`waits`) is recorded as waiting, not as failed.
+  When the library makes it again after the answer, the record of that call names the first.
 * Aver records the output of a tool by its hash, and an exception by its type and text. It records each call once, with
   its duration.
 * If Aver cannot record a call, it raises `NotRecorded` and refuses all further calls, because the run has a gap.

@@ -277,7 +277,10 @@ class Gateway:
         if act.commit is not None:
             return Previewed(preview, {}, commit=act.commit)
         evidence = CommitEvidence.collect(panel.answer, answer, is_confirmed=self._is_confirmed(visit))
-        return Previewed(preview, answer_preview(preview, answer.reasons), evidence)
+        reasons = answer.reasons
+        if visit.user_confirm and preview.need_confirm and self.settings.confirm != "flag":
+            reasons += ('user_confirm counts only with confirm = "flag" under [gateway] in config.toml',)
+        return Previewed(preview, answer_preview(preview, reasons), evidence)
 
     # --- COMMIT
 

@@ -285,14 +285,12 @@ class McpSession:
 
     def seal(self) -> tuple[str, SealedRun] | None:
         """Seal the current run of the session. Return None if it has no actions."""
-        if self.run_id is None:
+        if self.counts().actions == 0:
             return None
         run = self._current_run()
         with self._lock:
             try:
                 result = run.runtime.finalize()
-                if result["status"] == "empty":
-                    return None
             except AverError:
                 self._leave_run(run)  # If the run is sealed by now, the next action completes its files.
                 raise

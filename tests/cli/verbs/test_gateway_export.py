@@ -89,3 +89,37 @@ def test_a_delegated_act_is_verified_by_the_printed_command(aver: Aver, tmp_path
 
 
 UNKNOWN = "of 'ext:acme' is not known here"
+
+
+@pytest.mark.parametrize("name", ["allowed", "delegated", "confirmed"])
+def test_the_evidence_of_a_real_act_is_accepted_by_the_printed_command(
+    acts: Acts, aver: Aver, tmp_path: Path, name: str
+) -> None:
+    commit, request = tmp_path / "commit.json", tmp_path / "request.json"
+    home = {"AVER_HOME": str(acts.ledger.config.home)}
+    files = ("--commit", commit, "--request", request)
+    ran = aver("gateway", "evidence", acts.ids[name], *files, "--json", **home)
+    options = ran.json["verify_evidence"]
+    judged = aver("gateway", "verify-evidence", *options, "--strict", "--json", **home)
+    assert (judged.code, judged.json["decision"]) == (0, "ACCEPT"), judged.json
+    assert ("--user-confirm" in options) is (name == "confirmed")
+    # The RFC's spec names the program of its example: the answer says how to name another.
+    at = options.index("--program-id")
+    judged = aver("gateway", "verify-evidence", *options[:at], *options[at + 2 :], **home)
+    assert judged.code == 2
+    assert f"give --program-id {options[at + 1]}" in " ".join(judged.out.split())
+    # Other inputs are another request, and nothing is overwritten.
+    changed = json.loads(request.read_text())
+    changed["inputs"]["extra"] = "x"
+    request.write_text(json.dumps(changed))
+    assert aver("gateway", "verify-evidence", *options, **home).code == 2
+    assert aver("gateway", "evidence", acts.ids[name], *files, **home).code == 2
+
+
+def test_an_act_without_evidence_writes_nothing(acts: Acts, aver: Aver, tmp_path: Path) -> None:
+    files = ("--commit", tmp_path / "c.json", "--request", tmp_path / "r.json")
+    home = {"AVER_HOME": str(acts.ledger.config.home)}
+    ran = aver("gateway", "evidence", acts.ids["refused"], *files, **home)
+    assert ran.code == 2
+    assert "no evidence" in ran.err
+    assert not list(tmp_path.glob("?.json"))

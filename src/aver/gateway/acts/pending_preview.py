@@ -170,6 +170,9 @@ def answer_preview(preview: Preview, reasons: tuple[str, ...]) -> dict[str, Any]
         "patch": preview.patch,
         "expires": preview.expires or None,
         "reasons": list(reasons),
+        "commit_evidence": None
+        if preview.shares is None
+        else {"policy0": preview.shares[0], "policy1": preview.shares[1]},
     }
     if preview.approval:
         data["approval"] = preview.approval

@@ -98,9 +98,7 @@ def build_act_file(ledger: Ledger, name: str) -> tuple[str, bytes]:
 
     Raises `NotFound` if there is no such act, and `BadInput` if it does not fit into a file.
     """
-    found = _find_record(ledger, name)
-    action_id, chain = str(found.to_dict()["trigger"]["correlation_id"]), str(found.chain)
-    acts = [record for record in ledger.read(chain) if _is_about(record, action_id)]
+    action_id, acts = find_act(ledger, name)
     decisions = sorted(find_decision_records(ledger, action_id), key=lambda record: record.sequence)
     approvals = list(_select_approvals(ledger, decisions))
     roster = list(ledger.read(approvers_chain(ledger.tenant))) if approvals else []
@@ -117,9 +115,16 @@ def build_act_file(ledger: Ledger, name: str) -> tuple[str, bytes]:
     if len(data) > ACT_FILE_MAX or len(records) > RECORDS_MAX:
         raise BadInput(
             f"the act {action_id} does not fit into a file of {ACT_FILE_MAX} bytes",
-            advice=f"export the session instead: aver export --out DIR {chain}",
+            advice=f"export the session instead: aver export --out DIR {acts[0].chain}",
         )
     return action_id, data
+
+
+def find_act(ledger: Ledger, name: str) -> tuple[str, list[Sealed]]:
+    """Return the id of an act, and its records in order. `name` is as for `build_act_file`. Raises `NotFound`."""
+    found = _find_record(ledger, name)
+    action_id = str(found.to_dict()["trigger"]["correlation_id"])
+    return action_id, [record for record in ledger.read(str(found.chain)) if _is_about(record, action_id)]
 
 
 def _find_record(ledger: Ledger, name: str) -> Sealed:

@@ -39,7 +39,7 @@ const DURATION_MAX = 2 ** 53;
 /** Largest canonical size, in bytes, of metadata inside a capsule; larger metadata becomes a blob. */
 const METADATA_INLINE = 8 * 1024;
 const METADATA_MAX = 4 * 1024 * 1024;
-const TIME = /^(\d{4}-\d\d-\d\d)(?:(T\d\d:\d\d)(?:(:\d\d)(?:[.,]\d{1,9})?)?(Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?$/;
+const TIME = /^(\d{4}-\d\d-\d\d)(?:(T\d\d:\d\d)(?:(:\d\d)(?:[.,]\d+)?)?(Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?$/;
 
 /** One action: fourteen fields, each checked. */
 export interface AgentAction {

@@ -30,6 +30,7 @@ SUBCOMMANDS = {
     "revoke": ("aver.cli.verbs.gateway.revoke", "end a delegation"),
     "skill": ("aver.cli.verbs.gateway.skill", "bring the package of a skill in, or list those that came in"),
     "export": ("aver.cli.verbs.gateway.export", "write one act as a file that anyone can verify"),
+    "evidence": ("aver.cli.verbs.gateway.evidence", "write the evidence of one act as the files of verify-evidence"),
     "verify-evidence": (
         "aver.cli.verbs.gateway.verify_evidence",
         "judge the evidence of one act by the RFC's accept predicate",

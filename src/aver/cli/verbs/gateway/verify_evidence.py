@@ -1,7 +1,7 @@
 """`aver gateway verify-evidence`: judges the evidence of one act by the RFC alone, from three files.
 
-Exits with 0 if the evidence is accepted, and with 2 if it is not. MAC keys come from the command line, or else from the
-environment. A command line can be read by other users of the machine, so the environment is the better place.
+Exits with 0 if the evidence is accepted, and with 2 if it is not. MAC keys come from the command line, from the
+environment, or else from the home of a gateway on this machine. Other users of the machine can read a command line.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from aver.cli.files import read_json_file
 from aver.cli.options import add_json
 from aver.cli.terminal import Screen, print_json
-from aver.errors import BadInput
+from aver.errors import BadInput, NotFound
 
 if TYPE_CHECKING:
     from aver.gateway.proof.attestation import PolicyKeys
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--policy{number}-mac-keys",
             metavar="KEYS",
-            help=f"kid:hex[,kid:hex] of server {number} (default: POLICY{number}_MAC_KEYS, POLICY{number}_MAC_KEY)",
+            help=f"kid:hex[,kid:hex] of server {number} (default: POLICY{number}_MAC_KEYS, or this home)",
         )
     parser.add_argument("--out", metavar="FILE", help="also write the report here; an older report is replaced")
     add_json(parser)
@@ -97,6 +97,12 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     acceptance = judge_commit(commit, request.attestations, known, trust, rules=rules)
     paths = {"spec_path": given.spec or ACCEPT_PREDICATE, "commit_path": given.commit, "request_path": given.request}
     report = build_report(acceptance, request=request, known=known, trust=trust, rules=rules, paths=paths)
+    if "bad_program_id" in (report["share0_code"], report["share1_code"]) and not given.program_id:
+        # Acts of Aver carry the program that both servers run; the RFC's spec names one for its example.
+        named = {share.get("program_id") for share in commit.values() if isinstance(share, dict)}
+        report["words"] += (
+            f"; if that is the program you pinned, give --program-id {' or '.join(sorted(map(str, named)))}"
+        )
     if problem:
         report |= {"schema_error": problem, "words": problem}
     if given.out:
@@ -121,13 +127,15 @@ def _read_commit(path: Path) -> tuple[Any, str]:
 
 
 def _find_mac_keys(number: int, option: str | None) -> MacKeyring | None:
-    from aver.keys.mac_keys import parse_mac_keys
+    from aver.config import load_config
+    from aver.keys.mac_keys import mac_key_path, parse_mac_keys, verifier_mac_source
 
-    plural, singular = f"POLICY{number}_MAC_KEYS", f"POLICY{number}_MAC_KEY"
-    for source, text in ((f"--policy{number}-mac-keys", option), *((n, os.environ.get(n)) for n in (plural, singular))):
-        if text:
-            return parse_mac_keys(text, source)
-    return None
+    if option:
+        return parse_mac_keys(option, f"--policy{number}-mac-keys")
+    try:
+        return verifier_mac_source(number, mac_key_path(load_config().home, number)).load()
+    except NotFound:
+        return None
 
 
 def _read_ttl(variable: str) -> float:
