@@ -259,7 +259,9 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     home = _HOME_OF.get(name)
     if home is None:
-        raise AttributeError(f"module 'aver' has no attribute {name!r}")
+        other = {"canonicalize": "canonical_bytes(…)", "compute_hash": "seal(…).hash"}.get(name)
+        hint = f": it is aver.{other}" if other else ""
+        raise AttributeError(f"module 'aver' has no attribute {name!r}{hint}")
     if home in _HOMES_WITH_GATE:
         # The gate's room lies below the agents': here, where the rooms are put together, it gets what they know.
         import_module("aver.agents.registry").provide_known_agents()

@@ -25,7 +25,7 @@ could otherwise take hours. A line that makes up more than a hundredth of a text
 
 CONTEXT = 3
 
-_HUNK_HEADER = lazy_pattern(r"@@ -[0-9]{1,9}(?:,([0-9]{1,9}))? \+[0-9]{1,9}(?:,([0-9]{1,9}))? @@")
+_HUNK_HEADER = lazy_pattern(r"@@ -(?:[0-9]{1,9}|\?)(?:,([0-9]{1,9}))? \+(?:[0-9]{1,9}|\?)(?:,([0-9]{1,9}))? @@")
 
 
 def unified_diff(path: str, before: str | None, after: str | None) -> str:

@@ -133,5 +133,3 @@ def test_a_run_in_which_nothing_was_asked_or_done_is_not_sealed(tmp_path: Path) 
         pass
     assert run.last_capsule is None
     assert run.verify().status == "qualified"
-
-

@@ -228,9 +228,7 @@ def test_a_call_whose_tool_asks_a_person_waits(work: Workplace, is_async: bool) 
         return work.read_file(path) if interrupt("May I?") == "yes" else "never mind"
 
     model = Scripted(messages=iter([calling(("read_file", {"path": work.notes})), AIMessage(content="done")]))
-    agent = create_agent(
-        model, [read_file], middleware=[AverMiddleware(work.run)], checkpointer=InMemorySaver()
-    )
+    agent = create_agent(model, [read_file], middleware=[AverMiddleware(work.run)], checkpointer=InMemorySaver())
     config = {"configurable": {"thread_id": "1"}}
 
     def go(given: Any) -> Any:

@@ -36,7 +36,7 @@ from aver import (
     validate,
 )
 from aver.capsule.json_reader import DuplicateKey, Unreadable, read_json
-from aver.capsule.validate import is_plainly_valid, normalise_scores
+from aver.capsule.validate import is_plainly_valid, normalise_values
 from aver.keys import statement_bytes
 from aver.keys.algorithms import verify_ed25519
 from aver.keys.passkey import Passkey, PasskeySignature, passkey_problem, statement_challenge
@@ -247,7 +247,7 @@ def verdict_on(content: dict[str, Any]) -> Verdict:
 
 @for_each(load("validation.json")["valid"], name_of)
 def test_a_valid_capsule_is_verified(case: dict[str, Any]) -> None:
-    verdict = verdict_on(normalise_scores(changed(case)))
+    verdict = verdict_on(normalise_values(changed(case)))
     assert (verdict.status, [finding.words for finding in verdict.findings]) == ("verified", [])
 
 

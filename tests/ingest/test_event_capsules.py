@@ -15,6 +15,7 @@ from aver.ingest import draft as draft_module
 from aver.ingest.contract import AgentCall, AgentEvent, Permission, Prompt, Tokens
 from aver.ingest.seal import seal_event
 from aver.ledger import Ledger, open_ledger
+from aver.sessions.step import read_step
 
 SECRET = "ghp_" + "a1B2" * 9
 SIGNATURE = "EqQBCkYIAxgCKkDb" + "Zx9+/" * 200 + "=="
@@ -92,12 +93,16 @@ def test_all_six_sections_of_a_call(ledger: Ledger) -> None:
         "resources_used": {
             "tokens_in": 20_926,
             "tokens_out": 96,
+            "input_tokens": 20_926,
+            "output_tokens": 96,
             "cost_usd": 0.5,
             "native": {"cache_read_input_tokens": 20_110},
         },
     }
     outcome = content["outcome"]
     assert (outcome["status"], outcome["summary"], outcome["side_effects"]) == ("success", "Bash: ls", ["ran ls"])
+    assert outcome["result"] == {"stdout": "a", "exit_code": 0}
+    assert context["environment"]["model"] == "claude-opus-4-8"
     assert context["environment"]["aver"]["kind"] == "call"
     assert context["environment"]["aver"]["key"] == "claude-code:5d2e:k1"
 
@@ -131,7 +136,9 @@ def test_how_a_call_ended(ledger: Ledger, facts: Any, status: str, error: str | 
 @pytest.mark.parametrize("by", ["human_approved", "policy", "autonomous", "unknown"])
 def test_who_allowed_it_is_said_as_it_is_known(ledger: Ledger, by: Any) -> None:
     authority = sealed(ledger, call=call(), allowed=Permission(by=by))["authority"]
-    assert (authority["type"], authority["policy_reference"], authority["approver"]) == (by, None, None)
+    assert (authority["type"], authority["policy_reference"]) == (by, None)
+    # A client that tells of a person's answer does not tell whose it was.
+    assert authority["approver"] == ("client" if by == "human_approved" else None)
 
 
 def test_what_is_not_known_is_said_to_be_unknown(ledger: Ledger) -> None:
@@ -236,3 +243,19 @@ def test_odd_values_are_sealed(ledger: Ledger, odd: Any) -> None:
     text = odd if isinstance(odd, str) else "x"
     content = sealed(ledger, call=call(arguments={"odd": odd}, result=odd), text=text, thinking=text)
     assert content["execution"]["tool_calls"][0]["tool"] == "Bash"
+
+
+@pytest.mark.parametrize("result", ["x" * 40_000, {"rows": ["y" * 500] * 100}, ["short"], {"diff": "no edit"}, None])
+def test_the_result_of_a_call_stands_twice_and_is_kept_once(ledger: Ledger, result: Any) -> None:
+    content = sealed(ledger, call=call(result=result))
+    told = content["execution"]["tool_calls"][0]["result"]
+    assert content["outcome"]["result"] == told
+    if len(json.dumps(result)) > 32_000:
+        assert told.keys() == {"blob"}
+    (record,) = ledger.read("claude-code.5d2e")
+    step = read_step(record)
+    assert (step.result, step.more, step.diff) == (told, None, None)
+
+
+def test_a_session_is_a_record_of_the_system(ledger: Ledger) -> None:
+    assert sealed(ledger, what="session")["type"] == "system"

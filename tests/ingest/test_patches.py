@@ -22,7 +22,7 @@ def test_a_patch_becomes_one_diff_of_all_its_files() -> None:
     assert patch is not None
     assert patch.changes == (("edited", "http.py"), ("wrote", "notes.txt"))
     assert patch.diff == (
-        "--- a/http.py\n+++ b/http.py\n@@ -0,1 +0,1 @@ def get():\n-    return go()\n+    return retry(go)\n"
+        "--- a/http.py\n+++ b/http.py\n@@ -?,1 +?,1 @@ def get():\n-    return go()\n+    return retry(go)\n"
         "--- /dev/null\n+++ b/notes.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n"
     )
     assert count_changed_lines(patch.diff) == (3, 1)
@@ -33,7 +33,7 @@ def test_hunks_say_how_many_lines_they_hold() -> None:
         patch_of("*** Update File: a.py", "@@ class A", " x", "-y", "+z", "+w", "@@", "-q", "", "*** End of File")
     )
     assert patch is not None
-    assert "@@ -0,2 +0,3 @@ class A\n x\n-y\n+z\n+w\n@@ -0,2 +0,1 @@\n-q\n \n" in patch.diff
+    assert "@@ -?,2 +?,3 @@ class A\n x\n-y\n+z\n+w\n@@ -?,2 +?,1 @@\n-q\n \n" in patch.diff
     assert count_changed_lines(patch.diff) == (2, 2)
 
 

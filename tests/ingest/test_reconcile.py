@@ -58,7 +58,7 @@ def test_all_chains_of_a_session_are_counted(ledger: Ledger, transcript: Path, t
     verdict, counts = reconciled(ledger, transcript, kid)
     assert (verdict.status, verdict.chains, counts) == ("verified", 2, ReconcileCounts(sealed_and_seen=4))
     assert verdict.check("content").count == verdict.records == 4
-    assert (verdict.check("blobs").status, verdict.check("blobs").count) == ("passed", 1)
+    assert (verdict.check("blobs").status, verdict.check("blobs").count) == ("passed", 2)  # One blob, named twice.
     assert verdict.check("meta").reason == "only one chain was verified", "said once, not of one chain alone"
 
 

@@ -3,7 +3,7 @@
 Every `AgentAction` object is well formed, because its constructor checks all fields: known words, hashes of 64
 lower-case hex digits, a score from 0 to 1, an ISO 8601 time. Aver keeps each value exactly as it was given, including
 the text of the time, because the receipt is a hash over these values. Other programs write times with another offset,
-or without any; a run of Aver takes only UTC (`is_utc`).
+or without any; a run of Aver takes only UTC.
 
     >>> action = AgentAction("act_0001", "tool_call", *[text_hash(part) for part in ("read file", "foo.py", "text")],
     ...     success=True, duration_ms=45, timestamp="2024-01-15T10:30:00Z")
@@ -18,6 +18,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from aver.capsule.canonical import ascii_json
@@ -47,10 +48,9 @@ DURATION_MAX = 2**53
 _HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
 _ZONE = r"(Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)"
 _TIME = re.compile(rf"(\d{{4}}-\d\d-\d\d)(?:(T\d\d:\d\d)(?:(:\d\d)(?:[.,]\d+)?)?{_ZONE}?)?", re.A).fullmatch
-_UTC = re.compile(r".{10}T.{8}(?:\.\d{1,9})?(?:Z|\+00:00)", re.ASCII).fullmatch
 _THREE_HASHES = re.compile(r"[0-9a-f]{192}").fullmatch
 _REQUIRED: Any = None
-"""The value of a required field that was left out. It comes after optional ones, so it needs one; the check names it."""
+"""The default of a required field. It follows optional ones, so it needs a default; the check then names it."""
 _TYPES, _DECISIONS, _VERDICTS = frozenset(ACTION_TYPES), frozenset(DECISIONS), frozenset(POLICY_VERDICTS)
 
 
@@ -112,11 +112,9 @@ class AgentAction:
             _check_choice(self.gate_decision, _DECISIONS, DECISIONS, "gate_decision")
         if self.policy_verdict is not None:
             _check_choice(self.policy_verdict, _VERDICTS, POLICY_VERDICTS, "policy_verdict")
-        _check_hash(self.instruction_hash, "instruction_hash")
-        _check_hash(self.input_hash, "input_hash")
-        _check_hash(self.output_hash, "output_hash")
-        if self.parent_receipt_hash is not None:
-            _check_hash(self.parent_receipt_hash, "parent_receipt_hash")
+        for name in ("instruction_hash", "input_hash", "output_hash", "parent_receipt_hash"):
+            if name != "parent_receipt_hash" or self.parent_receipt_hash is not None:
+                _check_hash(getattr(self, name), name)
         if self.gate_score is not None:
             # The dataclass is frozen, so a normal assignment would raise.
             object.__setattr__(self, "gate_score", _check_score(self.gate_score))
@@ -132,22 +130,7 @@ class AgentAction:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fourteen fields in the order of the protocol."""
-        return {
-            "action_id": self.action_id,
-            "action_type": self.action_type,
-            "instruction_hash": self.instruction_hash,
-            "input_hash": self.input_hash,
-            "output_hash": self.output_hash,
-            "parent_action_id": self.parent_action_id,
-            "parent_receipt_hash": self.parent_receipt_hash,
-            "gate_score": self.gate_score,
-            "gate_decision": self.gate_decision,
-            "policy_verdict": self.policy_verdict,
-            "success": self.success,
-            "duration_ms": self.duration_ms,
-            "timestamp": self.timestamp,
-            "metadata": self.metadata,
-        }
+        return dict(zip(FIELDS, _field_values(self), strict=True))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> AgentAction:
@@ -157,16 +140,14 @@ class AgentAction:
         for name in data:
             if name not in _FIELD_SET:
                 raise BadInput(f"{_short_repr(name)} is not a field of an action")
-        try:
-            values: dict[str, Any] = {
-                name: data.get(name) if name in OPTIONAL_FIELDS else data[name] for name in FIELDS
-            }
-            return cls(**values)
-        except KeyError as missing:
-            raise BadInput(f"the action lacks {missing.args[0]!r}") from None
+        for name in FIELDS:
+            if name not in data and name not in OPTIONAL_FIELDS:
+                raise BadInput(f"the action lacks {name!r}")
+        return cls(**data)
 
 
 _FIELD_SET = frozenset(FIELDS)
+_field_values = attrgetter(*FIELDS)
 
 
 def text_hash(text: str) -> str:
@@ -224,11 +205,6 @@ def _is_time(value: Any) -> bool:
     except ValueError:
         return False
     return True
-
-
-def is_utc(timestamp: str) -> bool:
-    """Return whether a time of an action is in UTC, to the second or finer, as Aver writes it."""
-    return _UTC(timestamp) is not None
 
 
 def has_zone(timestamp: str) -> bool:

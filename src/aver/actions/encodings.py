@@ -124,21 +124,8 @@ CAPSEAL_KEYS = RECEIPT_KEYS | {"policy_verdict"}
 
 def receipt_bytes(action: AgentAction) -> bytes:
     """Return the exact bytes over which the receipt is computed."""
-    fields: dict[str, Any] = {
-        "action_id": action.action_id,
-        "action_type": action.action_type,
-        "instruction_hash": action.instruction_hash,
-        "input_hash": action.input_hash,
-        "output_hash": action.output_hash,
-        "parent_action_id": action.parent_action_id,
-        "parent_receipt_hash": action.parent_receipt_hash,
-        "gate_score": action.gate_score,
-        "gate_decision": action.gate_decision,
-        "success": action.success,
-        "duration_ms": action.duration_ms,
-        "timestamp": action.timestamp,
-    }
-    return ascii_json(fields)
+    fields = action.to_dict()
+    return ascii_json({name: fields[name] for name in RECEIPT_KEYS})
 
 
 def receipt_hash(action: AgentAction) -> str:

@@ -34,7 +34,7 @@ from aver.actions.run_directory import RunIdentity
 from aver.actions.run_files import ACTIONS_FILE, CAPSULES_FILE, MEMBER_ORDER
 from aver.capsule.aver_block import read_kind
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError, BadInput, IntegrityError, NotFound
+from aver.errors import BadInput, IntegrityError, NotFound
 from aver.files.regular import open_file
 from aver.ledger import Head, Ledger
 from aver.verdict import ChainJudge, Rules
@@ -137,43 +137,35 @@ SEARCHED_MAX = 1000
 
 
 class WaitingCalls:
-    """The calls that wait for a person by a framework's own means (`metadata.waiting`), in all runs of a ledger.
+    """The calls in all runs of a ledger that wait for a person by a framework's own means (`metadata.waiting`).
 
-    A call is found again by the id that the model gave it. The answer may come in a later run; there, the input must be
-    the same, because not every model gives an id only once.
+    A call is found again by the id that the model gave it. In a later run, its input must be the same, too: not every
+    model gives an id only once.
     """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._is_loaded = False
-        self._found: dict[tuple[str, ...], tuple[str, str, str]] = {}
-        """For each call its chain, the hash of its input, and the id of its capsule."""
+        self._found: dict[tuple[str, ...], tuple[str | None, str, str]] | None = None
+        """For each call its chain, the hash of its input, and the id of its capsule; None before they are read."""
 
     def find(self, action: AgentAction, chain: str) -> str | None:
         """Return the id of the capsule of the call that this action continues; None if it continues none."""
         name = _name_call(action)
-        if name and not self._is_loaded:
-            self._load()
-        found = self._found.get(name)
+        if name and self._found is None:
+            newest = self._ledger.find_newest(kind=ACTION_KIND, limit=SEARCHED_MAX, first_page=SEARCHED_MAX)
+            marked = [one for one in newest if b'"waiting"' in one.canonical or b'"waited"' in one.canonical]
+            self._found = {}
+            for record in reversed(marked):
+                self.learn(load_action(read_sealed_action(record.to_dict()), self._ledger.blob), record)
+        found = (self._found or {}).get(name)
         return found[2] if found is not None and (found[0] == chain or found[1] == action.input_hash) else None
 
     def learn(self, action: AgentAction, record: Sealed) -> None:
         """Note an action that was sealed: a call that waits, or one that waits no more."""
-        name = _name_call(action)
-        self._found.pop(name, None)
-        if name and WAITING in (action.metadata or {}):
-            self._found[name] = record.chain or "", action.input_hash, record.to_dict()["id"]
-
-    def _load(self) -> None:
-        self._is_loaded = True
-        newest = list(self._ledger.find_newest(kind=ACTION_KIND, limit=SEARCHED_MAX, first_page=SEARCHED_MAX))
-        for record in reversed(newest):
-            if b'"waiting"' not in record.canonical and b'"waited"' not in record.canonical:
-                continue
-            try:
-                self.learn(load_action(read_sealed_action(record.to_dict()), self._ledger.blob), record)
-            except (AverError, KeyError, TypeError):
-                continue  # A record that cannot be read has a finding of its own when the ledger is verified.
+        if (name := _name_call(action)) and self._found is not None:
+            self._found.pop(name, None)
+            if WAITING in (action.metadata or {}):
+                self._found[name] = record.chain, action.input_hash, record.id
 
 
 def _name_call(action: AgentAction) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from aver import clock
-from aver.actions.action import AgentAction, is_utc, text_hash, value_hash
+from aver.actions.action import AgentAction, text_hash, value_hash
 from aver.actions.binding import apply_decision, decision_use_key
 from aver.actions.encodings import encode_action
 from aver.actions.finalize import finalize_run, has_missing_files, sync_actions_file, write_run_files
@@ -344,7 +344,7 @@ class AgentRuntime:
         """
         with self._lock:
             self._begin_work()
-            if not is_utc(action.timestamp):
+            if not action.timestamp.endswith(("Z", "+00:00")):
                 words = f"timestamp must be in UTC, not {action.timestamp!a}"
                 raise BadInput(words, advice="such as 2026-05-31T09:00:00Z")
             decided = None if gate_id is None else self._find_decision(gate_id)
@@ -425,15 +425,16 @@ class AgentRuntime:
                 raise Refused("PARENT_MISSING", words, advice="set its parents, or use auto_chain")
             action = replace(action, parent_action_id=last, parent_receipt_hash=run.last_receipt)
         texts = encode_action(action)
+        waited = self._waiting.find(action, run.head.chain)
         draft, blobs = build_action_capsule(
             action,
             texts,
-            run_id=run.identity.run_id,
+            run_id=self.run_id,
             agent=self.agent,
             gate=mark,
             decided=decided,
             masked=masked,
-            waited=self._waiting.find(action, run.head.chain),
+            waited=waited,
         )
         try:
             record = self._ledger.append(run.head.chain, draft, key=key, after=run.head, blobs=blobs)

@@ -17,7 +17,7 @@ from aver.capsule.blobs import CAPSULE_MAX, INLINE_MAX, Blob, move_large_texts, 
 from aver.capsule.canonical import canonical_json, needs_exact_writer
 from aver.capsule.model import SECTIONS, TOP_LEVEL_KEYS, Capsule
 from aver.capsule.sealed import Sealed, Signer, content_hash
-from aver.capsule.validate import normalise_scores, validate
+from aver.capsule.validate import normalise_values, validate
 from aver.errors import InvalidCapsule, NotCanonical
 from aver.fast_dataclass import NamedTuple
 
@@ -79,7 +79,7 @@ def prepare_draft(
         if "type" not in draft:
             raise InvalidCapsule("missing_field", "type", "is missing")
         draft = Capsule(**draft)
-    content = normalise_scores(draft.to_dict())
+    content = normalise_values(draft.to_dict())
     if content["sequence"] != 0 or content["previous_hash"] is not None:
         raise InvalidCapsule(
             "chain_violation",

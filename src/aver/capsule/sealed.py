@@ -25,6 +25,7 @@ from aver.capsule.aver_block import read_kind
 from aver.capsule.canonical import canonical_bytes
 from aver.capsule.json_reader import TOKENS_MAX, canonical_forms_from_dict, read_json, split_off_keys
 from aver.capsule.model import Capsule
+from aver.capsule.validate import normalise_values, validate
 from aver.clock import now
 from aver.errors import BadInput, InvalidCapsule
 from aver.fast_dataclass import NamedTuple
@@ -230,9 +231,15 @@ class Sealed:
         return f"<Sealed {self.hash[:16]} signed by {self.signed_by or 'nobody'}>"
 
 
-def seal(capsule: Capsule | Mapping[str, Any], signer: Signer | HoldableSigner) -> Sealed:
-    """Seal one capsule as it is, without a ledger: hash its canonical bytes and sign the hash."""
+def seal(capsule: Capsule | Mapping[str, Any], signer: Signer | HoldableSigner, *, unchecked: bool = False) -> Sealed:
+    """Seal one capsule, without a ledger: hash its canonical bytes and sign the hash.
+
+    Raises `InvalidCapsule` as the ledger does. With `unchecked` it seals any object that has canonical bytes.
+    """
     content = capsule.to_dict() if isinstance(capsule, Capsule) else dict(capsule)
+    if not unchecked:
+        content = normalise_values(content)
+        validate(content)
     with hold_signer(signer) as held:
         return seal_content(content, held, at=now())
 

@@ -440,9 +440,15 @@ def _are_plain_options(options: list[Any], considered: list[Any], selected: str)
     return chosen <= 1 and is_named
 
 
-def normalise_scores(content: dict[str, Any]) -> dict[str, Any]:
-    """A copy of the content with integer scores as floats and −0.0 as 0.0."""
+def normalise_values(content: dict[str, Any]) -> dict[str, Any]:
+    """A copy of the content with integer scores as floats, −0.0 as 0.0, and six digits of a broken second."""
     content = coerce_float_fields(content)
+    trigger = content.get("trigger")
+    at = trigger.get("timestamp") if isinstance(trigger, dict) else None
+    if type(at) is str and len(at) < 32 and "." in at and _CPS_TIMESTAMP(at):  # JavaScript writes milliseconds.
+        whole, _, fraction = at.removesuffix("+00:00").partition(".")
+        at = f"{whole}.{fraction:0<6}+00:00".replace(".000000", "")
+        content = {**content, "trigger": {**content["trigger"], "timestamp": at}}
     reasoning = content.get("reasoning")
     if not isinstance(reasoning, dict):
         return content

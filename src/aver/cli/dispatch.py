@@ -38,7 +38,7 @@ def run_command(arguments: Sequence[str]) -> int:
             if verb not in VERBS:
                 from difflib import get_close_matches
 
-                close = get_close_matches(verb, VERBS, n=1)
+                close = ["verify meta"] if verb == "verify-meta" else get_close_matches(verb, VERBS, n=1)
                 advice = f"did you mean: aver {close[0]}" if close else "aver --help lists the verbs"
                 raise Usage(f"{verb!r} is not an aver command", advice=advice)
             module = import_module(VERBS[verb][0])

@@ -1,10 +1,10 @@
 """Turn an event into the draft of a capsule: one mapping for all agents.
 
     prompt          chat       the prompt is `trigger.request`
-    call            tool       arguments and result in `execution.tool_calls[0]`; of an edit, `outcome.result.diff`
+    call            tool       arguments and result in `execution.tool_calls[0]`; `outcome.result` is the result once
+                               more, and of an edit, the diff
     answer          chat       the answer is `outcome.result`
-    session         workflow
-    note, unknown   system
+    all others      system
 
 Every event after a prompt names it: `reasoning.prompt_hash` is its SHA3-256, and its first line is in
 `trigger.request`. The whole prompt is sealed once, in its own capsule. If the transcript has no time or no duration,
@@ -74,7 +74,7 @@ TRANSCRIPT = "transcript"
 SESSION_ENDED = "session_ended"
 """The key in `context.environment` of the record in which the client says that the session is over."""
 
-_TYPES = {"prompt": "chat", "call": "tool", "answer": "chat", "session": "workflow"}
+_TYPES = {"prompt": "chat", "call": "tool", "answer": "chat"}
 _KINDS = {"call": "call", "prompt": "turn", "answer": "turn"}
 _CHAIN_PART = lazy_pattern(r"[A-Za-z0-9_-]{1,63}")
 _DIGEST_ID = lazy_pattern(r"x-[0-9a-f]{32}")
@@ -152,6 +152,7 @@ def draft_event(tool: str, session: str, event: AgentEvent, seen: Mapping[str, A
     used: dict[str, Any] = {}
     if tokens is not None:
         named = {"tokens_in": tokens.input, "tokens_out": tokens.output, "cost_usd": tokens.cost_usd}
+        named |= {"input_tokens": tokens.input, "output_tokens": tokens.output}  # The names of agent-capsule's readers.
         used = {name: value for name, value in named.items() if value is not None}
         used |= {"native": dict(tokens.native)} if tokens.native else {}
     capsule = Capsule(
@@ -175,15 +176,20 @@ def draft_event(tool: str, session: str, event: AgentEvent, seen: Mapping[str, A
             model=event.model,
             prompt_hash=None if event.prompt is None else _prompt_hash(event.prompt.text),
         ),
-        authority=Authority(type=event.allowed.by, policy_reference=event.allowed.reference),
+        authority=Authority(
+            type=event.allowed.by,
+            approver="client" if event.allowed.by == "human_approved" else None,  # It tells of a person, and not whom.
+            policy_reference=event.allowed.reference,
+        ),
         execution=Execution(tool_calls=calls, duration_ms=event.duration_ms or 0, resources_used=used),
-        outcome=_build_outcome(event, error, blobs, secrets),
+        outcome=_build_outcome(event, error, calls, blobs, secrets),
     )
     return EventDraft(mask_draft(capsule, opaque=(SIGNATURES, TRANSCRIPT), found=secrets), blobs)
 
 
 def _build_environment(tool: str, session: str, event: AgentEvent, seen: Mapping[str, Any] | None) -> dict[str, Any]:
     environment = {name: _mask_emails(value) for name, value in event.environment.items() if value is not None}
+    environment |= {"model": event.model} if event.model else {}
     environment[BLOCK_KEY] = {"kind": _KINDS.get(event.what, "record")}
     if seen is not None:
         environment[TRANSCRIPT] = dict(seen)
@@ -211,7 +217,9 @@ def _build_environment(tool: str, session: str, event: AgentEvent, seen: Mapping
     return environment
 
 
-def _build_outcome(event: AgentEvent, error: str | None, blobs: list[Blob], secrets: set[str]) -> Outcome:
+def _build_outcome(
+    event: AgentEvent, error: str | None, calls: list[ToolCall], blobs: list[Blob], secrets: set[str]
+) -> Outcome:
     call = event.call
     # A refusal by the client says more than any status. Without a call or a status, the event itself has happened.
     status: str | None = "blocked" if event.allowed.denied else event.status
@@ -230,7 +238,8 @@ def _build_outcome(event: AgentEvent, error: str | None, blobs: list[Blob], secr
     line = " ".join(str(mask_part(event.summary[: 4 * SUMMARY_MAX], secrets).value).split())
     return Outcome(
         status=status,
-        result=_externalise_large(result, blobs, secrets),
+        # A large value of the call has its blob already, and both places name it.
+        result=calls[0].result if calls and result is None else _externalise_large(result, blobs, secrets),
         summary=line if len(line) <= SUMMARY_MAX else f"{line[: SUMMARY_MAX - 1]}…",
         error=error,
         side_effects=list(event.side_effects),

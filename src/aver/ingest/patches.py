@@ -176,7 +176,8 @@ def _format_hunk(place: str, lines: list[str]) -> str:
         return ""
     old = sum(not line.startswith("+") for line in lines)
     new = sum(not line.startswith("-") for line in lines)
-    return "\n".join([f"@@ -0,{old} +0,{new} @@ {place}".rstrip(), *lines, ""])
+    # The patch does not say at which line. `?` says so, and no program can apply the hunk at a wrong one.
+    return "\n".join([f"@@ -?,{old} +?,{new} @@ {place}".rstrip(), *lines, ""])
 
 
 def _convert_change(path: str, change: Mapping[str, Any], cwd: str) -> tuple[str, list[tuple[str, str]]]:

@@ -369,6 +369,8 @@ def _split_result(call: Mapping[str, Any], outcome: Mapping[str, Any], *, own: b
     """The diff, the result of the call and other content. Other tools' records have the diff as the result."""
     kept = outcome.get("result")
     result = call.get("result")
+    if own and kept == result:
+        return None, result, None  # `outcome.result` is the result once more.
     if own:
         mapping = _object_or_empty(kept)
         return mapping.get("diff"), result, mapping.get("more", None if "diff" in mapping else kept)

@@ -1,6 +1,6 @@
 /** The lines of unified diffs. The twin of the reading half of `aver.diffs`. */
 
-const HUNK = /^@@ -([0-9]{1,9})(?:,([0-9]{1,9}))? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@/;
+const HUNK = /^@@ -([0-9]{1,9}|\?)(?:,([0-9]{1,9}))? \+([0-9]{1,9}|\?)(?:,([0-9]{1,9}))? @@/;
 
 /** Added and removed lines. */
 export type LineCounts = [added: number, removed: number];
@@ -46,7 +46,8 @@ export function readDiff(diff: string): DiffLine[] {
       const sort = line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : !isInside && line.startsWith("@") ? "place" : "same";
       const hasMark = sort !== "place" && (sort !== "same" || line.startsWith(" "));
       const [isOld, isNext] = [sort === "removed" || sort === "same", sort === "added" || sort === "same"];
-      lines.push({ sort, text: hasMark ? line.slice(1) : line, old: isInside && isOld ? old : null, next: isInside && isNext ? next : null });
+      const number = (is: boolean, at: number) => (isInside && is && at >= 0 ? at : null); // No number where the header has `?`.
+      lines.push({ sort, text: hasMark ? line.slice(1) : line, old: number(isOld, old), next: number(isNext, next) });
       if (isInside && isOld) [old, oldLeft] = [old + 1, oldLeft - 1];
       if (isInside && isNext) [next, nextLeft] = [next + 1, nextLeft - 1];
     }

@@ -7,7 +7,7 @@
 
 import { readBlock, readKind } from "../verify/block.ts";
 import { blobReferences } from "../verify/blobs.ts";
-import { BadInput, type Json, type JsonObject, isObject } from "../verify/json.ts";
+import { BadInput, type Json, type JsonObject, equalJson, isObject } from "../verify/json.ts";
 import type { Sealed } from "../verify/sealed.ts";
 import { type LineCounts, countChangedLines } from "./changed_lines.ts";
 import { takesCommand } from "./known_tools.ts";
@@ -318,6 +318,7 @@ function answerValue(outcome: JsonObject): Json | undefined {
 function splitResult(call: JsonObject, outcome: JsonObject, own: boolean): Record<"diff" | "result" | "more", Json | undefined> {
   const kept = outcome.get("result");
   const result = call.get("result");
+  if (own && equalJson(kept ?? null, result ?? null)) return { diff: undefined, result, more: null };
   if (own) {
     const mapping = asObject(kept);
     return { diff: mapping.get("diff"), result, more: mapping.has("more") ? mapping.get("more") : mapping.has("diff") ? null : kept };

@@ -38,7 +38,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         action_id, records = find_act(ledger, given.act)
         preview = read_preview(next(one for one in records if one.kind == PREVIEW_KIND), ledger.blob)
     shares = dict(zip(("policy0", "policy1"), preview.shares or (), strict=False))
-    program, is_confirmed, source = preview.program_id, False, PREVIEW_KIND
+    program, source, is_confirmed = preview.program_id, PREVIEW_KIND, False
     if commits := [record.to_dict()["outcome"]["result"] for record in records if record.kind == COMMIT_KIND]:
         # The shares of a COMMIT may be fresher than those of its PREVIEW.
         shares, program, source = commits[-1]["commit"], commits[-1]["program_id"], COMMIT_KIND
@@ -47,9 +47,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         words = "it was refused" if not shares else "its inputs were not kept, or had a secret"
         raise NotFound(f"the act {action_id} has no evidence to write: {words}")
     signed = find_attestations([record for record in records if record.kind == source])
-    request = {
-        name: getattr(preview, name) for name in ("action_id", "intent_id", "caller", "session", "inputs", "context")
-    }
+    names = ("action_id", "intent_id", "caller", "session", "inputs", "context")
+    request = {name: getattr(preview, name) for name in names}
     request["attestations"] = [statement.to_dict() for _, statement in sorted(signed, key=lambda one: one[0])]
     for path, content in ((given.commit, shares), (given.request, request)):
         write_new_file(Path(path), dump_document(content), force=given.force)
@@ -57,12 +56,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     # The shares are good for seconds: judge them at the time at which they were made.
     options += ["--now", str(max(share["ts"] for share in shares.values())), *["--user-confirm"] * is_confirmed]
     if given.json:
-        print_json(
-            {"action_id": action_id, "commit": given.commit, "request": given.request, "verify_evidence": options}
-        )
+        print_json({"action_id": action_id, "verify_evidence": options})
         return 0
-    screen.print_line(
-        f"wrote {given.commit} and {given.request}. With the MAC keys of both policy servers, judge them:"
-    )
+    screen.print_line(f"wrote {given.commit} and {given.request}. Where the gateway's MAC keys are, judge them by:")
     screen.print_line(f"  aver gateway verify-evidence {shlex.join(options)}")
     return 0
