@@ -80,7 +80,7 @@ function readManifest(data: Json): Manifest {
     head,
     createdAt,
     numActions: count,
-    finalReceiptHash: final,
+    finalReceiptHash: final ?? null,
     policyVerdict: get("policy_verdict"),
     isProved: type === PROOF_TYPE,
     files,
