@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import random
@@ -19,6 +20,7 @@ import pytest
 
 import aver
 from aver import Ledger, open_ledger
+from aver.actions.encodings import action_line, receipt_hash
 from aver.keys import Ring
 from aver.keys.exchange import read_keys
 from aver.ledger.bundle import export_bundle, import_bundle
@@ -27,7 +29,7 @@ from support.loose_capsules import KEY, as_json, chain_of
 from support.node import ROOT, find_node
 from support.page_cases import Cases, expect_agreement
 from support.page_verdicts import VERIFIER
-from support.runs import make_sealed_run, packed, with_true_manifest
+from support.runs import A, make_sealed_run, packed, with_true_manifest
 from support.site_twins import (
     CHANGED,
     FOREIGN_PAGES,
@@ -91,6 +93,43 @@ def test_bundles(filled: Ledger, tmp_path: Path) -> None:
     cases.add(export(filled, cases), Ring(), "keys that nobody knows")
     cases.add(export(filled, cases), Ring.pin([KEY]), "a key that is not the signer's")
     assert expect_agreement(tmp_path) == len(TAMPERED) + 2
+
+
+def test_runs_without_an_action_and_runs_in_which_a_person_was_asked(tmp_path: Path) -> None:
+    """Alone and in a bundle; times of other programs in lines of actions."""
+    cases = Cases(tmp_path)
+    with aver.open_ledger(home=tmp_path / "home") as ledger:
+        ring = ledger.ring()
+        with aver.AgentRuntime(tmp_path / "refused", ledger=ledger) as refused:
+            refused.gate(action_type="tool_call", tool="refund", arguments={"order": 17})
+        named = {"library": "test", "tool_name": "refund", "tool_call_id": "c1"}
+        with aver.AgentRuntime(tmp_path / "asked", ledger=ledger) as asked:
+            asked.record_simple("tool_call", "refund", {}, "", success=False, metadata={**named, "waiting": "ask()"})
+        with aver.AgentRuntime(tmp_path / "answered", ledger=ledger) as answered:
+            answered.record_simple("tool_call", "refund", {}, "done", metadata=named)
+        ring = ledger.ring()
+        for run in (refused, asked, answered):
+            cases.add_file(f"{run.output_dir.name}.cap", (run.output_dir / "run.cap").read_bytes(), ring, run.run_id)
+        cases.add(export(ledger, cases), ring, "all of them")
+        statuses = [
+            aver.verify(run.output_dir, keys=[ledger.keys.ring().active("ledger").key]).status
+            for run in (refused, asked, answered)
+        ]
+        assert statuses == ["verified", "verified", "qualified"]
+        verdict = ledger.verify(examiners=aver.open_ledger(home=tmp_path / "home").examiners)
+        assert (verdict.status, verdict.check("answers").matters) == ("verified", False)
+    for text in (
+        "2024-01-15",
+        "2024-01-15T10:30",
+        "2024-01-15T10:30:00,5+0200",
+        "2024-01-15T10:30:00-25:00",
+        "2023-02-29",
+    ):
+        line = action_line(A).replace(A.timestamp.encode(), text.encode())
+        canonical = json.dumps({**json.loads(line)["canonical_fields"]}, sort_keys=True, separators=(",", ":"))
+        line = line.replace(receipt_hash(A).encode(), hashlib.sha256(canonical.encode()).hexdigest().encode())
+        cases.add_file("actions.jsonl", line + b"\n", ring, text)
+    assert expect_agreement(tmp_path) == 9
 
 
 def change_twin(site: Path, change: Callable[[Path], object]) -> None:
