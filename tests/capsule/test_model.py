@@ -5,12 +5,25 @@ from __future__ import annotations
 import copy
 import dataclasses
 import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 
-from aver import Capsule, InvalidCapsule, Sealed, SeedSigner, Trigger, canonical_bytes, seal, validate
+import aver
+from aver import (
+    Capsule,
+    InvalidCapsule,
+    Option,
+    Reasoning,
+    Sealed,
+    SeedSigner,
+    Trigger,
+    canonical_bytes,
+    seal,
+    validate,
+)
 from aver.capsule.model import REQUIRED_KEYS, SECTIONS
 from aver.capsule.sealed import content_hash
 from support.strategies import capsules, foreign_contents
@@ -140,3 +153,54 @@ def test_a_time_that_nobody_signed_is_not_read() -> None:
     assert Trigger.from_dict({"source": "ci"}).timestamp == ""
     for made in (Trigger(source="ci"), Capsule(type="tool", trigger={"source": "ci"}).trigger):
         assert made.timestamp > "2020"
+
+
+CONTRADICTIONS: dict[str, dict[str, Any]] = {
+    "no outcome": {"outcome": None},
+    "another type": {"type": "zzz"},
+    "a place without a predecessor": {"sequence": 5},
+    "no version": {"spec_version": None},
+    "a rejected option without a reason": {
+        "reasoning": Reasoning(options=[Option(description="a")]).to_dict(),
+    },
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_seal_refuses_what_a_ledger_refuses(name: str) -> None:
+    content = {**Capsule(type="tool").to_dict(), **CONTRADICTIONS[name]}
+    content = {
+        key: value for key, value in content.items() if value is not None or key in ("parent_id", "previous_hash")
+    }
+    signer = SeedSigner.generate()
+    with pytest.raises(InvalidCapsule):
+        seal(content, signer)
+    with pytest.raises(InvalidCapsule):
+        validate(content)
+    assert seal(content, signer, unchecked=True).to_dict() == content
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"), {".123": ".123000", ".5": ".500000", ".000": "", ".123456": ".123456", "": ""}.items()
+)
+def test_milliseconds_are_padded_where_aver_writes(written: str, kept: str, tmp_path: Path) -> None:
+    at = "2026-05-31T09:00:00"
+    capsule = Capsule(type="tool", trigger=Trigger(timestamp=f"{at}{written}+00:00"))
+    assert seal(capsule, SeedSigner.generate()).to_dict()["trigger"]["timestamp"] == f"{at}{kept}+00:00"
+    with aver.open_ledger(home=tmp_path / "home") as ledger:
+        assert ledger.append("demo.x", capsule).to_dict()["trigger"]["timestamp"] == f"{at}{kept}+00:00"
+        assert ledger.verify().status == "verified"
+
+
+@pytest.mark.parametrize(
+    "at", ["2026-05-31T09:00:00.+00:00", "2026-05-31T09:00:00.12Z", "2026-05-31T09:00:00.1234567+00:00"]
+)
+def test_other_times_are_refused_as_before(at: str) -> None:
+    with pytest.raises(InvalidCapsule, match="timestamp"):
+        seal(Capsule(type="tool", trigger=Trigger(timestamp=at)), SeedSigner.generate())
+
+
+@pytest.mark.parametrize(("name", "right"), [("canonicalize", "canonical_bytes"), ("compute_hash", "hash")])
+def test_names_of_the_specification_are_answered_with_ours(name: str, right: str) -> None:
+    with pytest.raises(AttributeError, match=right):
+        getattr(aver, name)

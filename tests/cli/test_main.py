@@ -74,6 +74,7 @@ def test_a_mistyped_verb_is_corrected(aver: Aver) -> None:
     assert ran.code == 2
     assert "'verfy' is not an aver command" in ran.err
     assert "did you mean: aver verify" in ran.err
+    assert "did you mean: aver verify meta" in aver("verify-meta").err
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"]])
