@@ -138,7 +138,7 @@ class AgentAction:
         if not isinstance(data, Mapping):
             raise BadInput(f"an action must be an object, not {type(data).__name__}")
         for name in data:
-            if name not in _FIELD_SET:
+            if name not in FIELDS:
                 raise BadInput(f"{_short_repr(name)} is not a field of an action")
         for name in FIELDS:
             if name not in data and name not in OPTIONAL_FIELDS:
@@ -146,7 +146,6 @@ class AgentAction:
         return cls(**data)
 
 
-_FIELD_SET = frozenset(FIELDS)
 _field_values = attrgetter(*FIELDS)
 
 

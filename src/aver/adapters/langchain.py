@@ -44,32 +44,30 @@ class AverMiddleware(AgentMiddleware[Any, Any, Any]):
         self._calls = ToolCallGate(run, library="langchain", wait=wait, enforce=enforce, waits=waits)
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolResult]) -> ToolResult:
-        call = request.tool_call
-        return self._calls.run_gated(
-            call["name"],
-            call["args"],
-            call["id"] or "",
-            function=_find_function(request, "func", "coroutine", "_run"),
-            execute=lambda: handler(request),
-            refuse=lambda reason: _refusal_message(request, reason),
-            failure_in=_find_failure,
-            output_of=_tool_output,
-        )
+        options = _describe_call(request, "func", "coroutine", "_run")
+        result: ToolResult = self._calls.run_gated(execute=lambda: handler(request), **options)
+        return result
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolResult]]
     ) -> ToolResult:
-        call = request.tool_call
-        return await self._calls.run_gated_async(
-            call["name"],
-            call["args"],
-            call["id"] or "",
-            function=_find_function(request, "coroutine", "func", "_arun", "_run"),
-            execute=lambda: handler(request),
-            refuse=lambda reason: _refusal_message(request, reason),
-            failure_in=_find_failure,
-            output_of=_tool_output,
-        )
+        options = _describe_call(request, "coroutine", "func", "_arun", "_run")
+        result: ToolResult = await self._calls.run_gated_async(execute=lambda: handler(request), **options)
+        return result
+
+
+def _describe_call(request: ToolCallRequest, *names: str) -> dict[str, Any]:
+    """Return the options of `run_gated`, but for the call itself. `names` are where its function may be."""
+    call = request.tool_call
+    return {
+        "tool": call["name"],
+        "arguments": call["args"],
+        "call_id": call["id"] or "",
+        "function": _find_function(request, *names),
+        "refuse": lambda reason: _refusal_message(request, reason),
+        "failure_in": _find_failure,
+        "output_of": _tool_output,
+    }
 
 
 def _find_function(request: ToolCallRequest, *names: str) -> object:

@@ -19,16 +19,9 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from pydantic_ai import (
-    ApprovalRequired,
-    CallDeferred,
-    DeferredToolRequests,
-    DeferredToolResults,
-    RunContext,
-    ToolDenied,
-    ToolFailed,
-)
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, ToolDenied, ToolFailed
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from pydantic_core import to_jsonable_python
 

@@ -42,6 +42,7 @@ NAME_MAX = 256
 ERROR_MAX = 4096
 """How many characters of the text of an exception Aver records. The beginning has the important part."""
 
+Exceptions = tuple[type[BaseException], ...]
 T = TypeVar("T")
 
 
@@ -112,13 +113,7 @@ class ToolCallGate:
     """Gates and records the tool calls of one run, for any library. Safe for threads and tasks."""
 
     def __init__(
-        self,
-        run: GatedRun,
-        *,
-        library: str,
-        wait: float = 0.0,
-        enforce: bool = True,
-        waits: tuple[type[BaseException], ...] = (),
+        self, run: GatedRun, *, library: str, wait: float = 0.0, enforce: bool = True, waits: Exceptions = ()
     ) -> None:
         """`waits` are the exceptions by which a tool of this library waits for a person."""
         self._run = run
@@ -260,10 +255,7 @@ class ToolCallGate:
             self.record_failure(call, Failure.of(error))
 
     def judge_waiting(self, tool: str, arguments: Any, call_id: str, function: object, means: str) -> str:
-        """Judge and record a call that waits for a person before it comes to its tool. Each is recorded once.
-
-        Return why the call is refused; empty if it may wait.
-        """
+        """Judge and record, once, a call that waits before it comes to its tool. Return why it is refused, if it is."""
         if call_id in self._waiting:
             return ""
         call = self.ask(tool, arguments, call_id, function)

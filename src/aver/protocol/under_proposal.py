@@ -32,8 +32,6 @@ RESULT_NAME = "result"
 class UnderProposal:
     """Gates and records the calls of an executor under one proposal. Safe for threads."""
 
-    last_capsule = None
-    """A trace has no seal of a run: adapters may go on."""
     mode: GateMode = "enforce"
     """The protocol always enforces."""
 
@@ -41,10 +39,6 @@ class UnderProposal:
         self._executor = executor
         self._proposal = proposal
         self._begun: dict[str, BegunCall] = {}
-
-    @property
-    def run_id(self) -> str:
-        return self._executor.session.trace
 
     def gate(
         self,

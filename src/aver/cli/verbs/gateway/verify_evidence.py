@@ -97,12 +97,9 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     acceptance = judge_commit(commit, request.attestations, known, trust, rules=rules)
     paths = {"spec_path": given.spec or ACCEPT_PREDICATE, "commit_path": given.commit, "request_path": given.request}
     report = build_report(acceptance, request=request, known=known, trust=trust, rules=rules, paths=paths)
-    if "bad_program_id" in (report["share0_code"], report["share1_code"]) and not given.program_id:
-        # Acts of Aver carry the program that both servers run; the RFC's spec names one for its example.
-        named = {share.get("program_id") for share in commit.values() if isinstance(share, dict)}
-        report["words"] += (
-            f"; if that is the program you pinned, give --program-id {' or '.join(sorted(map(str, named)))}"
-        )
+    wrong = [f"policy{number}" for number in (0, 1) if report[f"share{number}_code"] == "bad_program_id"]
+    if wrong and not given.program_id:  # The RFC's spec names the program of its example.
+        report["words"] += f"; if that is the one you pinned, give --program-id {commit[wrong[0]]['program_id']}"
     if problem:
         report |= {"schema_error": problem, "words": problem}
     if given.out:
