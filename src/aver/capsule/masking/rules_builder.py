@@ -7,9 +7,10 @@ both.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 HEADER = """# Made from `rules.toml` by `python bench/masking_rules.py`. Do not edit.
 # ruff: noqa: E501
@@ -38,6 +39,17 @@ def build_table(text: str) -> str:
         )
         for token in rules["token"]
     ]
+    split, leading = set(_words(rules["split_needles"])), set(_words(rules["leading_needles"]))
+    for vendor in rules["vendor"]:
+        forms = [read_form(form) for form in _words(vendor["forms"])]
+        # Forms whose needle is as far from their beginning share a pattern.
+        for back in sorted({form.back for form in forms}):
+            alike = [form for form in forms if form.back == back]
+            needles = tuple(dict.fromkeys(form.needle for form in alike))
+            pattern = "|".join(form.pattern for form in alike)
+            tokens.append((vendor["rule"], needles, _pattern(pattern), "key", vendor.get("check", ""), back))
+            split |= {form.needle for form in alike if form.place == "split"}
+            leading |= {form.needle for form in alike if form.place == "leading"}
     shapes = [
         (
             shape["rule"],
@@ -63,7 +75,7 @@ def build_table(text: str) -> str:
         [
             HEADER,
             f"VERSION = {rules['version']!r}\n\n",
-            *_sort_needles(tokens, _words(rules["split_needles"]), _words(rules["leading_needles"])),
+            *_sort_needles(tokens, split, leading),
             _assign("TOKENS", "str, tuple[str, ...], str, str, str, int", tokens),
             _assign("SHAPES", "str, str, tuple[int, ...], str, str, str", shapes),
             _assign("COMMANDS", "tuple[str, ...], tuple[str, ...], str, bool", commands),
@@ -86,6 +98,62 @@ def _assign(name: str, types: str, rows: list[Any]) -> str:
     return f"{name}: tuple[tuple[{types}], ...] = (\n{lines})\n\n"
 
 
+# --- the forms of vendors
+
+SORTS = {
+    "d": "0-9",
+    "x": "a-f0-9",
+    "l": "a-z0-9",
+    "U": "A-Z0-9",
+    "w": "A-Za-z0-9",
+    "u": "A-Za-z0-9_-",
+    "b": "A-Za-z0-9+/",
+}
+"""The characters of each sort that a form can name."""
+
+_PART = re.compile(r"\{(?P<sort>[dxlUwub])(?P<least>[0-9]+)(?:-(?P<most>[0-9]+)|(?P<open>\+))?\}|(?P<uuid>\{uuid\})")
+_UUID = "-".join("[a-f0-9]{%d}" % size for size in (8, 4, 4, 4, 12))
+_RUN_MIN = 15
+"""`token_patterns.KEY_RUN_MIN`: a needle in a shorter run is looked for in the whole text."""
+
+
+class Form(NamedTuple):
+    """The form of a key: its needle is its first literal text, which stands `back` characters after its beginning."""
+
+    needle: str
+    back: int
+    pattern: str
+    place: Literal["run", "leading", "split"]
+    """Where the needle is looked for: in long runs of letters, right before such a run, or everywhere."""
+
+
+def read_form(form: str) -> Form:
+    """Read a form such as `cfk_{w40}{x8}`. The text before the needle has one length."""
+    parts, at = [], 0
+    for found in _PART.finditer(form):
+        parts += [form[at : found.start()], found]
+        at = found.end()
+    needle, back, pattern, after = "", 0, "", 0
+    for part in (*parts, form[at:]):
+        if isinstance(part, str):
+            needle = needle or part
+            pattern += re.escape(part)
+        elif part["uuid"]:
+            pattern += _UUID
+            after += 36 if needle else 0
+        else:
+            least, sort = int(part["least"]), part["sort"]
+            most = "," if part["open"] else f",{part['most']}" if part["most"] else ""
+            pattern += f"[{SORTS[sort]}]{{{least}{most}}}{'+' if part['open'] else ''}"
+            back += 0 if needle else least
+            after += least if needle and sort != "b" else 0
+    if form.endswith("}") and not pattern.endswith("+"):
+        pattern += "%END%"
+    if not RUN_CHARACTERS.issuperset(needle):
+        return Form(needle, back, pattern, "leading" if needle[-1] in "./" and after >= _RUN_MIN else "split")
+    return Form(needle, back, pattern, "run" if len(needle) + after >= _RUN_MIN and "b" not in form else "split")
+
+
 # --- how a text is searched for needles
 
 RUN_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
@@ -102,7 +170,7 @@ _Needle = tuple[str, int]
 """A needle, and the number of its pattern."""
 
 
-def _sort_needles(tokens: list[Any], split: tuple[str, ...], leading: tuple[str, ...]) -> Iterator[str]:
+def _sort_needles(tokens: list[Any], split: set[str], leading: set[str]) -> Iterator[str]:
     """Sort the needles by the way in which a text is searched for them: see `token_patterns.possible_patterns`."""
     beginnings: dict[str, list[_Needle]] = {}
     inner, leads, texts, words = list[_Needle](), list[_Needle](), list[_Needle](), list[_Needle]()

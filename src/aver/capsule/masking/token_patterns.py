@@ -162,6 +162,19 @@ SHAPE_PATTERNS = tuple(
 )
 _SHAPE_MARK = TokenPattern("shape", (), lazy_pattern(r"(?!)"), _accept_any)
 """Stands for all of `SHAPE_PATTERNS` among the patterns that may match."""
+_PREFIXED_MARK = _SHAPE_MARK._replace(rule="prefixed-key")
+"""Stands for the keys of unknown vendors: a prefix, `_` or `-`, and a long text that looks random."""
+
+PREFIXED_MIN, PREFIXED_MAX = 32, 512
+"""Characters of the random part of such a key. A longer one is data."""
+
+_PREFIXED_RUN = lazy_pattern(r"[A-Za-z0-9_-]{35,}+")
+_PREFIX = lazy_pattern(r"(?:[A-Z]?[a-z][a-z0-9]{0,15}[_-]|[A-Z][A-Z0-9]{1,15}[_-]){1,4}")
+_ONE_SORT = lazy_pattern(r"[a-z]+|[A-Z]+|[0-9]+")
+_ONLY_HEX = lazy_pattern(r"[a-f0-9_-]*+|[A-F0-9_-]*+")
+_PLAIN_PREFIXES = frozenset(rules_table.PLAIN_PREFIXES)
+_PREFIXED_DIGITS_MIN, _PREFIXED_PARTS_MIN = 3, 8
+"""Each such key has at least so many digits, and changes so often between small letters, capitals and digits."""
 
 
 PRIVATE_KEY_MARKS = ("PRIVATE KEY", "Private-Lines:")
@@ -194,25 +207,25 @@ def possible_patterns(text: str) -> tuple[TokenPattern, ...]:
     has a character that JSON escapes. Most needles belong to keys, and a key is always in a long run of characters.
     Other needles are searched in groups, each by a guard that all of a group contain.
     """
-    found, has_shape = _find_in_runs(text.encode("utf-8", "surrogatepass"))
+    found, marks = _find_in_runs(text.encode("utf-8", "surrogatepass"))
     for searched, groups in ((text, rules_table.TEXT_NEEDLES), (_to_lower(text), rules_table.WORD_NEEDLES)):
         for guard, needles in groups:
             if guard in searched:
                 found += [each for each in needles if each[0] in searched]
     if not found:
-        return (_SHAPE_MARK,) if has_shape else ()
+        return marks
     by_pattern: dict[int, list[str]] = {}
     for needle, number in dict.fromkeys(found):
         by_pattern.setdefault(number, []).append(needle)
     forms = [TOKEN_PATTERNS[number]._replace(needles=tuple(by_pattern[number])) for number in sorted(by_pattern)]
-    return (*forms, _SHAPE_MARK) if has_shape else tuple(forms)
+    return (*forms, *marks)
 
 
-def _find_in_runs(written: bytes) -> tuple[list[tuple[str, int]], bool]:
-    """Find the needles of keys in long runs of characters, and whether a run may be a key without a needle."""
+def _find_in_runs(written: bytes) -> tuple[list[tuple[str, int]], tuple[TokenPattern, ...]]:
+    """Find the needles of keys in long runs of characters, and which sorts of keys without a needle there may be."""
     # Searching a copy that has one letter for all characters of a run is fast.
     shape = written.translate(_RUN_TABLE)
-    found, has_shape, end = list[tuple[str, int]](), False, 0
+    found, has_shape, has_prefixed, end = list[tuple[str, int]](), False, False, 0
     while (start := shape.find(_LONG_RUN, end)) != -1:
         space = shape.find(b" ", start)
         end = len(shape) if space == -1 else space
@@ -230,7 +243,8 @@ def _find_in_runs(written: bytes) -> tuple[list[tuple[str, int]], bool]:
                 if run.startswith(each[0], offset):
                     found.append(each)
             has_shape = has_shape or _may_have_shape(written, start + offset, end)
-    return found, has_shape
+        has_prefixed = has_prefixed or _may_be_prefixed(run)
+    return found, (*[_SHAPE_MARK] * has_shape, *[_PREFIXED_MARK] * has_prefixed)
 
 
 def _may_have_shape(written: bytes, begin: int, end: int) -> bool:
@@ -242,7 +256,18 @@ def _may_have_shape(written: bytes, begin: int, end: int) -> bool:
     return False
 
 
-ALL_PATTERNS = (*TOKEN_PATTERNS, _SHAPE_MARK)
+def _may_be_prefixed(run: str) -> bool:
+    """Whether a run may hold the key of an unknown vendor. The run can have the end of an escape before it."""
+    if len(run) <= PREFIXED_MIN or not ("_" in run or "-" in run):
+        return False
+    digits = len(run) - len(run.translate(_WITHOUT_DIGITS))
+    return digits >= _PREFIXED_DIGITS_MIN and len(_ONE_SORT.findall(run)) >= _PREFIXED_PARTS_MIN
+
+
+_WITHOUT_DIGITS = dict.fromkeys(map(ord, "0123456789"))
+
+
+ALL_PATTERNS = (*TOKEN_PATTERNS, _SHAPE_MARK, _PREFIXED_MARK)
 
 
 def find_token_spans(text: str, among: Iterable[TokenPattern] = ALL_PATTERNS) -> Iterator[Span]:
@@ -251,6 +276,9 @@ def find_token_spans(text: str, among: Iterable[TokenPattern] = ALL_PATTERNS) ->
     for form in among:
         if form is _SHAPE_MARK:
             yield from _find_shapes(text)
+            continue
+        if form is _PREFIXED_MARK:
+            yield from _find_prefixed(text)
             continue
         searched = lower if form.any_case else text
         for needle in form.needles:
@@ -280,6 +308,38 @@ def _find_shapes(text: str) -> Iterator[Span]:
         for match in shape.pattern.finditer(text):
             if shape.accepted(match):
                 yield Span(*match.span(), shape.rule)
+
+
+def _find_prefixed(text: str) -> Iterator[Span]:
+    """Find the keys of unknown vendors. The prefix stays: it says whose key it was."""
+    for run in _PREFIXED_RUN.finditer(text):
+        # Base64 and digests are cut at other characters, so their parts look like such keys.
+        if text[run.start() - 1 : run.start()] in ("+", ".") or text[max(run.start() - 7, 0) : run.start()] in _DIGEST_SIGNS:
+            continue
+        prefix = _PREFIX.match(text, run.start(), run.end())
+        if prefix is None or _PLAIN_PREFIXES.intersection(_SEPARATOR.split(prefix[0].lower())):
+            continue
+        if looks_like_key(text[prefix.end() : run.end()]):
+            yield Span(prefix.end(), run.end(), "prefixed-key")
+
+
+_SEPARATOR = lazy_pattern("[_-]")
+_DIGEST_SIGNS = ("sha256=", "sha384=", "sha512=", "sha256:", "sha512:", "sha384:")
+
+
+def looks_like_key(text: str) -> bool:
+    """Whether a long text is random, as far as one can see: no name, no number, no digest and no id.
+
+    Random texts change between small letters, capitals and digits about every other character, and repeat few of them.
+    """
+    core = text.replace("_", "").replace("-", "")
+    size, marks = len(core), len(text) - len(core)
+    if not PREFIXED_MIN <= size <= PREFIXED_MAX or core.isupper() or _ONLY_HEX.fullmatch(core):
+        return False
+    digits, parts = size - len(core.translate(_WITHOUT_DIGITS)), len(_ONE_SORT.findall(core))
+    if core.islower():  # A name of small letters has words, and marks between them.
+        return digits >= 4 and not marks and parts >= size / 4 and len(set(core)) >= 16
+    return digits >= _PREFIXED_DIGITS_MIN and marks <= size / 8 and parts >= 0.4 * size and len(set(core)) >= 20
 
 
 def _to_lower(text: str) -> str:
