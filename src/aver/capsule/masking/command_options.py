@@ -1,6 +1,6 @@
 """Passwords on command lines: values that a known program takes as a password, such as `sshpass -p ...`.
 
-The programs and the patterns of their options are in `rules.toml`. A pattern is searched from the program's name to the
+The programs, their options and the places of their words are in `rules.toml`. A pattern is searched from the program's name to the
 end of its command: the next line end, `;`, `&` or `|`. No part of a text is searched twice by the same pattern, and
 the patterns are bounded, so the time is linear.
 """
@@ -23,11 +23,11 @@ BEFORE_MAX = 400
 
 RULE = "command-credentials"
 
-_PATTERNS = tuple(lazy_pattern(pattern) for _, _, pattern, _ in rules_table.COMMANDS)
+_PATTERNS = tuple(lazy_pattern(pattern) for _, _, pattern, _, _ in rules_table.COMMANDS)
 _BY_PROGRAM: dict[str, list[int]] = {}
 _BY_NEEDLE: dict[str, dict[str, None]] = {}
 """The programs of the commands that have a needle."""
-for _number, (_programs, _needles, _source, _before) in enumerate(rules_table.COMMANDS):
+for _number, (_programs, _needles, *_) in enumerate(rules_table.COMMANDS):
     for _program in _programs:
         _BY_PROGRAM.setdefault(_program, []).append(_number)
     for _needle in _needles:
@@ -93,13 +93,25 @@ def find_command_spans(text: str) -> Iterator[Span]:
             end = min(found, at + COMMAND_MAX)
             was_cut = found > end or found - at >= COMMAND_MAX
         for number in _BY_PROGRAM[program[0]]:
-            if rules_table.COMMANDS[number][3]:
+            *_, is_before, words = rules_table.COMMANDS[number]
+            if not _has_words(text, program.start(), end, words):
+                continue
+            if is_before:
                 begin, stop = max(searched[number], program.start() - BEFORE_MAX), program.end()
             else:
                 begin, stop = max(searched[number], program.start()), end
             if begin < stop:
                 searched[number] = stop
                 yield from _find_values(text, _PATTERNS[number], begin, stop)
+
+
+def _has_words(text: str, begin: int, end: int, words: tuple[str, ...]) -> bool:
+    """Whether a command has these words in this order."""
+    for word in words:
+        begin = text.find(word, begin, end)
+        if begin == -1:
+            return False
+    return True
 
 
 def _find_values(text: str, pattern: re.Pattern[str], begin: int, stop: int) -> Iterator[Span]:

@@ -25,9 +25,10 @@ Masking a masked value changes nothing. The record notes `RULES_VERSION`, and ho
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -38,12 +39,13 @@ from aver.capsule.canonical import DEPTH_MAX
 from aver.capsule.masking import rules_table
 from aver.capsule.masking.command_options import find_command_spans, may_give_password
 from aver.capsule.masking.named_values import (
+    NAME_MAX,
     can_be_numeric,
     find_assignment_spans,
-    is_key_constant,
     is_secret_under,
     is_sensitive_name,
     may_name_secret,
+    sort_name,
 )
 from aver.capsule.masking.secret_values import is_secret_value
 from aver.capsule.masking.token_patterns import (
@@ -240,9 +242,7 @@ def _mask_value(value: Any, run: _MaskingRun, depth: int) -> Any:
     if isinstance(value, dict):
         masked: dict[Any, Any] = {}
         private = _PRIVATE_JWK if isinstance(value.get("kty"), str) else frozenset()
-        # In `{"name": "password", "value": "hunter2"}` one member names the other.
-        title = value.get("name", value.get("key"))
-        titled = run.names and isinstance(title, str) and is_sensitive_name(title)
+        titled = _find_titled(value) if run.names else {}
         for key, item in value.items():
             place = _mask_key(key, masked, run)
             if key in private:
@@ -251,12 +251,14 @@ def _mask_value(value: Any, run: _MaskingRun, depth: int) -> Any:
                 masked[place] = _mask_value(item, run, depth + 1)
             elif type(key) is str and is_sensitive_name(key):
                 masked[place] = _mask_under_name(item, key, run, depth + 1)
-            elif type(key) is str and type(item) is str and is_key_constant(key) and is_secret_under(key, item):
+            elif type(key) is str and type(item) is str and is_secret_under(key, item):
                 masked[place] = run.add(item, "named")
+            elif type(item) is int and type(key) is str and sort_name(key) == "pin" and is_secret_under(key, str(item)):
+                masked[place] = run.add(str(item), "named")
             elif key == "auth" and type(item) is str and is_basic_text(item):
                 masked[place] = run.add(item, "basic-credentials")  # Docker's `config.json`.
-            elif titled and key == "value":
-                masked[place] = _mask_under_name(item, str(title), run, depth + 1)
+            elif key in titled:
+                masked[place] = _mask_under_name(item, titled[key], run, depth + 1)
             else:
                 masked[place] = _mask_value(item, run, depth + 1)
         return masked
@@ -282,6 +284,24 @@ def _mask_value(value: Any, run: _MaskingRun, depth: int) -> Any:
                 results.append(_mask_value(item, run, depth + 1))
         return results
     return value
+
+
+_TITLES = (("value", ("name", "key")), ("text", ("selector", "element", "locator")), ("value", ("selector", "locator")))
+"""The members of an object that hold a value, and those that name it: `{"selector": "#password", "text": "hunter2"}`."""
+_FIELD_WORDS = lazy_pattern(r"[\s_-]*(?:field|input|textbox|box)\s*$", re.IGNORECASE)
+_SELECTOR_MARKS = lazy_pattern(r"[^A-Za-z0-9_]+")
+
+
+def _find_titled(value: Mapping[Any, Any]) -> dict[str, str]:
+    """Return the members whose value another member names by a name that sounds secret, with that name."""
+    found: dict[str, str] = {}
+    for member, titles in _TITLES:
+        title = next((value[each] for each in titles if isinstance(value.get(each), str)), "") if member in value else ""
+        if titles[0] != "name":
+            title = _SELECTOR_MARKS.sub("_", _FIELD_WORDS.sub("", title[-NAME_MAX:]))
+        if title and is_sensitive_name(title):
+            found[member] = title
+    return found
 
 
 WORDS_MAX = 256
@@ -371,11 +391,33 @@ def _mask_text(text: str, run: _MaskingRun) -> str:
 
 def _find_spans(text: str, run: _MaskingRun) -> list[Span]:
     spans = list(find_token_spans(text, run.forms))
-    if run.names and may_name_secret(text.lower()):
+    names, commands = run.names and may_name_secret(text.lower()), run.commands and may_give_password(text)
+    if names:
         spans += find_assignment_spans(text)
-    if run.commands and may_give_password(text):
+    if commands:
         spans += find_command_spans(text)
+    if (names or commands) and text[0] in "{[" and len(text) <= JSON_MAX:
+        spans += _find_json_spans(text, run)
     return [span for span in spans if not _MARK.fullmatch(text, span.start, span.end)]
+
+
+JSON_MAX = 256 * 1024
+"""Characters of a text that is read as JSON. In a longer one, only what a text shows by itself is found."""
+
+
+def _find_json_spans(text: str, run: _MaskingRun) -> Iterator[Span]:
+    """Find the secrets of a text that is JSON: there a list or an object shows what the text does not."""
+    inner = _MaskingRun(Counter(), set(), (), run.names, run.commands)
+    try:
+        _mask_value(orjson.loads(text), inner, 0)
+    except (ValueError, NotCanonical):
+        return
+    for secret in inner.found:
+        for form in {secret, orjson.dumps(secret).decode()[1:-1]}:
+            at = text.find(form)
+            while at != -1:
+                yield Span(at, at + len(form), "named")
+                at = text.find(form, at + len(form))
 
 
 def _merge_spans(spans: list[Span]) -> list[Span]:

@@ -3,7 +3,11 @@
 The last words of a name decide: `DB_PASSWORD`, `clientSecret` and `x-api-key` sound secret; `token_count`,
 `password_policy` and `public_key` do not. The words are in `rules.toml`. The value is masked unless it is plainly no
 secret (`aver.capsule.masking.secret_values`), or refers to another name in code: `password=args.password`. Names such
-as `JWT_KEY` sound secret only with a value that looks random.
+as `JWT_KEY` sound secret only with a value that looks random, `pass` and `pw` only in quotes or with a digit, `pin` only
+with digits.
+
+Names are folded first: `ｐａｓｓｗｏｒｄ` is `password`, characters that nobody sees are left out, and words of other
+languages count as theirs.
 
 Names are read once from left to right, and values are skipped after they were judged, so the time is linear.
 """
@@ -11,12 +15,16 @@ Names are read once from left to right, and values are skipped after they were j
 from __future__ import annotations
 
 import re
+import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Literal
 
 from aver.capsule.masking import rules_table
 from aver.capsule.masking.secret_values import is_secret_value, looks_random
 from aver.capsule.masking.token_patterns import Span
+from aver.fast_dataclass import NamedTuple
 from aver.lazy_pattern import lazy_pattern
 
 NAME_MAX = 200
@@ -39,7 +47,7 @@ _SECRET_NAME = lazy_pattern(
     r"|(?:^|_)(?:set_)?cookie|(?:^|_)(?:otp|cvv|cvc))"
     rf"(?:_(?:{_one_of(rules_table.AFTER)})|_?[0-9]++)*+$"
 )
-_NUMERIC_SECRET = lazy_pattern(r"pass(?:word|wd|phrase|code)s?|pwd|pass$|secret|otp|cvv|cvc")
+_NUMERIC_SECRET = lazy_pattern(r"pass(?:word|wd|phrase|code)s?|pwd|pass$|secret|otp|cvv|cvc|pin$|pin_?code$")
 _PLAIN_KEYS = frozenset(rules_table.PLAIN_KEYS)
 _SWITCH_WORDS = _word_set("is has use no needs requires require show hide forgot allow enable without skip")
 """A name that begins with one of these is a switch."""
@@ -49,7 +57,15 @@ _COUNTED_TOKEN_WORDS = _word_set(
 )
 """After one of these, `token` is a counted unit of text, a mark in it, or a page."""
 
-_NEEDLES = ("key", "secret", "auth", "cookie", "credential", "connection", "mnemonic", "phrase", "otp")
+_WEAK_NAME = lazy_pattern(r"^pass$|(?:^|_)(?:pw|psw)$")
+_PIN_NAME = lazy_pattern(r"(?:^|_)pin(?:_?code)?$")
+_PIN = lazy_pattern(r"(?<![a-z])pin(?![a-z])|pin_?code")
+
+Sort = Literal["", "secret", "random", "weak", "pin"]
+"""How much of a secret a name promises; what the value must look like then, `is_secret_under` knows."""
+
+_NEEDLES = ("key", "secret", "auth", "cookie", "credential", "connection", "mnemonic", "phrase", "otp", "pw", "psw")
+_NEEDLES += tuple(word for word in rules_table.SECRET if word in rules_table.FOREIGN)
 _GUARDED_NEEDLES = (("wd", ("pwd", "pswd")), ("cv", ("cvv", "cvc")), ("j", ("jwt",)))
 """More needles. Those of a group are looked for only where their guard is, which all of them contain."""
 _NOT_PASSED = lazy_pattern(r"pass(?!ed|es|ing)")
@@ -58,12 +74,14 @@ _SINGLE_TOKEN = lazy_pattern(r"token(?!s(?!taging))")
 
 def may_name_secret(lower: str) -> bool:
     """Whether a text in lower case may contain a name that sounds secret. A fast test that most texts fail."""
+    if (folded := fold_text(lower)) is not None:
+        lower = folded.text.lower()
     if [needle for needle in _NEEDLES if needle in lower]:
         return True
     for guard, needles in _GUARDED_NEEDLES:
         if guard in lower and any(needle in lower for needle in needles):
             return True
-    if "seed" in lower and "words" in lower:
+    if ("seed" in lower and "words" in lower) or ("pin" in lower and _PIN.search(lower) is not None):
         return True
     # The patterns are compiled only where a text has the word: a hook reads one record.
     if "pass" in lower and _NOT_PASSED.search(lower) is not None:
@@ -83,19 +101,33 @@ def may_name_secret(lower: str) -> bool:
 
 def is_sensitive_name(name: str) -> bool:
     """Whether a value with this name is probably a secret."""
-    return _is_sensitive_name(name[-NAME_MAX:])
+    return sort_name(name[-NAME_MAX:]) == "secret"
 
 
 @lru_cache(maxsize=4096)
-def _is_sensitive_name(name: str) -> bool:
+def sort_name(name: str) -> Sort:
+    """Return how much of a secret a name promises."""
     if "[masked:" in name:
-        return False  # The rest of a masked name does not describe its value.
-    plain = name.strip("-. _/:$[]\"'")
+        return ""  # The rest of a masked name does not describe its value.
+    name = name if (folded := fold_text(name)) is None else folded.text
+    plain = name.strip("-. _/:$[]\"'#")
     if plain in ("PWD", "OLDPWD"):
-        return False  # The shell's directories.
+        return ""  # The shell's directories.
     words = _SEPARATORS.sub("_", _CAMEL.sub("_", plain)).lower()
-    if words == "auth":
-        return name.startswith("_")  # `_auth` is an npm credential; `auth` alone is a topic.
+    if words == "auth":  # `_auth` is an npm credential; `auth` alone is a topic.
+        return "secret" if name.startswith("_") else "random" if name.isupper() else ""
+    if name.isupper():
+        parts = _SEPARATORS.sub("_", plain).lower().split("_")
+        if parts == ["jwt"] or (len(parts) > 1 and parts[-1] in ("key", "jwt") and parts[-2] not in _PLAIN_KEYS):
+            return "secret" if _is_secret_name(words) else "random"
+    if _WEAK_NAME.search(words):
+        return "weak"
+    if _PIN_NAME.search(words):
+        return "pin"
+    return "secret" if _is_secret_name(words) else ""
+
+
+def _is_secret_name(words: str) -> bool:
     found = _SECRET_NAME.search(words)
     if found is None:
         return False
@@ -105,21 +137,24 @@ def _is_sensitive_name(name: str) -> bool:
     return not (found["word"] == "token" and before[-1] in _COUNTED_TOKEN_WORDS)
 
 
-def is_secret_under(name: str, value: str) -> bool:
-    """Whether a text under this name is a secret. Names such as `JWT_KEY` and `AUTH` need a value that looks random."""
-    if is_sensitive_name(name):
-        return is_secret_value(name, value)
-    return is_key_constant(name) and looks_random(value.strip()) and is_secret_value(name, value)
-
-
-def is_key_constant(name: str) -> bool:
-    """Whether it is a name in capitals that may hold a key: `JWT_KEY`, `APP_KEY`, `AUTH`; not `CACHE_KEY`."""
-    if not name.isupper() or "[masked:" in name:
+def is_secret_under(name: str, value: str, *, is_bare: bool = False) -> bool:
+    """Whether a text under this name is a secret. `is_bare`: it stands in a text without quotes."""
+    text, sort = value.strip(), sort_name(name[-NAME_MAX:])
+    if not sort or not is_secret_value(name, value):
         return False
-    words = _SEPARATORS.sub("_", name[-NAME_MAX:].strip("-. _/:$[]\"'")).lower().split("_")
-    if words in (["auth"], ["jwt"]):
-        return True
-    return len(words) > 1 and words[-1] in ("key", "jwt") and words[-2] not in _PLAIN_KEYS
+    if sort == "random":
+        return looks_random(text)
+    if sort == "weak":
+        has_digit = any(character.isdigit() for character in text)
+        return len(text) >= WEAK_MIN and (has_digit or not is_bare) and not text.isdigit()
+    return sort == "secret" or (text.isdigit() and len(text) in PIN_DIGITS)
+
+
+WEAK_MIN = 4
+"""A shorter value of `pass` or `pw` is a result or a count."""
+
+PIN_DIGITS = range(4, 13)
+"""How many digits a personal number has. The pins of a circuit have fewer."""
 
 
 def can_be_numeric(name: str) -> bool:
@@ -136,6 +171,42 @@ _LOOKUP = lazy_pattern(
 _IDENTIFIER = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 
+# --- names in other letters
+
+
+class FoldedText(NamedTuple):
+    """A text in which names have ASCII letters, and for some of its places where they were before."""
+
+    text: str
+    places: list[int]
+    origins: list[int]
+
+    def find_origin(self, place: int) -> int:
+        known = bisect_right(self.places, place) - 1
+        return self.origins[known] + place - self.places[known]
+
+
+_FOREIGN_WORDS = [word for word in rules_table.FOREIGN if word not in rules_table.SECRET]
+_FOLDED = lazy_pattern(f"(?P<word>{'|'.join(_FOREIGN_WORDS)})|[{rules_table.FOLDED[0]}]", re.IGNORECASE)
+_PHRASES = tuple(word for word in _FOREIGN_WORDS if word.isascii())
+
+
+def fold_text(text: str) -> FoldedText | None:
+    """Fold letters of other widths and styles (NFKC), unseen characters and foreign words; None where there are none."""
+    if text.isascii() and not any(phrase in text or phrase.capitalize() in text for phrase in _PHRASES):
+        return None
+    pieces, places, origins, at, size = list[str](), [0], [0], 0, 0
+    for found in _FOLDED.finditer(text):
+        letter = "password" if found["word"] else unicodedata.normalize("NFKC", found[0])
+        letter = letter if letter.isascii() else ""  # A format character, or a mark that belongs to no name.
+        pieces += [text[at : found.start()], letter]
+        size += found.start() - at + len(letter)
+        at = found.end()
+        places.append(size)
+        origins.append(at)
+    return FoldedText("".join([*pieces, text[at:]]), places, origins) if pieces else None
+
+
 # --- assignments in a text
 
 _TYPE = r"[A-Za-z_][A-Za-z0-9_.\[\]]{0,40}+"
@@ -143,7 +214,12 @@ _NAME = lazy_pattern(
     r"(?<![A-Za-z0-9_.-])(?<!\[masked:)(?P<name>[A-Za-z0-9_.-]++)"
     r"(?P<closed>\\{0,4}[\"'`])?\]?[ \t]{0,8}+"
     rf"(?::[ \t]{{0,4}}+(?P<type>{_TYPE}(?:[ ]?\|[ ]?{_TYPE}){{0,3}})[ \t]{{0,4}}+(?==[ \t]{{0,8}}+[\"'`]))?"
-    r"(?P<sign>=>|:=|=(?!=)|:(?!:)|%3[Dd])[ \t]{0,8}+"
+    r"(?P<sign>=>|:=|=(?!=)|:(?!:)|%3[Dd]|,(?=[ \t]{0,8}\\{0,4}[\"']))[ \t]{0,8}+"
+)
+_NEXT_LINE = lazy_pattern(r"\r?\n[ \t]{0,64}+(?=\\{0,4}[\"'])")
+_DECLARATION = lazy_pattern(
+    rf"(?<![A-Za-z0-9_.-])(?:{'|'.join(word.replace(' ', '[ ]+') for word in rules_table.DECLARES)})"
+    r"[ \t]{1,8}+(?P<name>[A-Za-z_][A-Za-z0-9_]*+)[ \t]{1,8}+(?=[^\s=])"
 )
 _FLAG = lazy_pattern(r"(?<![A-Za-z0-9_.-])(?P<name>--?[A-Za-z][A-Za-z0-9_-]*+)[ \t]++(?=[^\s=:-])")
 _ELEMENT = lazy_pattern(r"<(?P<name>[A-Za-z_][A-Za-z0-9_:.-]{0,99}+)>(?P<value>[^<>]{1,4096}+)</")
@@ -169,10 +245,21 @@ BARE_VALUE_MIN = 3
 
 def find_assignment_spans(text: str) -> Iterator[Span]:
     """Find the values that a text assigns to secret-sounding names, without their quotes."""
+    folded = fold_text(text)
+    if folded is None:
+        yield from _find_assignments(text)
+        return
+    for start, end, rule in _find_assignments(folded.text):
+        yield Span(folded.find_origin(start), folded.find_origin(end), rule)
+
+
+def _find_assignments(text: str) -> Iterator[Span]:
     at = 0
     while named := _NAME.search(text, at):
         at = named.end()
-        if is_sensitive_name(named["name"]) or is_key_constant(named["name"]):
+        if named["sign"] == "," and not (named["closed"] and named["name"].startswith("-")):
+            continue  # Only of a flag, a list has the value: `["--password", "hunter2"]`.
+        if sort_name(named["name"][-NAME_MAX:]):
             span, at = _read_value(text, named)
             if span is not None:
                 yield span
@@ -180,20 +267,22 @@ def find_assignment_spans(text: str) -> Iterator[Span]:
             # `log: password="..."` has the form of a variable with its type. So the type is read as a name, too.
             at = named.start("type")
     if "--" in text or " -" in text:
-        yield from _find_flag_values(text)
+        yield from _find_named_words(text, _FLAG)
+    if "set" in text or "define" in text or "ENV " in text:
+        yield from _find_named_words(text, _DECLARATION)
     if "</" in text:
         for element in _ELEMENT.finditer(text):
             if is_secret_under(element["name"], element["value"]):
                 yield Span(*element.span("value"), "assignment")
 
 
-def _find_flag_values(text: str) -> Iterator[Span]:
-    """Find the values of flags on a command line: `--password hunter2`."""
+def _find_named_words(text: str, names: re.Pattern[str]) -> Iterator[Span]:
+    """Find the values that follow their name as the next word: `--password hunter2`, `setx API_KEY abc`."""
     at = 0
-    while flag := _FLAG.search(text, at):
-        at = flag.end()
-        if is_sensitive_name(flag["name"]):
-            span, at = _read_value(text, flag)
+    while named := names.search(text, at):
+        at = named.end()
+        if sort_name(named["name"][-NAME_MAX:]):
+            span, at = _read_value(text, named)
             if span is not None:
                 yield span
 
@@ -202,6 +291,8 @@ def _read_value(text: str, named: re.Match[str]) -> tuple[Span | None, int]:
     """Read the value after a name. Returns its span if it is a secret, and where to continue."""
     at = named.end()
     name = named["name"]
+    if named.groupdict().get("closed") and (line := _NEXT_LINE.match(text, at)):
+        at = line.end()
     opening = _OPENING.match(text, at)
     if opening and _is_closing_quote(text, named, opening["quote"]):
         return None, opening.end()
@@ -261,7 +352,7 @@ def _is_env_line(text: str, named: re.Match[str]) -> bool:
 
 def _is_secret_bare_value(text: str, named: re.Match[str], bare: re.Match[str]) -> bool:
     name, value = named["name"], bare[0]
-    if len(value) < BARE_VALUE_MIN or value[0] in "<{" or not is_secret_under(name, value):
+    if len(value) < BARE_VALUE_MIN or value[0] in "<{" or not is_secret_under(name, value, is_bare=True):
         return False
     digits_min = NUMERIC_PASSWORD_MIN if can_be_numeric(name) else NUMERIC_TOKEN_MIN
     if text.startswith("(", bare.end()) or (value.isdigit() and len(value) < digits_min):

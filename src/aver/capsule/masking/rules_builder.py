@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 HEADER = """# Made from `rules.toml` by `python bench/masking_rules.py`. Do not edit.
@@ -67,9 +67,11 @@ def build_table(text: str) -> str:
             _words(command["needles"]),
             _pattern(command["pattern"]),
             command.get("before", False),
+            (),
         )
         for command in rules["command"]
     ]
+    commands += [row for program in rules["program"] for row in _read_program(program)]
     names = {name: tuple(values) for name, values in (rules["names"] | rules["values"]).items()}
     return "".join(
         [
@@ -78,7 +80,7 @@ def build_table(text: str) -> str:
             *_sort_needles(tokens, split, leading),
             _assign("TOKENS", "str, tuple[str, ...], str, str, str, int", tokens),
             _assign("SHAPES", "str, str, tuple[int, ...], str, str, str", shapes),
-            _assign("COMMANDS", "tuple[str, ...], tuple[str, ...], str, bool", commands),
+            _assign("COMMANDS", "tuple[str, ...], tuple[str, ...], str, bool, tuple[str, ...]", commands),
             *(f"{name.upper()}: tuple[str, ...] = {values!r}\n" for name, values in names.items()),
         ]
     )
@@ -98,6 +100,32 @@ def _assign(name: str, types: str, rows: list[Any]) -> str:
     return f"{name}: tuple[tuple[{types}], ...] = (\n{lines})\n\n"
 
 
+# --- programs
+
+
+def _read_program(program: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """Yield a row for each way in which a program is given a secret: programs, needles, pattern, before, words."""
+    programs, words = _words(program["programs"]), _words(program["words"])
+    needle = words[-1:] or programs[:1]
+    if options := _words(program.get("options", "")):
+        # A value may follow a short option at once.
+        named = "|".join(f"{re.escape(each)}[ =]{{{1 if each.startswith('--') else 0},4}}" for each in options)
+        yield programs, options, _pattern(rf"(?<!\S)(?:{named})%VALUE%"), False, words
+    if position := program.get("position"):
+        before = rf"(?:[^\s/-]\S{{0,128}}+\s{{1,4}}+){{{position - 1}}}(?:-[A-Za-z]{{2,20}}+\s{{1,4}}+)?"
+        last = "|".join(map(re.escape, words[-1:] or programs))
+        yield programs, needle, _pattern(rf"(?<!\S)(?:{last})\s{{1,4}}+{before}(?![-/])%VALUE%"), False, words
+    if assigned := program.get("assigned"):
+        name = "[A-Za-z_][A-Za-z0-9_.-]{0,64}+" if assigned is True else f"(?:{'|'.join(_words(assigned))})"
+        yield programs, needle, _pattern(rf"(?<!\S)[\"']?{name}=%VALUE%"), False, words
+    if program.get("stdin"):
+        names = "|".join(map(re.escape, programs))
+        said = r"(?:echo|printf)\s{1,4}+(?:-[neE]{1,3}\s{1,4}+|[\"']?%s(?:\\n)?[\"']?\s{1,4}+)?%VALUE%"
+        piped = rf"{said}\s{{0,4}}\|\s{{0,4}}(?:sudo\s{{1,4}})?(?:{names})"
+        yield programs, needle, _pattern(piped), True, words
+        yield programs, needle, _pattern(r"<<<\s{0,4}%VALUE%"), False, words
+
+
 # --- the forms of vendors
 
 SORTS = {
@@ -113,6 +141,9 @@ SORTS = {
 
 _PART = re.compile(r"\{(?P<sort>[dxlUwub])(?P<least>[0-9]+)(?:-(?P<most>[0-9]+)|(?P<open>\+))?\}|(?P<uuid>\{uuid\})")
 _UUID = "-".join("[a-f0-9]{%d}" % size for size in (8, 4, 4, 4, 12))
+DIGEST_CHARACTERS = "0123456789abcdef-"
+"""Runs of these alone are not searched."""
+
 _RUN_MIN = 15
 """`token_patterns.KEY_RUN_MIN`: a needle in a shorter run is looked for in the whole text."""
 
@@ -151,7 +182,8 @@ def read_form(form: str) -> Form:
         pattern += "%END%"
     if not RUN_CHARACTERS.issuperset(needle):
         return Form(needle, back, pattern, "leading" if needle[-1] in "./" and after >= _RUN_MIN else "split")
-    return Form(needle, back, pattern, "run" if len(needle) + after >= _RUN_MIN and "b" not in form else "split")
+    is_in_run = len(needle) + after >= _RUN_MIN and bool(needle.strip(DIGEST_CHARACTERS))
+    return Form(needle, back, pattern, "run" if is_in_run else "split")
 
 
 # --- how a text is searched for needles
