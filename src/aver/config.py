@@ -112,8 +112,13 @@ def default_ledger(home: Path) -> str:
     return f"sqlite:///{home / 'ledger.db'}"
 
 
-def load_config(*, home: Path | None = None, ledger: str | None = None, tenant: str | None = None) -> Config:
-    """Combine flags (the arguments), environment, `config.toml` and defaults. `BadInput` for a wrong setting."""
+def load_config(
+    *, home: Path | None = None, ledger: str | None = None, tenant: str | None = None, obeys_environment: bool = True
+) -> Config:
+    """Combine flags (the arguments), environment, `config.toml` and defaults. `BadInput` for a wrong setting.
+
+    With `obeys_environment` false, `AVER_LEDGER` names no ledger: a project may have set it.
+    """
     home = home or home_dir()
     values: dict[str, Any] = {
         "ledger": default_ledger(home),
@@ -142,7 +147,7 @@ def load_config(*, home: Path | None = None, ledger: str | None = None, tenant: 
     if pinned is not None:
         values["gate"] = {**values["gate"], "policy": pinned}
         source[POLICY_SOURCE] = str(SYSTEM_CONFIG)
-    if os.environ.get(LEDGER_ENV):
+    if obeys_environment and os.environ.get(LEDGER_ENV):
         values["ledger"], source["ledger"] = os.environ[LEDGER_ENV], LEDGER_ENV
     for name, given in (("ledger", ledger), ("tenant", tenant)):
         if given is not None:

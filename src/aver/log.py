@@ -10,7 +10,9 @@ with any library. For the command line, `AVER_LOG=debug` writes them to standard
     aver.gate: sealed as capsule://gate.s1/3, which aver show prints
 
 Coding agents hide the standard error of a hook that works. So `AVER_LOG_FILE=PATH` appends the lines to a file instead,
-each with its time and process. Aver makes the file readable for its owner only. In both places, Aver masks what looks
+each with its time and process. Aver makes the file readable for its owner only. A project can set that variable, so no
+value of it changes a file that was no log of Aver's before: Aver appends to a file that begins as its logs do, or is
+new, or is empty and named `*.log`; in `AVER_HOME` only to `*.log`. In both places, Aver masks what looks
 like a secret, as it does in a record. A program that takes the lines with handlers of its own gets them as they are.
 
 Importing `logging` takes longer than some decisions, so this module does not import it. If no other module has imported
@@ -23,8 +25,11 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from time import perf_counter
 from typing import Any, TextIO
+
+from aver.lazy_pattern import lazy_pattern
 
 LOG_VARIABLE = "AVER_LOG"
 FILE_VARIABLE = "AVER_LOG_FILE"
@@ -77,11 +82,12 @@ def _log_time(room: str, step: str) -> Iterator[None]:
         debug(room, "%s in %.1f ms%s", step, (perf_counter() - started) * 1000, failure)
 
 
-def start_logging(mask: Callable[[str], str]) -> None:
+def start_logging(mask: Callable[[str], str], home: Path | None = None) -> None:
     """Write Aver's log to `AVER_LOG_FILE`, or to standard error, if `AVER_LOG` names a level.
 
     `mask` takes the secrets out of a line: lines quote commands and errors, and people send logs to others. An unknown
-    level counts as `debug`. If the file cannot be opened, Aver says so on standard error and writes there.
+    level counts as `debug`. If the file cannot be opened, or is no log, Aver says so on standard error and writes
+    there. `home` is `AVER_HOME`; None where it leads nowhere.
     """
     level = os.environ.get(LOG_VARIABLE, "")
     if not level:
@@ -100,9 +106,9 @@ def start_logging(mask: Callable[[str], str]) -> None:
     # The agent may set variables without a shell, so `~` arrives here as it was written.
     if path := os.path.expanduser(os.environ.get(FILE_VARIABLE, "")):
         try:
-            stream, form = _open_log_file(path), f"%(asctime)s %(process)d {form}"
+            stream, form = _open_log_file(path, home), f"%(asctime)s %(process)d {form}"
         except OSError as error:
-            failure = f"{FILE_VARIABLE}: the log goes to standard error, because {path} cannot be opened: {error}"
+            failure = f"{FILE_VARIABLE}: the log goes to standard error, because {path} cannot be used: {error}"
     handler = logging.StreamHandler(stream)
     handler.setFormatter(OneLine(form))
     logger = logging.getLogger("aver")
@@ -113,9 +119,25 @@ def start_logging(mask: Callable[[str], str]) -> None:
         logger.critical("%s", failure)
 
 
-def _open_log_file(path: str) -> TextIO:
+def _open_log_file(path: str, home: Path | None) -> TextIO:
     """Open the file of the log for appending. Raises `OSError`, also for a pipe, which could block a hook."""
     from aver.files.regular import open_descriptor
 
-    handle = open_descriptor(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, follow=True)
+    # Where a link leads is judged, and nothing else is opened.
+    real = Path(os.path.realpath(path))
+    if home is not None and real.suffix != ".log" and Path(os.path.realpath(home)) in real.parents:
+        raise PermissionError("in AVER_HOME, a log is named *.log")
+    try:
+        handle = open_descriptor(real, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, follow=False)
+    except FileExistsError:
+        handle = open_descriptor(real, os.O_RDWR | os.O_APPEND, follow=False)
+        beginning = os.pread(handle, LINE_START_MAX, 0)
+        if not (_LINE_START.match(beginning) or (not beginning and real.suffix == ".log")):
+            os.close(handle)
+            raise PermissionError("it is there, and is no log of Aver's: name a new file") from None
     return open(handle, "a", encoding="utf-8", errors="backslashreplace")
+
+
+_LINE_START = lazy_pattern(rb"[0-9-]{10} [0-9:,]{12} [0-9]+ aver\.")
+LINE_START_MAX = 64
+"""Bytes by which a log of Aver's is known: the time, the process and the logger of its first line."""

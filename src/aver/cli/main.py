@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from aver import __version__
 
@@ -70,9 +72,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     if os.environ.get("AVER_LOG"):
         from aver.capsule.masking.mask import mask
+        from aver.config import home_dir
+        from aver.errors import AverError
         from aver.log import start_logging
 
-        start_logging(lambda line: str(mask(line).value))
+        home: Path | None = None
+        with suppress(AverError):  # The command itself says that AVER_HOME leads nowhere.
+            home = home_dir()
+        start_logging(lambda line: str(mask(line).value), home)
     try:
         # A hook runs before every tool call of an agent. It skips `dispatch`, argparse and the rest to start fast.
         if arguments[0] == "hook" and len(arguments) > 2 and not arguments[1].startswith("-"):

@@ -37,7 +37,7 @@ from aver.gate.approvals.request import REQUEST_KIND, UNBOUND_VERSION, ApprovalR
 from aver.gate.approvals.request_records import approvals_chain
 from aver.gate.approvals.verify import APPROVALS_CHECK, check_approvals, find_foreign_seal
 from aver.gate.approvals.vote import Vote, read_vote
-from aver.gate.call_decisions import ASKED_AND_DONE, ASKED_AND_REFUSED
+from aver.gate.call_decisions import ASKED_AND_REFUSED, SHOWED_SECRET, STATE_OUTCOMES
 from aver.gate.changes import CHANGE_KIND, read_change
 from aver.gate.decision_record import (
     DECISION_KIND,
@@ -49,7 +49,13 @@ from aver.gate.decision_record import (
     decision_chain,
 )
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
-from aver.gate.facts.session_state import EMPTY_SESSION, REQUIRED_STATE, state_after_click, state_after_refusal
+from aver.gate.facts.session_state import (
+    EMPTY_SESSION,
+    REQUIRED_STATE,
+    state_after_click,
+    state_after_refusal,
+    state_after_secret,
+)
 from aver.gate.replay import MASK_MARK, OTHER_VERSION, replay_decision
 from aver.verdict import EvidenceReader, Examination, ExaminedChain, Finding, Place, Tally
 from aver.verdict.chain import make_printable
@@ -249,16 +255,16 @@ class _DecisionExaminer:
                 self._check_approval(RecordedDecision.from_record(record, content), place)
 
     def _examine_outcome(self, record: Sealed, place: Place) -> None:
-        """Check that the end of a call which the client asked about changes the session's state as it must."""
+        """Check that what became known of a call after its decision changes the session's state as it must."""
         result = record.to_dict()["outcome"].get("result")
         if self._chain.is_excerpt and record.sequence != self._next:
             self._state = None
         self._next = record.sequence + 1
-        if not isinstance(result, dict) or result.get("outcome") not in (ASKED_AND_DONE, ASKED_AND_REFUSED):
+        if not isinstance(result, dict) or result.get("outcome") not in STATE_OUTCOMES:
             return
         decided = self._asked.get(str(result.get("gate_id")))
         version = (self._known or default_known_agents()).effects_version
-        if decided is None:
+        if decided is None and result["outcome"] != SHOWED_SECRET:
             if not self._chain.is_excerpt and not self._chain.start:
                 self._add_failure("it says that the client asked about a call, and no decision did", place)
             else:
@@ -266,17 +272,19 @@ class _DecisionExaminer:
             return
         if self._state is None:
             self.without_past += not self._chain.is_attested
-        elif decided.get("effects_version") != version:
+        elif decided is not None and decided.get("effects_version") != version:
             words = f"some could not be made again, such as {place}: {OTHER_VERSION}"
             self.tally.skip(DECISIONS_CHECK, words, matters=True)
         else:
             self.tally.count_done(DECISIONS_CHECK)
-            if result["outcome"] == ASKED_AND_REFUSED:
+            if decided is None:
+                expected = state_after_secret(self._state)
+            elif result["outcome"] == ASKED_AND_REFUSED:
                 expected = state_after_refusal(self._state, str(decided.get("gate_id")))
             else:
                 expected = state_after_click(self._state, decided)
             if result.get("session") != expected:
-                self._add_failure("its account of the session does not follow from the decision that it names", place)
+                self._add_failure("its account of the session does not follow from the records before it", place)
         if isinstance(result.get("session"), dict):
             self._state = result["session"]
 

@@ -33,6 +33,8 @@ from typing import Any, Protocol
 from aver.capsule.model import Capsule
 from aver.errors import AverError, Exists, InvalidCapsule, Refused, Unavailable
 from aver.gate.ask import Answer, ask, load_gate
+from aver.gate.decision import Decision
+from aver.gate.decision_record import CallerAnswer
 from aver.gate.origins.judgement import ToolMeaning
 from aver.gateway.act_records import (
     ActReport,
@@ -256,6 +258,7 @@ class Gateway:
                 decide=panel.decide,
                 beside_draft=lambda decision, draft: act.build_entries(panel.answer, decision, draft),
                 approvals="use" if is_committed else "find",
+                answer_with=self._describe_answer,
             )
 
         # An executor in this process checks the COMMIT before anything is sealed, so that one durable commit has all.
@@ -324,6 +327,7 @@ class Gateway:
             annotations=self._annotate(request),
             meaning=self._judge(request, preview.action_id, course),
             decide=panel.decide,
+            answer_with=self._describe_answer,
         )
         evidence = CommitEvidence.collect(panel.answer, answer, is_confirmed=self._is_confirmed(visit))
         if evidence is None:
@@ -374,6 +378,14 @@ class Gateway:
         memory = self._origins.of(request.session)
         course.callback(memory.end_act, action_id)
         return judge_request(request, action_id, self._find_tool(request), memory, self.ledger)
+
+    def _describe_answer(self, decision: Decision) -> CallerAnswer | None:
+        """Say for the record that an act which a person must approve is held back, and so has shown nothing.
+
+        Where the caller's word is enough, the act may happen after this very decision.
+        """
+        is_held = decision.decision == "human_review" and self.settings.confirm == "approval"
+        return CallerAnswer("deny") if is_held else None
 
     def _is_confirmed(self, visit: Visit) -> bool:
         """Whether the caller's own word counts as a person's confirmation."""

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from aver import log
 from aver.clock import new_id, now
-from aver.config import ensure_home, home_dir, load_config
+from aver.config import LEDGER_ENV, ensure_home, home_dir, load_config
 from aver.errors import AverError, BadInput, Unavailable
 from aver.files.locks import lock
 from aver.files.regular import open_descriptor
@@ -115,6 +115,9 @@ class _HookRun:
         with log.log_time("hooks", "settings read"):
             config = load_config()
             self._settings = settings = read_hook_settings(config, hook.tool, dict.fromkeys(agents))
+            if config.source["ledger"] == LEDGER_ENV and not settings.ledger_from_environment:
+                log.debug("hooks", "%s is ignored: a project can set it, and config.toml does not allow it", LEDGER_ENV)
+                config = load_config(obeys_environment=False)
 
         try:
             with _crash_as_unavailable():

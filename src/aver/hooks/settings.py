@@ -4,6 +4,8 @@
     on_failure = "open"      or "closed"; without it the table in `aver.hooks.run` holds
     on_pass = "leave"        the default: where the gate passes, the agent asks as it would without Aver
                              "allow": the agent does not ask, if every part of the call was understood
+    ledger_from_environment = false    the default: hooks write to the ledger that `config.toml` names, because a
+                             project can set variables for them; true: `AVER_LEDGER` names it, as for every command
 
     [hooks.claude-code]      the same for one agent, whatever stands above
     on_pass = "allow"        `aver install claude-code --auto-allow` writes this
@@ -14,7 +16,7 @@ With `leave`, Aver only tightens: whatever the agent would ask about without Ave
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from aver.config import Config
@@ -31,12 +33,14 @@ SECTION = "[hooks]"
 OnPass = Literal["allow", "leave"]
 HookMode = Literal["enforce", "observe"]
 
-_ALLOWED_VALUES = {
+_ALLOWED_VALUES: Mapping[str, tuple[object, ...]] = {
     "on_failure": ("open", "closed"),
     "on_pass": ("allow", "leave"),
     "mode": ("enforce", "observe"),
+    "ledger_from_environment": (False, True),
 }
-_PER_AGENT_ONLY = ("mode",)
+_PER_AGENT_ONLY = frozenset({"mode"})
+_SHARED_ONLY = frozenset({"ledger_from_environment"})
 
 
 class HookSettings(NamedTuple):
@@ -48,6 +52,8 @@ class HookSettings(NamedTuple):
     mode: HookMode = "enforce"
     confines: bool = False
     """Whether tests and builds are to run confined."""
+    ledger_from_environment: bool = False
+    """Whether `AVER_LEDGER` names the ledger. Else hooks ignore it."""
     asks_person: bool = True
     """Whether the agent can ask its person about the call. Else a call that a person must approve is denied."""
 
@@ -59,12 +65,12 @@ def read_hook_settings(config: Config, agent: str, agents: Mapping[str, Any] | N
     """
     where = f"{config.file}: {SECTION}"
     shared = {name: value for name, value in config.hooks.items() if not isinstance(value, Mapping)}
-    _check_values(shared, where, frozenset(_ALLOWED_VALUES).difference(_PER_AGENT_ONLY))
+    _check_values(shared, where, _ALLOWED_VALUES.keys() - _PER_AGENT_ONLY)
     for name, table in config.hooks.items():
         if isinstance(table, Mapping):
             if name in _ALLOWED_VALUES or (agents is not None and name not in agents):
                 raise BadInput(f"{where}: there is no agent {name!r}")
-            _check_values(table, f"{where} {name}", frozenset(_ALLOWED_VALUES))
+            _check_values(table, f"{where} {name}", _ALLOWED_VALUES.keys() - _SHARED_ONLY)
     mode = config.gate.get("mode", "enforce")  # The gate checks the value itself: a wrong one lets nothing pass.
     own = config.hooks.get(agent, {})
     values = {"mode": "observe" if mode == "observe" else "enforce", **shared, **own}
@@ -72,12 +78,12 @@ def read_hook_settings(config: Config, agent: str, agents: Mapping[str, Any] | N
     return HookSettings(**cast(dict[str, Any], values))
 
 
-def _check_values(table: Mapping[str, Any], where: str, known: frozenset[str]) -> None:
+def _check_values(table: Mapping[str, Any], where: str, known: Set[str]) -> None:
     for name, value in table.items():
         if name not in known:
             raise BadInput(f"{where}: unknown setting {name!r}", advice=f"known are {', '.join(sorted(known))}")
-        if value not in _ALLOWED_VALUES[name]:
-            raise BadInput(f"{where} {name} must be one of {', '.join(_ALLOWED_VALUES[name])}")
+        if value not in _ALLOWED_VALUES[name] or type(value) is not type(_ALLOWED_VALUES[name][0]):
+            raise BadInput(f"{where} {name} must be one of {', '.join(map(str, _ALLOWED_VALUES[name])).lower()}")
 
 
 def choose_answer(decision: Decision, settings: HookSettings) -> HookChoice:

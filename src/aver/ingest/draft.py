@@ -40,7 +40,7 @@ from aver import log
 from aver.capsule.aver_block import BLOCK_KEY, chain_name
 from aver.capsule.blobs import Blob
 from aver.capsule.canonical import ascii_json
-from aver.capsule.masking.mask import mask, mask_draft, mask_part
+from aver.capsule.masking.mask import mask, mask_draft, mask_part, shows_secret
 from aver.capsule.model import Authority, Capsule, Context, Execution, Outcome, Reasoning, ToolCall, Trigger
 from aver.clock import now
 from aver.diffs import count_changed_lines
@@ -90,6 +90,8 @@ class EventDraft(NamedTuple):
 
     capsule: Capsule
     blobs: list[Blob]
+    shows_secret: bool = False
+    """Whether the result of the call has a secret in it: then the session has seen one."""
 
 
 def session_chain_name(tool: str, session: str, agent: str = "") -> str:
@@ -130,7 +132,7 @@ def draft_event(tool: str, session: str, event: AgentEvent, seen: Mapping[str, A
         request = line if len(line) <= EXCERPT_MAX else f"{line[: EXCERPT_MAX - 1]}…"
         turn = event_key(tool, session, event.prompt.key)
     # The call, and its error. A call without a result may have been made: its outcome is unknown.
-    calls, error = list[ToolCall](), None
+    calls, error, shown = list[ToolCall](), None, False
     if call is not None:
         if call.ok is False or denied:
             error = call.error or ("denied" if denied else "the tool reported an error")
@@ -138,6 +140,7 @@ def draft_event(tool: str, session: str, event: AgentEvent, seen: Mapping[str, A
             error = "OUTCOME_UNKNOWN"
         arguments = _externalise_large(dict(call.arguments), blobs, secrets)
         result = _externalise_large(call.result, blobs, secrets)
+        shown = not denied and _shows_secret(call.arguments, [call.result, event.result])
         calls.append(
             ToolCall(
                 tool=call.tool,
@@ -184,7 +187,20 @@ def draft_event(tool: str, session: str, event: AgentEvent, seen: Mapping[str, A
         execution=Execution(tool_calls=calls, duration_ms=event.duration_ms or 0, resources_used=used),
         outcome=_build_outcome(event, error, calls, blobs, secrets),
     )
-    return EventDraft(mask_draft(capsule, opaque=(SIGNATURES, TRANSCRIPT), found=secrets), blobs)
+    return EventDraft(mask_draft(capsule, opaque=(SIGNATURES, TRANSCRIPT), found=secrets), blobs, shown)
+
+
+def _shows_secret(arguments: Mapping[str, Any], results: list[Any]) -> bool:
+    """Whether the results of a call have a secret that its arguments do not have."""
+    found: set[str] = set()
+    masked = mask_part(results, found)
+    if not masked.count:
+        return False
+    try:
+        given = ascii_json(dict(arguments)).decode()
+    except AverError:
+        given = ""
+    return shows_secret(masked, found, given)
 
 
 def _build_environment(tool: str, session: str, event: AgentEvent, seen: Mapping[str, Any] | None) -> dict[str, Any]:

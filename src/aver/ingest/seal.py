@@ -24,8 +24,9 @@ from dataclasses import astuple, replace
 from pathlib import PurePath
 from typing import Any
 
+from aver import log
 from aver.capsule.sealed import Sealed
-from aver.errors import BadInput, Exists, NotFound
+from aver.errors import AverError, BadInput, Exists, NotFound
 from aver.fast_dataclass import NamedTuple, dataclass
 from aver.gate.decision_record import decision_chain
 from aver.ingest.child_records import (
@@ -279,6 +280,7 @@ class TranscriptFollower:
         draft = draft_event(self.source.tool, self.source.session, due.event, due.seen)
         if self._is_gated:
             draft = link_decision(self._ledger, due.key, due.event, draft)
+            _mark_session(self._ledger, self.source.session, due.key, draft)
         if not due.event.cause:
             return draft
         key = event_key(self.source.tool, self.source.session, due.event.cause)
@@ -476,10 +478,23 @@ def seal_event(ledger: Ledger, tool: str, session: str, event: AgentEvent) -> Se
     """
     key, chain = event_key(tool, session, event.key), session_chain_name(tool, session, event.agent)
     draft = link_decision(ledger, key, event, draft_event(tool, session, event))
+    _mark_session(ledger, session, key, draft)
     try:
         return _append_or_add(ledger, chain, key, draft)
     except BadInput as error:  # The event does not fit into a capsule. Seal its reduced form.
         return _append_or_add(ledger, chain, key, strip_content(draft, error))
+
+
+def _mark_session(ledger: Ledger, session: str, call_id: str, draft: EventDraft) -> None:
+    """Seal that a session has seen a secret, where the result of its call has one. The call is recorded in any case."""
+    if not draft.shows_secret:
+        return
+    from aver.gate.outcomes.shown_secrets import record_shown_secret  # Not above: hardly any result has a secret.
+
+    try:
+        record_shown_secret(ledger, session, call_id)
+    except AverError as error:  # A damaged past: the next decision of the session finds it again, and refuses.
+        log.debug("ingest", "the secret in the result of %s is not noted: %s", call_id, error.message)
 
 
 def _append_or_add(ledger: Ledger, chain: str, key: str, draft: EventDraft) -> Sealed:

@@ -132,11 +132,11 @@ def test_real_commands_are_masked_as_by_all_rules() -> None:
 @pytest.mark.parametrize("number", range(len(rules_table.COMMANDS)))
 def test_every_command_that_is_given_a_password_is_seen_as_possible(number: int) -> None:
     """What `may_give_password` rests on: the needles of `rules.toml`."""
-    programs, _, pattern, _ = rules_table.COMMANDS[number]
+    programs, _, pattern, _, words = rules_table.COMMANDS[number]
     chance, tree, tried = random.Random(number), _parser.parse(pattern), 0
     for program in programs:
         for draw in range(12):
-            option = shortest(tree, chance).replace("\t", " ")
+            option = " ".join([*words, shortest(tree, chance).replace("\t", " ")])
             for text in (
                 f"{program} {option}",
                 f"{program} x\t{option}",

@@ -47,7 +47,7 @@ from aver.capsule.masking.named_values import (
     may_name_secret,
     sort_name,
 )
-from aver.capsule.masking.secret_values import is_secret_value
+from aver.capsule.masking.secret_values import is_secret_value, looks_random
 from aver.capsule.masking.token_patterns import (
     ALL_PATTERNS,
     PRIVATE_KEY_MARKS,
@@ -137,6 +137,17 @@ def mask_part(value: Any, found: set[str]) -> Masked:
         masked = _mask_all_repeated({"": masked}, run)[""]
         found |= run.found
     return Masked(masked, dict(sorted(run.counts.items())))
+
+
+def shows_secret(masked: Masked, found: Iterable[str], known: str) -> bool:
+    """Whether what was masked in a text tells its reader a secret. `found` are the secrets, `known` is what it knew.
+
+    A word such as `postgres` under a secret name is masked, and tells nothing: a text with it is an example, mostly. So
+    a secret counts if it looks random, and a private key always.
+    """
+    if any(name in masked.by_rule for name in ("private-key", "recovery-phrase", "tangled")):
+        return True
+    return any(looks_random(secret) and secret not in known for secret in found)
 
 
 def mask_draft(draft: Capsule, *, opaque: Iterable[str] = (), found: Iterable[str] = ()) -> Capsule:
@@ -288,7 +299,7 @@ def _mask_value(value: Any, run: _MaskingRun, depth: int) -> Any:
 
 _TITLES = (("value", ("name", "key")), ("text", ("selector", "element", "locator")), ("value", ("selector", "locator")))
 """The members of an object that hold a value, and those that name it: `{"selector": "#password", "text": "hunter2"}`."""
-_FIELD_WORDS = lazy_pattern(r"[\s_-]*(?:field|input|textbox|box)\s*$", re.IGNORECASE)
+_FIELD_WORDS = lazy_pattern(r"[\s_-]{0,4}(?:field|input|textbox|box)\s{0,4}$", re.IGNORECASE)
 _SELECTOR_MARKS = lazy_pattern(r"[^A-Za-z0-9_]+")
 
 
@@ -301,7 +312,13 @@ def _find_titled(value: Mapping[Any, Any]) -> dict[str, str]:
             title = _SELECTOR_MARKS.sub("_", _FIELD_WORDS.sub("", title[-NAME_MAX:]))
         if title and is_sensitive_name(title):
             found[member] = title
+    # Beside the name of a user, `pass` is no result.
+    if not _USER_KEYS.isdisjoint(value):
+        found |= {key: "password" for key in ("pass", "pw", "psw") if key in value}
     return found
+
+
+_USER_KEYS = frozenset({"user", "username", "login", "email", "usr"})
 
 
 WORDS_MAX = 256
@@ -409,7 +426,7 @@ def _find_json_spans(text: str, run: _MaskingRun) -> Iterator[Span]:
     """Find the secrets of a text that is JSON: there a list or an object shows what the text does not."""
     inner = _MaskingRun(Counter(), set(), (), run.names, run.commands)
     try:
-        _mask_value(orjson.loads(text), inner, 0)
+        _find_by_structure(orjson.loads(text), inner, 0)
     except (ValueError, NotCanonical):
         return
     for secret in inner.found:
@@ -418,6 +435,23 @@ def _find_json_spans(text: str, run: _MaskingRun) -> Iterator[Span]:
             while at != -1:
                 yield Span(at, at + len(form), "named")
                 at = text.find(form, at + len(form))
+
+
+def _find_by_structure(value: Any, run: _MaskingRun, depth: int) -> None:
+    """Add to `run` the secrets that only the structure of a value shows: commands as lists, named members, JWKs."""
+    if isinstance(value, dict):
+        if isinstance(value.get("kty"), str):
+            _mask_value(value, run, depth)
+        for member, title in _find_titled(value).items():
+            if type(value[member]) is str:
+                _mask_under_name(value[member], title, run, depth)
+        for item in value.values():
+            _find_by_structure(item, run, depth + 1)
+    elif isinstance(value, list) and all(type(item) is str for item in value):
+        _mask_value(value, run, depth)
+    elif isinstance(value, list):
+        for item in value:
+            _find_by_structure(item, run, depth + 1)
 
 
 def _merge_spans(spans: list[Span]) -> list[Span]:

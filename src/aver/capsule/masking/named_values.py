@@ -3,8 +3,8 @@
 The last words of a name decide: `DB_PASSWORD`, `clientSecret` and `x-api-key` sound secret; `token_count`,
 `password_policy` and `public_key` do not. The words are in `rules.toml`. The value is masked unless it is plainly no
 secret (`aver.capsule.masking.secret_values`), or refers to another name in code: `password=args.password`. Names such
-as `JWT_KEY` sound secret only with a value that looks random, `pass` and `pw` only in quotes or with a digit, `pin` only
-with digits.
+as `JWT_KEY` sound secret only with a value that looks random, `pass` and `pw` only with one that has letters and digits,
+`pin` only with digits.
 
 Names are folded first: `ｐａｓｓｗｏｒｄ` is `password`, characters that nobody sees are left out, and words of other
 languages count as theirs.
@@ -64,8 +64,10 @@ _PIN = lazy_pattern(r"(?<![a-z])pin(?![a-z])|pin_?code")
 Sort = Literal["", "secret", "random", "weak", "pin"]
 """How much of a secret a name promises; what the value must look like then, `is_secret_under` knows."""
 
-_NEEDLES = ("key", "secret", "auth", "cookie", "credential", "connection", "mnemonic", "phrase", "otp", "pw", "psw")
-_NEEDLES += tuple(word for word in rules_table.SECRET if word in rules_table.FOREIGN)
+_NEEDLES = (
+    *("key", "secret", "auth", "cookie", "credential", "connection", "mnemonic", "phrase", "otp", "pw", "psw"),
+    *(word for word in rules_table.SECRET if word in rules_table.FOREIGN),
+)
 _GUARDED_NEEDLES = (("wd", ("pwd", "pswd")), ("cv", ("cvv", "cvc")), ("j", ("jwt",)))
 """More needles. Those of a group are looked for only where their guard is, which all of them contain."""
 _NOT_PASSED = lazy_pattern(r"pass(?!ed|es|ing)")
@@ -137,21 +139,21 @@ def _is_secret_name(words: str) -> bool:
     return not (found["word"] == "token" and before[-1] in _COUNTED_TOKEN_WORDS)
 
 
-def is_secret_under(name: str, value: str, *, is_bare: bool = False) -> bool:
-    """Whether a text under this name is a secret. `is_bare`: it stands in a text without quotes."""
+def is_secret_under(name: str, value: str) -> bool:
+    """Whether a text under this name is a secret. Some names need a value that looks like one."""
     text, sort = value.strip(), sort_name(name[-NAME_MAX:])
     if not sort or not is_secret_value(name, value):
         return False
     if sort == "random":
         return looks_random(text)
     if sort == "weak":
-        has_digit = any(character.isdigit() for character in text)
-        return len(text) >= WEAK_MIN and (has_digit or not is_bare) and not text.isdigit()
+        has_both = any(map(str.isdigit, text)) and any(map(str.isalpha, text))
+        return len(text) >= WEAK_MIN and has_both and " " not in text
     return sort == "secret" or (text.isdigit() and len(text) in PIN_DIGITS)
 
 
 WEAK_MIN = 4
-"""A shorter value of `pass` or `pw` is a result or a count."""
+"""A shorter value of `pass` or `pw` is a word or a count."""
 
 PIN_DIGITS = range(4, 13)
 """How many digits a personal number has. The pins of a circuit have fewer."""
@@ -300,6 +302,8 @@ def _read_value(text: str, named: re.Match[str]) -> tuple[Span | None, int]:
         start = opening.end()
         end, after = _find_quoted_end(text, start, opening["quote"])
         secret = is_secret_under(name, text[start:end])
+        if named.groupdict().get("sign") == "," and text.startswith("-", start):
+            return None, start  # A list of flags.
     else:
         bare = _bare_value_pattern(text, named).match(text, at)
         if bare is None:
@@ -352,7 +356,7 @@ def _is_env_line(text: str, named: re.Match[str]) -> bool:
 
 def _is_secret_bare_value(text: str, named: re.Match[str], bare: re.Match[str]) -> bool:
     name, value = named["name"], bare[0]
-    if len(value) < BARE_VALUE_MIN or value[0] in "<{" or not is_secret_under(name, value, is_bare=True):
+    if len(value) < BARE_VALUE_MIN or value[0] in "<{" or not is_secret_under(name, value):
         return False
     digits_min = NUMERIC_PASSWORD_MIN if can_be_numeric(name) else NUMERIC_TOKEN_MIN
     if text.startswith("(", bare.end()) or (value.isdigit() and len(value) < digits_min):

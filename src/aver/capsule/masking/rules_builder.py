@@ -113,15 +113,16 @@ def _read_program(program: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
         yield programs, options, _pattern(rf"(?<!\S)(?:{named})%VALUE%"), False, words
     if position := program.get("position"):
         before = rf"(?:[^\s/-]\S{{0,128}}+\s{{1,4}}+){{{position - 1}}}(?:-[A-Za-z]{{2,20}}+\s{{1,4}}+)?"
-        last = "|".join(map(re.escape, words[-1:] or programs))
-        yield programs, needle, _pattern(rf"(?<!\S)(?:{last})\s{{1,4}}+{before}(?![-/])%VALUE%"), False, words
+        between = r"(?:\s{1,4}+--?[A-Za-z-]{1,32}+(?:[ =][^\s-]\S{0,128}+)?){0,8}+"
+        last = rf"(?:{'|'.join(map(re.escape, programs))})" + between * bool(words) + r"\s{1,4}".join(("", *words))
+        yield programs, needle, _pattern(rf"(?<!\S){last}\s{{1,4}}+{before}(?![-/])%VALUE%"), False, words
     if assigned := program.get("assigned"):
         name = "[A-Za-z_][A-Za-z0-9_.-]{0,64}+" if assigned is True else f"(?:{'|'.join(_words(assigned))})"
         yield programs, needle, _pattern(rf"(?<!\S)[\"']?{name}=%VALUE%"), False, words
     if program.get("stdin"):
         names = "|".join(map(re.escape, programs))
         said = r"(?:echo|printf)\s{1,4}+(?:-[neE]{1,3}\s{1,4}+|[\"']?%s(?:\\n)?[\"']?\s{1,4}+)?%VALUE%"
-        piped = rf"{said}\s{{0,4}}\|\s{{0,4}}(?:sudo\s{{1,4}})?(?:{names})"
+        piped = rf"{said}\s{{0,4}}+\|\s{{0,4}}+(?:sudo\s{{1,4}}+)?(?:{names})"
         yield programs, needle, _pattern(piped), True, words
         yield programs, needle, _pattern(r"<<<\s{0,4}%VALUE%"), False, words
 
@@ -160,7 +161,7 @@ class Form(NamedTuple):
 
 def read_form(form: str) -> Form:
     """Read a form such as `cfk_{w40}{x8}`. The text before the needle has one length."""
-    parts, at = [], 0
+    parts, at = list[str | re.Match[str]](), 0
     for found in _PART.finditer(form):
         parts += [form[at : found.start()], found]
         at = found.end()

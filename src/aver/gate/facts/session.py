@@ -61,7 +61,7 @@ from aver.errors import AverError, BadInput, IntegrityError
 from aver.fast_dataclass import NamedTuple, dataclass
 from aver.files.regular import read_if_regular
 from aver.gate.action import Action, Facts
-from aver.gate.call_decisions import ASKED_AND_DONE, ASKED_AND_REFUSED
+from aver.gate.call_decisions import STATE_OUTCOMES
 from aver.gate.decision_record import DECISION_KIND, OUTCOME_KIND, RecordedDecision, decision_chain
 from aver.gate.facts.session_state import EMPTY_SESSION
 from aver.gate.own_records import OwnRecords
@@ -283,10 +283,10 @@ def _read_new_decisions(own: OwnRecords, head: Head, memory: SessionMemory) -> t
 
 
 def _holds_state(record: Sealed) -> bool:
-    """Whether a verified record is a decision, or the end of a call that was asked about, with the session's state."""
+    """Whether a verified record has the session's state: a decision, or what became known of a call after it."""
     content = record.content
     if read_kind(content) == OUTCOME_KIND:
-        return content["outcome"]["result"].get("outcome") in (ASKED_AND_DONE, ASKED_AND_REFUSED)
+        return content["outcome"]["result"].get("outcome") in STATE_OUTCOMES
     return read_kind(content) == DECISION_KIND and content["outcome"]["result"]["session"] is not None
 
 

@@ -18,6 +18,9 @@ A call of the second kind counts as made, and `asked` notes what only it has add
 client's own record says later that the call was refused, `state_after_refusal` takes that back
 (`gate.outcomes.refusals`). If another call adds the same, it is not taken back any more.
 
+A call that passed can show a secret, too: `grep -r KEY .` prints a line of `.env`. The record of its result says that a
+secret was masked in it, and `state_after_secret` adds the label (`gate.outcomes.shown_secrets`).
+
 **Seen and unseen.** A change is *seen* if a person approved it, in Aver or by a click in the client, or if Aver looked
 at all its added lines and they reach nowhere (`effects.code_scan`). The content that a command writes is not known, so
 it is unseen. Before code runs, Aver looks into the unseen files as they are then. Those that reach nowhere are seen
@@ -180,6 +183,19 @@ def state_after_refusal(state: Mapping[str, Any], gate_id: str) -> dict[str, Any
         "changed_files": list(state["changed_files"]),
         "unseen": drop("unseen"),
         "asked": kept,
+        "git": dict(state.get("git") or {}),
+    }
+
+
+def state_after_secret(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the session's state after the result of a call showed a secret, whatever comes of the open calls."""
+    asked = [_without(entry, (SECRET_LABEL,), ()) for entry in state.get("asked") or ()]
+    return {
+        "labels": sorted({*state["labels"], SECRET_LABEL}),
+        "changed": dict(state["changed"]),
+        "changed_files": list(state["changed_files"]),
+        "unseen": list(state.get("unseen") or ()),
+        "asked": [entry for entry in asked if entry["labels"] or entry["unseen"]],
         "git": dict(state.get("git") or {}),
     }
 

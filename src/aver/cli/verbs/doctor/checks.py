@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING
 from aver import __version__
 from aver.cli.verbs.doctor.client_canaries import check_gate_rules, check_unsealed_failures, try_hooks, try_servers
 from aver.cli.verbs.doctor.report import DoctorReport
-from aver.config import Config, hide_password, load_config
+from aver.config import LEDGER_ENV, Config, hide_password, load_config
 from aver.errors import AverError, NotFound
 from aver.files.locks import Pace, try_lock, wait_until
 from aver.files.regular import open_descriptor
+from aver.hooks.settings import read_hook_settings
 from aver.text import plural
 
 if TYPE_CHECKING:
@@ -86,6 +87,16 @@ def run_checks(ledger: str | None) -> Iterator[DoctorReport]:
 
 def _check_hooks(config: Config) -> Iterator[DoctorReport]:
     yield from check_unsealed_failures(config.home)
+    if os.environ.get(LEDGER_ENV):
+        if read_hook_settings(config, "").ledger_from_environment:
+            yield DoctorReport("ok", "hooks", f"they write to the ledger that {LEDGER_ENV} names, as config.toml says")
+        else:
+            yield DoctorReport(
+                "warning",
+                "hooks",
+                f"they ignore {LEDGER_ENV}: a project can set it",
+                f"name the ledger in {config.file}, or write there, under [hooks]: ledger_from_environment = true",
+            )
     tried = list(try_hooks())
     yield from tried
     if tried:
