@@ -89,6 +89,9 @@ REPEATED_COUNT_MAX = 64
 ROUNDS_MAX = 4
 """How often a text is searched again, because masking may uncover another secret. After that it is masked whole."""
 
+SHOWN_DIGITS_MIN = 2
+"""Fewest digits of a secret that counts as shown. A name such as `Argon2id` has one."""
+
 MASK_START = "[masked:"
 """How the text begins that stands in the place of a secret."""
 
@@ -142,12 +145,18 @@ def mask_part(value: Any, found: set[str]) -> Masked:
 def shows_secret(masked: Masked, found: Iterable[str], known: str) -> bool:
     """Whether what was masked in a text tells its reader a secret. `found` are the secrets, `known` is what it knew.
 
-    A word such as `postgres` under a secret name is masked, and tells nothing: a text with it is an example, mostly. So
-    a secret counts if it looks random, and a private key always.
+    `password: postgres` and `secretKey: Uint8Array` are masked, and tell nothing: code and its tests are full of such
+    words. So a secret counts if it looks random and has two digits, and a private key always.
     """
     if any(name in masked.by_rule for name in ("private-key", "recovery-phrase", "tangled")):
         return True
-    return any(looks_random(secret) and secret not in known for secret in found)
+    return any(
+        looks_random(secret)
+        and sum(map(str.isdigit, secret)) >= SHOWN_DIGITS_MIN
+        and "EXAMPLE" not in secret
+        and secret not in known
+        for secret in found
+    )
 
 
 def mask_draft(draft: Capsule, *, opaque: Iterable[str] = (), found: Iterable[str] = ()) -> Capsule:

@@ -169,7 +169,7 @@ PREFIXED_MIN, PREFIXED_MAX = 32, 512
 """Characters of the random part of such a key. A longer one is data."""
 
 _PREFIXED_RUN = lazy_pattern(r"[A-Za-z0-9_-]{35,}+")
-_PREFIX = lazy_pattern(r"(?:[A-Z]?[a-z][a-z0-9]{0,15}[_-]|[A-Z][A-Z0-9]{1,15}[_-]){1,4}")
+_PREFIX = lazy_pattern(r"(?:(?<=\\)[nrt])?(?:[A-Z]?[a-z][a-z0-9]{0,15}[_-]|[A-Z][A-Z0-9]{1,15}[_-]){1,4}")
 _ONE_SORT = lazy_pattern(r"[a-z]+|[A-Z]+|[0-9]+")
 _ONLY_HEX = lazy_pattern(r"[a-f0-9_-]*+|[A-F0-9_-]*+")
 _PLAIN_PREFIXES = frozenset(rules_table.PLAIN_PREFIXES)
