@@ -59,8 +59,18 @@ def test_a_search_that_prints_a_secret_marks_the_session(agent: AgentSession, co
 @pytest.mark.parametrize(
     "printed",
     [
-        *("no secret at all", "password: str = field()", "POSTGRES_PASSWORD=postgres", "AWS_ACCESS=[masked:assignment]"),
-        *("secretKey: Uint8Array", "API_KEY=AKIAIOSFODNN7" + "EXAMPLE", 'token = "your-token-here"', "commit " + "a1" * 20),
+        *(
+            "no secret at all",
+            "password: str = field()",
+            "POSTGRES_PASSWORD=postgres",
+            "AWS_ACCESS=[masked:assignment]",
+        ),
+        *(
+            "secretKey: Uint8Array",
+            "API_KEY=AKIAIOSFODNN7" + "EXAMPLE",
+            'token = "your-token-here"',
+            "commit " + "a1" * 20,
+        ),
     ],
 )
 def test_ordinary_output_marks_nothing(agent: AgentSession, printed: str) -> None:
@@ -90,7 +100,9 @@ def test_a_question_that_is_refused_later_does_not_take_the_mark_back(agent: Age
 def test_the_mark_does_not_hang_on_who_reports_the_call(agent: AgentSession) -> None:
     """A transcript that is followed tells of a result that no hook had, also after half an hour."""
     assert agent.bash("grep -r AWS .") == "pass"
-    call = AgentCall(id="toolu_1", tool="Bash", arguments={"command": "grep -r AWS ."}, result={"stdout": LINE}, ok=True)
+    call = AgentCall(
+        id="toolu_1", tool="Bash", arguments={"command": "grep -r AWS ."}, result={"stdout": LINE}, ok=True
+    )
     with open_ledger() as ledger:
         seal_event(ledger, "claude-code", agent.session, AgentEvent(what="call", key="toolu_1", summary="x", call=call))
     assert agent.bash("pytest -q") == "ask"

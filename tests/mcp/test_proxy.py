@@ -14,6 +14,7 @@ from mcp_types import methods
 
 from aver import open_ledger
 from aver.gate.approvals import recent_requests
+from aver.gate.facts.session import read_session_state
 from aver.mcp.proxy.messages import JUDGED, METHOD_NOT_FOUND, PARSE_ERROR, PASSED, PASSED_NOTIFICATIONS, REFUSED_ERROR
 from aver.mcp.proxy.tool_book import list_changed_tools, trust_changed_tools
 from support.proxies import READS, SESSION, Shop, open_shop, read_kinds, text_of, write_settings
@@ -67,6 +68,22 @@ def test_a_refused_call_never_reaches_the_server_and_says_why_and_what_next(shop
     assert "Aver: " in text_of(result)
     assert shop.reached() == []
     assert shop.outcomes() == []
+
+
+def test_a_refused_read_of_a_secret_marks_nothing_and_an_approved_one_does(shop: Shop) -> None:
+    shop.call(1, "get_order", {"file": ".env"})
+    asked = shop.result(1)
+    assert asked["_meta"]["aver/reason_code"] == "REQUIRE_CONFIRM"
+    chain = f"gate.{SESSION}"
+    assert read_session_state(shop.ledger, shop.ledger.head(chain))["labels"] == []
+    shop.call(2, "get_order", {"id": 7})
+    assert "isError" not in shop.result(2)
+    shop.approve(asked["_meta"]["aver/approval"])
+    shop.call(3, "get_order", {"file": ".env"})
+    assert "isError" not in shop.result(3)
+    assert read_session_state(shop.ledger, shop.ledger.head(chain))["labels"] == ["secret"]
+    with open_ledger() as ledger:
+        assert ledger.verify().status == "verified"
 
 
 def test_an_approved_call_happens_once(shop: Shop) -> None:

@@ -109,7 +109,7 @@ def bind(action: DoneAction, decisions: Iterable[RecordedDecision]) -> RecordedD
 
 ASKED_AND_DONE = "client: asked, then done"
 ASKED_AND_REFUSED = "client: asked, then refused"
-SHOWED_SECRET = "the result showed a secret"
+SHOWED_SECRET = "the result showed a secret"  # noqa: S105 - words about one
 STATE_OUTCOMES = (ASKED_AND_DONE, ASKED_AND_REFUSED, SHOWED_SECRET)
 """The words of `gate.outcome` records that have the session's state after them."""
 OBSERVED_AND_DONE = "observed, not held back"

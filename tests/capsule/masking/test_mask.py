@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from aver import Capsule, Context, Execution, Ledger, NotCanonical, Option, Outcome, Reasoning, ToolCall, Trigger
 from aver.capsule import json_reader
-from aver.capsule.masking import command_options, named_values, secret_values, token_patterns
+from aver.capsule.masking import command_options, named_values, rules_table, secret_values, token_patterns
 from aver.capsule.masking import mask as masking
 from aver.capsule.masking.mask import NOTE_KEY, RULES_VERSION, mask, mask_draft
 from aver.capsule.masking.token_patterns import TOKEN_PATTERNS, TokenPattern
@@ -75,6 +75,7 @@ SECRETS: list[tuple[str, str]] = [
     ("registry-token", "dckr_pat_" + of(URL_SAFE, 27)),
     ("service-key", "SG." + of(URL_SAFE, 22) + "." + of(URL_SAFE, 43)),
     ("service-key", "lin_api_" + of(ALNUM, 40)),
+    ("private-key", "k4.secret." + of(URL_SAFE, 86)),
     ("age-key", "AGE-SECRET-KEY-1" + of(UPPER + DIGITS, 58)),
     ("jwt", "eyJ" + of(URL_SAFE, 20) + ".eyJ" + of(URL_SAFE, 60) + "." + of(URL_SAFE, 43)),
 ]
@@ -147,6 +148,7 @@ GIVEN: list[tuple[str, str, str]] = [
     ("curl -s -u bob:", "hunter2", " https://kept"),
     ("machine host login bob password ", "hunter2", "\nmachine kept"),
     ("https://host/x?sv=1&sig=", of(ALNUM, 43) + "%3D", "&se=kept"),
+    ("seed phrase: ", " ".join(["abandon"] * 11 + ["about"]), "\nkept"),
     ("https://hooks.slack.com/services/", "T0000/B0000/" + of(ALNUM, 24), " kept"),
 ]
 
@@ -592,6 +594,7 @@ HOSTILE = [
         "basic a",
         "=",
     ),
+    *("{", '["--password","a"', "acme_a1B2c3-", "密码：", "\u200b", "set -x a ", "echo a|gh ", "net user a ", "a_A1"),
     *("Private-Lines: 1\n", "[masked:", "[masked:jwt]", "é=", "\U0001f600", "İ=token"),
 ]
 
@@ -762,7 +765,10 @@ STANDS_BEFORE = [
 @pytest.mark.parametrize("draws", [15, pytest.param(400, marks=pytest.mark.long)])
 def test_the_shortest_of_every_form_is_seen_as_possible(form: TokenPattern, draws: int) -> None:
     """What `possible_patterns` rests on."""
-    assert all(json.dumps(needle)[1:-1] == needle and re.search("[^0-9a-f-]", needle) for needle in form.needles)
+    assert all(json.dumps(needle)[1:-1] == needle for needle in form.needles)
+    # Runs of these characters alone are left out, but in texts such a needle is looked for everywhere.
+    everywhere = {needle for _, needles in rules_table.TEXT_NEEDLES for needle, _ in needles}
+    assert all(re.search("[^0-9a-f-]", needle) or needle in everywhere for needle in form.needles)
     chance = random.Random(form.needles[0])
     tree = _parser.parse(form.pattern.pattern, form.pattern.flags)
     eager = form._replace(accepted=lambda _: True)

@@ -62,9 +62,17 @@ def test_a_key_of_a_vendor_is_found(rule: str, form: str) -> None:
 JWT = "eyJ" + of(SORTS["u"], 20) + ".eyJ" + of(SORTS["u"], 60) + "." + of(SORTS["u"], 43)
 CHANGED = [
     *("ghs_123456_" + JWT, "ghs_" + of(ALNUM, 36), "xoxc-" + of(DIGITS, 12) + "-" + of(ALNUM, 24)),
-    *("xoxd-" + of(ALNUM, 60), "eyJ" + of(ALNUM, 20) + ".." + of(SORTS["u"], 16) + "." + of(ALNUM, 40) + "." + of(ALNUM, 22)),
+    *(
+        "xoxd-" + of(ALNUM, 60),
+        "eyJ" + of(ALNUM, 20) + ".." + of(SORTS["u"], 16) + "." + of(ALNUM, 40) + "." + of(ALNUM, 22),
+    ),
     # Nobody knows these vendors.
-    *("acme_" + of(ALNUM, 40), "acme_live_" + of(ALNUM, 36), "ACME-" + of(ALNUM, 48), "zz-key-" + of(LOWER + DIGITS, 40)),
+    *(
+        "acme_" + of(ALNUM, 40),
+        "acme_live_" + of(ALNUM, 36),
+        "ACME-" + of(ALNUM, 48),
+        "zz-key-" + of(LOWER + DIGITS, 40),
+    ),
 ]
 
 
@@ -77,14 +85,28 @@ def test_new_forms_of_old_vendors_and_keys_of_unknown_ones(key: str) -> None:
 
 
 NAMED: list[Any] = [
-    *({"auth": {"user": "a", "pass": "open-sesame"}}, {"pass": SECRET}, {"db": [{"pw": SECRET}]}, {"card": {"pin": 4711}}),
+    *(
+        {"auth": {"user": "a", "pass": "open-sesame"}},
+        {"pass": SECRET},
+        {"db": [{"pw": SECRET}]},
+        {"card": {"pin": 4711}},
+    ),
     *(f"DB_PW={SECRET}", f"TF_VAR_master_pw={SECRET}", f'x "pass": "{SECRET}"', "pin=4711", {"pin": "471199"}),
     *(f'["--password","{SECRET}"]', f"argv: ['--password', '{SECRET}']", f'{{"password":\n  "{SECRET}"}}'),
     *(f'#define API_SECRET "{SECRET}"', f"setx API_SECRET {SECRET}", f"set -x API_SECRET {SECRET}"),
     *(f"ENV API_SECRET {SECRET}", f"Passwort: {SECRET}", f"mot de passe : {SECRET}", f"contraseña: {SECRET}"),
-    *(f"密码：{SECRET}", f"パスワード: {SECRET}", f"пароль={SECRET}", f"ｐａｓｓｗｏｒｄ＝{SECRET}", f"pass\u200bword={SECRET}"),
+    *(
+        f"密码：{SECRET}",
+        f"パスワード: {SECRET}",
+        f"пароль={SECRET}",
+        f"ｐａｓｓｗｏｒｄ＝{SECRET}",
+        f"pass\u200bword={SECRET}",
+    ),
     *({"ｐａｓｓｗｏｒｄ": SECRET}, {"pass\u00adword": SECRET}, {"selector": "#password", "text": SECRET}),
-    *({"selector": "input[name='password']", "value": SECRET}, {"element": "Password field", "ref": "e1", "text": SECRET}),
+    *(
+        {"selector": "input[name='password']", "value": SECRET},
+        {"element": "Password field", "ref": "e1", "text": SECRET},
+    ),
     json.dumps({"selector": "#password", "text": SECRET}),
     json.dumps({"cmd": ["sshpass", "-p", SECRET, "ssh"]}),
     json.dumps([{"name": "DB_PASSWORD", "value": SECRET}]),
@@ -156,5 +178,7 @@ def test_what_looks_like_a_key() -> None:
     keys = ["".join(picker.choices(ALNUM, k=40)) for _ in range(500)]
     assert sum(map(looks_like_key, keys)) >= 450
     assert not any(map(looks_like_key, ("x" * 40, "a1B" * 11, of(SORTS["x"], 64), "A1" * 20, "", "Aa1" * 4000)))
-    words = [f"{a}{b.title()}{c.upper()}{n}" for n, (a, b, c) in enumerate(zip(*[iter(__doc__.split())] * 3, strict=False))]
+    words = [
+        f"{a}{b.title()}{c.upper()}{n}" for n, (a, b, c) in enumerate(zip(*[iter(__doc__.split())] * 3, strict=False))
+    ]
     assert not any(looks_like_key("".join(picker.sample(words, 4))) for _ in range(200))

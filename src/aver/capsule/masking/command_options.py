@@ -1,6 +1,7 @@
 """Passwords on command lines: values that a known program takes as a password, such as `sshpass -p ...`.
 
-The programs, their options and the places of their words are in `rules.toml`. A pattern is searched from the program's name to the
+The programs, their options and the places of their words are in `rules.toml`.
+A pattern is searched from the program's name to the
 end of its command: the next line end, `;`, `&` or `|`. No part of a text is searched twice by the same pattern, and
 the patterns are bounded, so the time is linear.
 """

@@ -307,16 +307,18 @@ def _mask_value(value: Any, run: _MaskingRun, depth: int) -> Any:
 
 
 _TITLES = (("value", ("name", "key")), ("text", ("selector", "element", "locator")), ("value", ("selector", "locator")))
-"""The members of an object that hold a value, and those that name it: `{"selector": "#password", "text": "hunter2"}`."""
+"""The members that hold a value, and those that name it: `{"selector": "#password", "text": "hunter2"}`."""
 _FIELD_WORDS = lazy_pattern(r"[\s_-]{0,4}(?:field|input|textbox|box)\s{0,4}$", re.IGNORECASE)
-_SELECTOR_MARKS = lazy_pattern(r"[^A-Za-z0-9_]+")
+_SELECTOR_MARKS = lazy_pattern(r"[^A-Za-z0-9_]++")
 
 
 def _find_titled(value: Mapping[Any, Any]) -> dict[str, str]:
     """Return the members whose value another member names by a name that sounds secret, with that name."""
     found: dict[str, str] = {}
     for member, titles in _TITLES:
-        title = next((value[each] for each in titles if isinstance(value.get(each), str)), "") if member in value else ""
+        title = (
+            next((value[each] for each in titles if isinstance(value.get(each), str)), "") if member in value else ""
+        )
         if titles[0] != "name":
             title = _SELECTOR_MARKS.sub("_", _FIELD_WORDS.sub("", title[-NAME_MAX:]))
         if title and is_sensitive_name(title):

@@ -3,7 +3,7 @@
 The last words of a name decide: `DB_PASSWORD`, `clientSecret` and `x-api-key` sound secret; `token_count`,
 `password_policy` and `public_key` do not. The words are in `rules.toml`. The value is masked unless it is plainly no
 secret (`aver.capsule.masking.secret_values`), or refers to another name in code: `password=args.password`. Names such
-as `JWT_KEY` sound secret only with a value that looks random, `pass` and `pw` only with one that has letters and digits,
+as `JWT_KEY` sound secret only with a value that looks random, `pass` and `pw` with one that has letters and digits,
 `pin` only with digits.
 
 Names are folded first: `ｐａｓｓｗｏｒｄ` is `password`, characters that nobody sees are left out, and words of other
@@ -194,7 +194,7 @@ _PHRASES = tuple(word for word in _FOREIGN_WORDS if word.isascii())
 
 
 def fold_text(text: str) -> FoldedText | None:
-    """Fold letters of other widths and styles (NFKC), unseen characters and foreign words; None where there are none."""
+    """Fold letters of other widths and styles (NFKC), unseen characters, foreign words; None without any."""
     if text.isascii() and not any(phrase in text or phrase.capitalize() in text for phrase in _PHRASES):
         return None
     pieces, places, origins, at, size = list[str](), [0], [0], 0, 0
@@ -216,11 +216,11 @@ _NAME = lazy_pattern(
     r"(?<![A-Za-z0-9_.-])(?<!\[masked:)(?P<name>[A-Za-z0-9_.-]++)"
     r"(?P<closed>\\{0,4}[\"'`])?\]?[ \t]{0,8}+"
     rf"(?::[ \t]{{0,4}}+(?P<type>{_TYPE}(?:[ ]?\|[ ]?{_TYPE}){{0,3}})[ \t]{{0,4}}+(?==[ \t]{{0,8}}+[\"'`]))?"
-    r"(?P<sign>=>|:=|=(?!=)|:(?!:)|%3[Dd]|,(?=[ \t]{0,8}\\{0,4}[\"']))[ \t]{0,8}+"
+    r"(?P<sign>=>|:=|=(?!=)|:(?!:)|%3[Dd]|,(?=[ \t]{0,8}+\\{0,4}+[\"']))[ \t]{0,8}+"
 )
 _NEXT_LINE = lazy_pattern(r"\r?\n[ \t]{0,64}+(?=\\{0,4}[\"'])")
 _DECLARATION = lazy_pattern(
-    rf"(?<![A-Za-z0-9_.-])(?:{'|'.join(word.replace(' ', '[ ]+') for word in rules_table.DECLARES)})"
+    rf"(?<![A-Za-z0-9_.-])(?:{'|'.join(word.replace(' ', '[ ]{1,4}+') for word in rules_table.DECLARES)})"
     r"[ \t]{1,8}+(?P<name>[A-Za-z_][A-Za-z0-9_]*+)[ \t]{1,8}+(?=[^\s=])"
 )
 _FLAG = lazy_pattern(r"(?<![A-Za-z0-9_.-])(?P<name>--?[A-Za-z][A-Za-z0-9_-]*+)[ \t]++(?=[^\s=:-])")

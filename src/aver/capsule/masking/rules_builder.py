@@ -141,7 +141,7 @@ SORTS = {
 """The characters of each sort that a form can name."""
 
 _PART = re.compile(r"\{(?P<sort>[dxlUwub])(?P<least>[0-9]+)(?:-(?P<most>[0-9]+)|(?P<open>\+))?\}|(?P<uuid>\{uuid\})")
-_UUID = "-".join("[a-f0-9]{%d}" % size for size in (8, 4, 4, 4, 12))
+_UUID = "-".join(f"[a-f0-9]{{{size}}}" for size in (8, 4, 4, 4, 12))
 DIGEST_CHARACTERS = "0123456789abcdef-"
 """Runs of these alone are not searched."""
 

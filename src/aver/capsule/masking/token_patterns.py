@@ -170,7 +170,7 @@ PREFIXED_MIN, PREFIXED_MAX = 32, 512
 
 _PREFIXED_RUN = lazy_pattern(r"[A-Za-z0-9_-]{35,}+")
 _PREFIX = lazy_pattern(r"(?:(?<=\\)[nrt])?(?:[A-Z]?[a-z][a-z0-9]{0,15}[_-]|[A-Z][A-Z0-9]{1,15}[_-]){1,4}")
-_ONE_SORT = lazy_pattern(r"[a-z]+|[A-Z]+|[0-9]+")
+_ONE_SORT = lazy_pattern(r"[a-z]++|[A-Z]++|[0-9]++")
 _ONLY_HEX = lazy_pattern(r"[a-f0-9_-]*+|[A-F0-9_-]*+")
 _PLAIN_PREFIXES = frozenset(rules_table.PLAIN_PREFIXES)
 _PREFIXED_DIGITS_MIN, _PREFIXED_PARTS_MIN = 3, 8
@@ -314,7 +314,8 @@ def _find_prefixed(text: str) -> Iterator[Span]:
     """Find the keys of unknown vendors. The prefix stays: it says whose key it was."""
     for run in _PREFIXED_RUN.finditer(text):
         # Base64 and digests are cut at other characters, so their parts look like such keys.
-        if text[run.start() - 1 : run.start()] in ("+", ".") or text[max(run.start() - 7, 0) : run.start()] in _DIGEST_SIGNS:
+        before = text[max(run.start() - 7, 0) : run.start()]
+        if before.endswith(("+", ".")) or before in _DIGEST_SIGNS:
             continue
         prefix = _PREFIX.match(text, run.start(), run.end())
         if prefix is None or _PLAIN_PREFIXES.intersection(_SEPARATOR.split(prefix[0].lower())):

@@ -1,12 +1,12 @@
 """A call whose result showed a secret: the session has seen it, whatever the gate knew before.
 
-Nobody can say beforehand what a search prints. But whoever records the call masks its result, and so knows that a secret
-was in it. That is sealed as `gate.outcome` in the chain of the session's decisions, with `outcome.result`:
+Nobody can say beforehand what a search prints. But Aver masks the result when it records the call, and so knows that a
+secret was in it. That is sealed as `gate.outcome` in the chain of the session's decisions, with `outcome.result`:
 
     {v: 1, call_id, outcome: "the result showed a secret", session}
 
-`session` is the session's state after it (`session_state.state_after_secret`). Only one such record is needed: a session
-that has the label keeps it. It is sealed before the record of the call, so that no crash between them loses it.
+`session` is the session's state after it (`session_state.state_after_secret`). One such record is enough: a session that
+has the label keeps it. It is sealed before the record of the call, so that no crash between them loses it.
 """
 
 from __future__ import annotations
