@@ -5,7 +5,7 @@ secret was in it. That is sealed as `gate.outcome` in the chain of the session's
 
     {v: 1, call_id, outcome: "the result showed a secret", session}
 
-`session` is the session's state after it (`session_state.state_after_secret`). One such record is enough: a session that
+`session` is the state after it (`session_state.state_after_secret`). One such record is enough: a session that
 has the label keeps it. It is sealed before the record of the call, so that no crash between them loses it.
 """
 
