@@ -189,7 +189,8 @@ class FoldedText(NamedTuple):
 
 
 _FOREIGN_WORDS = [word for word in rules_table.FOREIGN if word not in rules_table.SECRET]
-_FOLDED = lazy_pattern(f"(?P<word>{'|'.join(_FOREIGN_WORDS)})|[{rules_table.FOLDED[0]}]", re.IGNORECASE)
+_SPELLINGS = dict.fromkeys(form for word in _FOREIGN_WORDS for form in (word, word.capitalize(), word.upper()))
+_FOLDED = lazy_pattern(f"(?P<word>{'|'.join(_SPELLINGS)})|[{rules_table.FOLDED[0]}]")
 _PHRASES = tuple(word for word in _FOREIGN_WORDS if word.isascii())
 
 
@@ -270,7 +271,12 @@ def _find_assignments(text: str) -> Iterator[Span]:
             at = named.start("type")
     if "--" in text or " -" in text:
         yield from _find_named_words(text, _FLAG)
-    if "set" in text or "define" in text or "ENV " in text:
+    if (
+        any(word in text for word in rules_table.DECLARES if " " not in word)
+        or "set -" in text
+        or "set  " in text
+        or "# define" in text
+    ):
         yield from _find_named_words(text, _DECLARATION)
     if "</" in text:
         for element in _ELEMENT.finditer(text):
