@@ -7,7 +7,6 @@ the gate's own words instead: `pass`, `skip` and so on.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -32,9 +31,26 @@ def exit_code(statuses: Iterable[str], *, strict: bool) -> int:
     return 0 if accepted.issuperset(statuses) else 1
 
 
+def have_matched(verdicts: Iterable[Verdict]) -> bool:
+    """Whether the given keys have signed something in each thing. Keys that match nothing vouch for nothing."""
+    return all(verdict.held or verdict.level != "signature" for verdict in verdicts)
+
+
 def status_parts(screen: Screen, verdict: Verdict) -> list[LinePart]:
-    """The sign and the word of a verdict's status."""
-    return [screen.status_mark(verdict.status), " ", StyledText(verdict.status, STATUS_STYLES[verdict.status])]
+    """The sign of a verdict, and its words: its integrity first, where its status does not say the same."""
+    parts: list[LinePart] = [screen.status_mark(verdict.status), " "]
+    if verdict.integrity in ("intact", "unsigned"):
+        parts += [StyledText(verdict.integrity, "warn" if verdict.integrity == "unsigned" else "good"), ", "]
+    return [*parts, StyledText(verdict.status, STATUS_STYLES[verdict.status])]
+
+
+def unsigned_text(verdict: Verdict) -> str:
+    """How many signatures were held against no key, as the end of a first line. Empty if each of them was."""
+    if verdict.integrity != "unsigned":
+        return ""
+    if not verdict.held:
+        return "; nobody's signature was checked"
+    return f"; {plural(verdict.unknown_signatures, 'signature')} by keys that are not known here"
 
 
 def extent_text(verdict: Verdict) -> str:
@@ -47,7 +63,8 @@ def extent_text(verdict: Verdict) -> str:
 
 def print_verdict(screen: Screen, verdict: Verdict, *, about: str = "") -> None:
     """Print a whole verdict. `about` is added to its subject."""
-    screen.print_line(*status_parts(screen, verdict), f": {verdict.subject}{about}, {extent_text(verdict)}")
+    words = f": {verdict.subject}{about}, {extent_text(verdict)}{unsigned_text(verdict)}"
+    screen.print_line(*status_parts(screen, verdict), words)
     # Checks that were left out and do not matter here are grouped by their reason, at the end.
     listed: dict[str, Check] = {}
     aside: dict[str, list[str]] = {}
@@ -85,13 +102,7 @@ def _print_failures(screen: Screen, verdict: Verdict, first: Finding) -> None:
         for name, key in (("remembered", "remembered"), ("here", "actual")):
             screen.print_line("  ", f"{name + ':':<12}{proof[key]['count']} records, head {proof[key]['hash']}")
     failed = [finding for finding in verdict.findings if finding.status == "failed"]
-    missing = list_missing_keys(failed)
-    if not _MISSING_KEY(first.words):
-        _print_meaning(screen, first)
-    if missing:
-        words = "These keys sign here, and you gave none of them. Compare each with its owner, and give it too: --key."
-        screen.print_wrapped(f"{words} If nobody vouches for a key, its records are forged.", indent="  ")
-        screen.print_hanging("  missing keys: ", text=", ".join(missing))
+    _print_meaning(screen, first)
     for finding in failed[1 : MORE_FINDINGS_MAX + 1]:
         screen.print_hanging("also ", StyledText(finding.code, "bad"), " ", text=f"at {finding.place}: {finding.words}")
     if len(failed) - 1 > MORE_FINDINGS_MAX:
@@ -110,16 +121,6 @@ def find_failed_audits(verdict: Verdict) -> list[str]:
     if len(failed) != counted or not all(isinstance(f.proof, dict) and "audit" in f.proof for f in failed):
         return []
     return list(dict.fromkeys(str(finding.place.chain) for finding in failed))
-
-
-_MISSING_KEY = re.compile(r"the key (\S{1,80}(?: of \S{1,80})?) is none of the given keys").match
-"""The words of findings about a signer that the caller's list of keys (`--key`) lacks."""
-
-
-def list_missing_keys(findings: Iterable[Finding]) -> list[str]:
-    """The keys that findings say are not among those given, each once, with their owner where the finding names it."""
-    matches = (_MISSING_KEY(finding.words) for finding in findings)
-    return list(dict.fromkeys(match[1] for match in matches if match))
 
 
 def _print_qualifications(screen: Screen, verdict: Verdict) -> None:

@@ -126,8 +126,9 @@ KeyLike = PublicKey | RingEntry | str
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """Our keys and the known keys. If `closed`, a signer who is not listed is invalid, not just unknown.
+    """Our keys and the known keys. A signer who is not listed is unknown, never invalid.
 
+    A `closed` ring has the keys that a caller gave for one call. Then the verifier's home plays no part.
     `known` names a key by its fingerprint; where another known key has the same fingerprint, by its 64 digits.
     """
 

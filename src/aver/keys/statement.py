@@ -177,10 +177,6 @@ class StatementSigner(Protocol):
 class KeySource(Protocol):
     """The part of a ring that checking a statement needs."""
 
-    @property
-    def closed(self) -> bool:
-        """Whether a signer who is not listed is invalid, not just unknown."""
-
     def lookup(self, signed_by: str) -> tuple[PublicKey, ...]:
         """Every key of that name."""
 
@@ -223,7 +219,7 @@ def check_statement(
 def _check_signature(signature: StatementSignature, message: bytes, ring: KeySource) -> SignatureResult:
     candidates = ring.lookup(signature.by)
     if not candidates:
-        return SignatureResult(signature.by, "invalid" if ring.closed else "unknown")
+        return SignatureResult(signature.by, "unknown")
     for key in candidates:
         if _is_valid_signature(key, message, signature):
             return SignatureResult(signature.by, "valid", key)

@@ -231,8 +231,7 @@ def check_signatures(
     rules = history.rules(Rules(ring))
     for result in results:
         by, key = result.by, result.key
-        # With pinned keys (a closed ring), a signer outside them is as bad as a wrong signature.
-        if result.outcome == "invalid" or (result.outcome == "unknown" and ring.closed):
+        if result.outcome == "invalid":
             return fail("SIG_INVALID", f"the signature of {where} was not made by {by}")
         if key is None:
             words = f"{where} was signed by {by}, whose key is not known here"

@@ -14,6 +14,7 @@ from aver.verdict.verdict import (
     explain_code,
     load_codes,
     merge_verdicts,
+    worst_integrity,
     worst_status,
 )
 
@@ -40,5 +41,6 @@ __all__ = [
     "explain_code",
     "load_codes",
     "merge_verdicts",
+    "worst_integrity",
     "worst_status",
 ]

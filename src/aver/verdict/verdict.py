@@ -5,6 +5,13 @@
     failed      a check failed; `first_bad` says where
     empty       there was nothing to verify; never a success
 
+Beside the status stands `integrity`, the answer of the checks that need bytes and keys alone (`INTEGRITY_CHECKS`):
+
+    intact      they passed, and every signature was held against a key that the verifier holds
+    unsigned    none of them failed, but at least one signature was held against no such key
+    failed      one of them failed
+    none        there are no records
+
 A verdict has no truth value on purpose: there are four answers, and an `if` that forgets one of them accepts tampered
 data. Compare `.status`.
 
@@ -45,6 +52,7 @@ def load_codes() -> dict[str, FindingCode]:
 
 
 Status = Literal["verified", "qualified", "failed", "empty"]
+Integrity = Literal["intact", "unsigned", "failed", "none"]
 CheckStatus = Literal["passed", "warning", "failed", "not_checked"]
 
 CHECKS = (
@@ -64,6 +72,10 @@ CHECKS = (
     "profile",
 )
 """Every check of a record or chain, in the order of the report. Other rooms add their own after these."""
+
+_BYTE_CHECKS = ("index", "head", "page", "parts", "archive", "report", "rollback", "checkpoint")
+INTEGRITY_CHECKS = frozenset({*CHECKS, *_BYTE_CHECKS} - {"profile"})
+"""The checks that need bytes and keys alone. All others judge what the records mean."""
 
 FINDINGS_KEPT = 100
 """How many findings of one check and code a tally keeps; the others are only counted."""
@@ -247,6 +259,33 @@ class Verdict:
     def __bool__(self) -> bool:
         raise TypeError("a verdict is not a yes or no: compare .status with 'verified', 'qualified', 'failed', 'empty'")
 
+    @property
+    def integrity(self) -> Integrity:
+        """The result of the checks that need bytes and keys alone."""
+        if any(check.status == "failed" for check in self.checks if check.name in INTEGRITY_CHECKS):
+            return "failed"
+        if not self.records:
+            return "intact" if self.earlier else "none"
+        return "intact" if self.held == self.records and not self.unknown_signatures else "unsigned"
+
+    @property
+    def held(self) -> int:
+        """Of how many records the signature was held against a key that the verifier holds.
+
+        Where the things that were verified are checkpoints, of how many of these.
+        """
+        found = {check.name: check for check in self.checks}
+        signed = found.get("signature") or found.get("checkpoint")
+        if signed is None or signed.status != "not_checked":
+            return 0 if signed is None else self.records
+        return max(self.records - signed.count, 0) if signed.code == "UNKNOWN_SIGNER" else 0
+
+    @property
+    def unknown_signatures(self) -> int:
+        """How many signatures are by keys that the verifier does not hold. The two halves of one count apart."""
+        unknown = (check for check in self.checks if check.code == "UNKNOWN_SIGNER" and check.status == "not_checked")
+        return sum(check.count for check in unknown if check.name in INTEGRITY_CHECKS)
+
     def check(self, name: str) -> Check:
         """The result of the check with this name."""
         return next(check for check in self.checks if check.name == name)
@@ -255,6 +294,7 @@ class Verdict:
         return {
             "subject": self.subject,
             "status": self.status,
+            "integrity": self.integrity,
             "level": self.level,
             "records": self.records,
             "earlier": self.earlier,
@@ -302,6 +342,11 @@ def worst_status(statuses: Iterable[Status]) -> Status:
     return min(statuses, key=_WORST_FIRST.index)
 
 
+def worst_integrity(results: Iterable[Integrity]) -> Integrity:
+    """The worst of several. Things without records say nothing about the others."""
+    return min(results, key=("failed", "unsigned", "intact", "none").index)
+
+
 def merge_verdicts(subject: str, parts: Mapping[str, Verdict]) -> Verdict:
     """Join verdicts on several things, each under its name. The worst result of each check counts."""
     checks: dict[str, Check] = {}
@@ -314,9 +359,10 @@ def merge_verdicts(subject: str, parts: Mapping[str, Verdict]) -> Verdict:
             before = checks.get(check.name)
             if check.status != "passed" and check not in shared:
                 check = replace(check, reason=f"{name}: {check.reason}")
-            elif before is not None and before.status == "passed":
+            if before is not None and before.status == check.status:
                 count = before.count + check.count
-                check = replace(check, count=count, reason=f"{count} checked")
+                check = replace(min(check, before, key=_severity), count=count)
+                check = replace(check, reason=f"{count} checked") if check.status == "passed" else check
             if before is None or _severity(check) <= _severity(before):
                 checks[check.name] = check
         findings += [replace(found, place=replace(found.place, source=name)) for found in verdict.findings]

@@ -359,15 +359,7 @@ class _ApprovalChecker:
         approver = request.approvers[str(vote.approver)]
         fingerprint, identity = approver.fingerprint, approver.identity
         if not self._is_known(approver):
-            # A closed ring lists every key that counts. An open one may just not know this key.
-            words = self._describe_unknown(approver)
-            if not self._ring.closed:
-                self._add_finding(record, "not_checked", "UNKNOWN_SIGNER", words)
-            elif isinstance(approver.key, PublicKey):
-                words = f"the key {fingerprint} of {identity} is none of the given keys"
-                self._add_finding(record, "failed", "SIG_INVALID", f"{words}: if it is a person's, give it, too")
-            else:
-                self._add_finding(record, "failed", "SIG_INVALID", words)
+            self._add_finding(record, "not_checked", "UNKNOWN_SIGNER", self._describe_unknown(approver))
         elif (foreign := self._role_problem(record, approver)) is not None:
             self._add_finding(record, "failed", "ROLE_POLICY_VIOLATION", foreign)
         # The ring, or the owner's export, may know of an end that the roster does not have.

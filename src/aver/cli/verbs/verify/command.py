@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from aver.cli.files import read_json_file
 from aver.cli.options import Usage, add_json, add_ledger, add_tenant, parse_count, parse_port
 from aver.cli.terminal import Progress, Screen, StderrScreen, print_json
-from aver.cli.verdict_text import exit_code, print_verdict
+from aver.cli.verdict_text import exit_code, have_matched, print_verdict
 from aver.errors import AverError, BadInput
 from aver.fast_dataclass import dataclass
 
@@ -89,7 +89,7 @@ def verify_targets(given: argparse.Namespace) -> list[TargetVerdict]:
 
 
 def read_key_options(given: argparse.Namespace) -> list[KeyLike]:
-    """The keys of `--key`, which then are the only ones that count; empty if the option was not given.
+    """The keys of `--key`, which then are the only ones that are known; empty if the option was not given.
 
     Keys inside the thing that is verified prove nothing about it: its maker put them there. They are refused.
     """
@@ -107,7 +107,7 @@ def verdicts_to_dict(found: Sequence[TargetVerdict]) -> dict[str, Any]:
     """One verdict as it is; of several first their sum, then each one under `tenants` or `things`."""
     if len(found) == 1:
         return found[0].verdict.to_dict()
-    from aver.verdict import worst_status
+    from aver.verdict import worst_integrity, worst_status
 
     verdicts = [answer.verdict for answer in found]
     bad = next((verdict.first_bad for verdict in verdicts if verdict.first_bad is not None), None)
@@ -118,6 +118,7 @@ def verdicts_to_dict(found: Sequence[TargetVerdict]) -> dict[str, Any]:
     ]
     return {
         "status": worst_status(verdict.status for verdict in verdicts),
+        "integrity": worst_integrity(verdict.integrity for verdict in verdicts),
         "records": sum(verdict.records for verdict in verdicts),
         "earlier": sum(verdict.earlier for verdict in verdicts),
         "chains": sum(verdict.chains for verdict in verdicts),
@@ -138,7 +139,8 @@ EXAMPLES = """\
   aver verify --watch --metrics /srv/aver.prom    keep verifying, for a monitor
   aver verify --strict --json | jq .status
 
-exit code: 0 verified or qualified, 1 failed or empty; with --strict qualified is 1, too."""
+exit code: 0 verified or qualified, 1 failed or empty; 1 also for qualified with --strict, and for keys (--key) that
+have signed nothing here."""
 
 LEVELS = ("structural", "content", "signature")
 
@@ -157,7 +159,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--deep", action="store_true", help="with meta: also verify every record of every chain")
     parser.add_argument("--level", choices=LEVELS, default="signature", help="how much to check (default: signature)")
     parser.add_argument(
-        "--key", action="append", default=[], metavar="HEX|FILE", help="accept these signers and no others; repeatable"
+        "--key", action="append", default=[], metavar="HEX|FILE", help="check by these keys and no others; repeatable"
     )
     parser.add_argument(
         "--require-pq", action="store_true", help="fail if a record has no ML-DSA-65 (post-quantum) signature"
@@ -207,7 +209,11 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     started = time.monotonic()
     found = verify_targets(given)
     seconds = time.monotonic() - started
-    code = exit_code([answer.verdict.status for answer in found], strict=given.strict)
+    verdicts = [answer.verdict for answer in found]
+    code = exit_code([verdict.status for verdict in verdicts], strict=given.strict)
+    if given.key and not have_matched(verdicts):
+        StderrScreen().print_note("none of the given keys has signed a record here, so nobody vouches for it")
+        code = 1
     if given.json:
         print_json(verdicts_to_dict(found))
     else:
@@ -221,7 +227,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.cli.verbs.verify.metrics import Metrics, write_metrics
 
     metrics = Metrics()
-    metrics.observe([answer.verdict for answer in found], seconds, code)
+    metrics.observe(verdicts, seconds, code)
     try:
         write_metrics(Path(given.metrics), metrics)
     except AverError as error:

@@ -22,7 +22,7 @@ from aver.cli.options import Usage
 from aver.cli.terminal import Progress, Screen, StderrScreen, StyledText, Terminated, print_json, raise_on_sigterm
 from aver.cli.verbs.verify.command import LAST, TargetVerdict, read_key_options, verdicts_to_dict
 from aver.cli.verbs.verify.metrics import Metrics, write_metrics
-from aver.cli.verdict_text import exit_code, extent_text, print_verdict, status_parts
+from aver.cli.verdict_text import exit_code, extent_text, have_matched, print_verdict, status_parts, unsigned_text
 from aver.errors import AverError, BadInput
 
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ class _VerifyWatch:
         self.answers = [TargetVerdict(one.verdict, tenant if several else None) for tenant, one in examined.items()]
         verdicts = [answer.verdict for answer in self.answers]
         code = exit_code([verdict.status for verdict in verdicts], strict=self.given.strict)
+        if self._keys and not have_matched(verdicts):
+            code = 1
         self.bad_rounds += code != 0
         self.metrics.observe(verdicts, time.monotonic() - started, code)
         return code
@@ -137,10 +139,9 @@ def _run_round(watching: _VerifyWatch, screen: Screen) -> int:
         answers, seconds = watching.answers, time.monotonic() - started
         whole = merge_verdicts(answers[0].verdict.subject, {answer.about: answer.verdict for answer in answers})
         tenants = f", {len(answers)} tenants" if len(answers) > 1 else ""
-        clock = StyledText(f"{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime())} ", "dim")
-        screen.print_line(
-            clock, *status_parts(screen, whole), f": {whole.subject}{tenants}, {extent_text(whole)}, {seconds:.2f} s"
-        )
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime())
+        words = f": {whole.subject}{tenants}, {extent_text(whole)}, {seconds:.2f} s{unsigned_text(whole)}"
+        screen.print_line(StyledText(f"{when} ", "dim"), *status_parts(screen, whole), words)
         if code:
             for answer in watching.answers:
                 if exit_code([answer.verdict.status], strict=given.strict):
