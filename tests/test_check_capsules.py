@@ -158,7 +158,7 @@ TAMPERED: list[tuple[str, Callable[[list[dict[str, Any]]], Any], tuple[str, int 
     ("null", lambda c: c.__setitem__(2, None), ("SCHEMA_INVALID", 2)),
     ("resigned by another", lambda c: c.__setitem__(
         2, seal({**chain_of(3)[2].to_dict(), "domain": "x"}, SeedSigner(b"e" * 32)).to_sealed_dict()),
-     ("SIG_INVALID", 2)),
+     ("CHAIN_BREAK", 2)),
 ]  # fmt: skip
 
 

@@ -11,8 +11,9 @@ JSON, or records in memory. It decides in this order what a string is:
 With `ledger=`, step 4 comes before step 3 for strings without a `/`: the caller has named where to look. Verifying
 creates nothing.
 
-Keys: if keys are given, exactly those count, and any other signer is wrong. Otherwise the ring and the known keys of
-this machine count, and any other signer is unknown. A key inside the verified thing proves nothing.
+Keys: if keys are given, exactly those count. Otherwise the ring and the known keys of this machine count. Any other
+signer is unknown, never wrong: knowing more keys makes no verdict worse. A key inside the verified thing proves
+nothing.
 
 Modules are named by strings here, and imported only when a thing needs them.
 """
@@ -377,17 +378,24 @@ def verify(
 _SINCE_WORDS = "--since takes a head of one chain, or 'last' for the last verification on this machine"
 
 
+class _OneKey(Ring):
+    """The ring of one key, which must have signed, whatever the record calls its signer."""
+
+    def lookup(self, signed_by: str) -> tuple[PublicKey, ...]:
+        return tuple(self.known.values())
+
+
 def verify_with_key(
     sealed: Sealed | Mapping[str, Any] | str | bytes, key: PublicKey | str, *, require_pq: bool = False
 ) -> Verdict:
-    """The verdict on one capsule (a `Sealed`, a sealed dict, or its JSON). Only this one key counts."""
+    """The verdict on one capsule (a `Sealed`, a sealed dict, or its JSON). It fails unless this key has signed it."""
     from aver.ledger.formats import open_subject
 
     if not isinstance(sealed, str | bytes | Sealed | Mapping):
         raise BadInput(f"{type(sealed).__name__} is not a sealed capsule")
     # As bytes, a text is never taken for a path.
     subject = open_subject(sealed.encode("utf-8", "surrogatepass") if isinstance(sealed, str) else sealed)
-    ring = Ring.pin([key if isinstance(key, PublicKey) else PublicKey(key)])
+    ring = _OneKey.pin([key if isinstance(key, PublicKey) else PublicKey(key)])
     for found in FORMATS[-2:]:
         if _load(found.recognise)(subject):
             verdict: Verdict = _load(found.judge)(subject, VerifyOptions(ring, home_dir(), require_pq=require_pq))

@@ -184,11 +184,26 @@ def test_a_rehashed_record_has_no_signature() -> None:
 
 
 def test_a_record_signed_again_by_a_stranger() -> None:
-    for place in range(6):
+    for place in (0, 2, 5):
         forged = resealed(place, lambda content: None, STRANGER)
-        assert first(judged(replaced(place, forged))) == ("SIG_INVALID", place)
+        assert first(judged(replaced(place, forged))) == ("SEAL_MISMATCH", place)
         claimed = with_seal(forged, signed_by=CHAIN[place].signed_by)
         assert first(judged(replaced(place, claimed))) == ("SIG_INVALID", place)
+
+
+def test_a_stranger_who_seals_in_a_name_of_his_own_is_unknown_and_never_verified() -> None:
+    for place in (0, 2, 5):
+
+        def rename(content: dict[str, Any]) -> None:
+            content["context"]["environment"]["aver"]["by"] = STRANGER.fingerprint
+
+        verdict = judged(replaced(place, resealed(place, rename, STRANGER)))
+        signature = verdict.check("signature")
+        assert (signature.code, signature.place and signature.place.sequence) == ("UNKNOWN_SIGNER", place)
+        expected = ("qualified", "unsigned") if place == 5 else ("failed", "failed")
+        assert (verdict.status, verdict.integrity) == expected
+        if place < 5:  # The record after it names another hash.
+            assert first(verdict) == ("CHAIN_BREAK", place + 1)
 
 
 def test_a_record_signed_again_by_another_trusted_key() -> None:
@@ -260,13 +275,13 @@ def test_structural_still_finds_gaps_and_content_still_finds_changes() -> None:
 # --- keys
 
 
-def test_unknown_signers_qualify_in_an_open_ring_and_fail_in_a_closed_one() -> None:
-    only_hybrid = Ring(known={HYBRID.fingerprint: HYBRID.public})
-    verdict = judged(CHAIN, ring=only_hybrid)
-    assert verdict.status == "qualified"
-    assert verdict.check("signature").code == "UNKNOWN_SIGNER"
-    assert verdict.check("signature").count == 4
-    assert first(judged(CHAIN, ring=Ring.pin([HYBRID.public]))) == ("SIG_INVALID", 0)
+def test_unknown_signers_qualify_whether_keys_were_given_or_are_known_here() -> None:
+    for only_hybrid in (Ring(known={HYBRID.fingerprint: HYBRID.public}), Ring.pin([HYBRID.public])):
+        verdict = judged(CHAIN, ring=only_hybrid)
+        assert (verdict.status, verdict.integrity) == ("qualified", "unsigned")
+        assert verdict.check("signature").code == "UNKNOWN_SIGNER"
+        assert verdict.check("signature").count == verdict.unknown_signatures == 4
+        assert verdict.held == 2
 
 
 def test_an_unknown_signer_does_not_hide_other_faults() -> None:

@@ -42,7 +42,7 @@ test("readable bytes", () => {
 test("seals", () => {
   const corpus = load("seals");
   for (const { name, sealed, status, code, keys = corpus.keys, require_pq: requirePq = false } of corpus.cases) {
-    const ring = new verifier.Ring(keys.map((key) => new verifier.PublicKey(key.ed25519, key.ml_dsa_65 ?? "")), { isClosed: true });
+    const ring = new verifier.Ring(keys.map((key) => new verifier.PublicKey(key.ed25519, key.ml_dsa_65 ?? "")));
     const judge = new verifier.ChainJudge(verifier.plainRules(ring, ed25519, { requirePq }), { start: null });
     try {
       judge.judge(verifier.sealedFromJson(sealed));

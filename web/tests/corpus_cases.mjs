@@ -25,7 +25,7 @@ export async function answerCases(verifier, cases) {
       return [verifier.readRecord(new Sealed(canonical, seal)).isCanonical, hash(canonical)];
     },
     seal({ sealed, keys, requirePq }) {
-      const ring = new Ring(keys.map((key) => new PublicKey(key.ed25519, key.ml_dsa_65 ?? "")), { isClosed: true });
+      const ring = new Ring(keys.map((key) => new PublicKey(key.ed25519, key.ml_dsa_65 ?? "")));
       const judge = new ChainJudge(verifier.plainRules(ring, ed25519, { requirePq }), { start: null });
       try {
         judge.judge(verifier.sealedFromJson(sealed));

@@ -37,7 +37,7 @@ for (const name of readdirSync(directory).sort()) {
   const keys = ring.get("keys").map((key) => {
     return key.has("identity") ? readRingEntry(key) : new PublicKey(key.get("public_key"), key.get("public_key_pq"));
   });
-  const options = { ring: new Ring(keys, { isClosed: ring.get("closed") }), requirePq: wanted.get("require_pq"), ed25519 };
+  const options = { ring: new Ring(keys), requirePq: wanted.get("require_pq"), ed25519 };
   let answer;
   try {
     const path = join(directory, name, "thing", wanted.get("thing"));

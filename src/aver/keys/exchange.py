@@ -26,6 +26,7 @@ rotation statement. `read_keys` then returns whole entries, so that a verifier h
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -122,6 +123,11 @@ _FINGERPRINT_HEX = lazy_pattern(r"[0-9A-Fa-f]{16}")
 def build_key_export(keys: Iterable[RingEntry | PublicKey]) -> dict[str, Any]:
     """A document of public keys for others. Entries of our ring also say whose they are and since when."""
     return {"format": EXPORT_FORMAT, "version": 1, "keys": [_export_key(key) for key in keys]}
+
+
+def dump_key_export(keys: Iterable[RingEntry | PublicKey]) -> bytes:
+    """The file of that document."""
+    return json.dumps(build_key_export(keys), indent=2).encode("ascii") + b"\n"
 
 
 def _export_key(key: RingEntry | PublicKey) -> dict[str, Any]:

@@ -143,13 +143,17 @@ class KeyStore:
             raise Refused("NOT_SEALED", f"the key of {identity} has no passphrase", advice="use it without unlocking")
         return signer_from_seeds(active, decrypt_seeds(sealed, passphrase, f"the key of {identity}"))
 
+    def find_keys(self, *names: str) -> tuple[RingEntry | PublicKey, ...]:
+        """Of each name every epoch of an identity, or the key with a fingerprint, each once."""
+        found = {_public_key(key).ed25519: key for name in names for key in self._find_exported(name)}
+        return tuple(found.values())
+
     def export(self, *names: str) -> dict[str, Any]:
-        """A document of public keys: of each name every epoch of an identity, or the key with a fingerprint.
+        """A document of the public keys that `find_keys` finds.
 
         It says which keys are retired, and has the rotation statements, so that whoever reads it honours them.
         """
-        found = {_public_key(key).ed25519: key for name in names for key in self._find_exported(name)}
-        return build_key_export(found.values())
+        return build_key_export(self.find_keys(*names))
 
     def _find_exported(self, name: str) -> Iterable[RingEntry | PublicKey]:
         ring = self.ring()

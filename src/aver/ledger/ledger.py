@@ -59,6 +59,9 @@ _UUID = lazy_pattern(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 class Ledger:
     """Open one with `open_ledger`."""
 
+    are_blobs_left_out = False
+    """Whether large values are not here on purpose: only in a bundle that was made without them."""
+
     def __init__(
         self,
         store: Store,

@@ -69,6 +69,8 @@ class ReadSource:
     verify: Callable[[str | None, VerifyOptions], Verdict]
     """Verifies one chain, or everything."""
     read_blob: Callable[[str], bytes]
+    are_blobs_left_out: bool = False
+    """Whether it says that it was made without its blobs."""
 
 
 class ReadOnlyLedger(Ledger):
@@ -80,13 +82,14 @@ class ReadOnlyLedger(Ledger):
         self._writer = TemporaryStoreWriter(source.ledger, source.tenant)
         try:
             self._copy_records(source, KeyStore(config.home).ring())
-            store, kept = self._writer.finish(config.lock_timeout)
+            store, kept = self._writer.finish(config.lock_timeout, source.read_blob)
         except BaseException:
             self._writer.close()
             raise
         super().__init__(
             store, KeyStore(config.home), tenant=source.tenant, signer=None, config=config, examiners=examiners
         )
+        self.are_blobs_left_out = source.are_blobs_left_out
         self.held: dict[str, int] = kept
         """How many records of each chain are here."""
         self.left_out = max(source.count - sum(kept.values()), 0)

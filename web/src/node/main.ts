@@ -13,7 +13,7 @@ import { pathToFileURL } from "node:url";
 import { BadInput } from "../verify/json.ts";
 import { NotJudged, type VerifyOptions } from "../verify/options.ts";
 import { type PublicKey, Ring, type RingEntry } from "../verify/ring.ts";
-import { type Verdict, verdictDocument } from "../verify/verdict.ts";
+import { type Verdict, heldOf, verdictDocument } from "../verify/verdict.ts";
 import { openEd25519, verifyDirectory, verifyFile } from "../verify/verify.ts";
 import { DiskDirectory, openFile } from "./files.ts";
 import { readKeyOption } from "./keys.ts";
@@ -74,10 +74,11 @@ async function main(given: string[]): Promise<number> {
       else things.push(word);
     }
     if (things.length !== 1) throw new BadInput("usage: node verify.mjs THING [--key HEX|FILE]... [--require-pq]");
-    const ring = new Ring(keys, { isClosed: keys.length > 0 });
+    const ring = new Ring(keys);
     const verdict = await verifyPath(things[0] as string, { ring, requirePq, ed25519: await openEd25519() });
     process.stdout.write(`${dumpVerdict(verdict)}\n`);
-    return verdict.status === "verified" || verdict.status === "qualified" ? 0 : 1;
+    const isGood = verdict.status === "verified" || verdict.status === "qualified";
+    return isGood && (!keys.length || heldOf(verdict)) ? 0 : 1;
   } catch (error) {
     if (!(error instanceof BadInput || error instanceof NotJudged)) throw error;
     process.stderr.write(`verify.mjs: ${error.message}\n`);

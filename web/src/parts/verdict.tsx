@@ -5,7 +5,7 @@ import codes from "../../../src/aver/verdict/codes.json" with { type: "json" };
 import { lookUp } from "../sessions/values.ts";
 import { pins } from "../source/pins.ts";
 import { type Judgement, VERIFIED_AT_ONCE, changed, contents, isAlone, isOfActions, judgement, link, placeInChain, stopVerifying, thing, totalRecords, unjudged, verifyThing } from "../state.ts";
-import { CHECKS, type Check, DOES_NOT_APPLY, type Finding, type Place, type Verdict, verdictDocument } from "../verify/verdict.ts";
+import { CHECKS, type Check, DOES_NOT_APPLY, type Finding, type Place, type Verdict, heldOf, integrityOf, verdictDocument } from "../verify/verdict.ts";
 import type { KeyFits } from "../worker/protocol.ts";
 import { describeCheck } from "./check_words.ts";
 import { Command, Copy, Text, Time, count, plural, quoteName } from "./text.tsx";
@@ -76,14 +76,18 @@ export function extentOf({ records, chains }: Verdict): string {
 
 function sentence(verdict: Verdict, signers: string[]): string {
   const extent = extentOf(verdict);
+  const integrity = integrityOf(verdict);
+  const unknown = verdict.records - heldOf(verdict);
+  const unsigned = unknown < verdict.records ? `${plural(unknown, "record")} by keys that you have not pinned` : "nobody's signature was checked";
+  const lead = integrity === "intact" ? "Intact. " : integrity === "unsigned" ? `Unsigned: ${unsigned}. ` : "";
   if (verdict.status === "verified") {
     const used = pins.value.filter((pin) => !signers.length || signers.includes(pin.publicKey));
     const named = used.slice(0, 3).map((pin) => `${pin.publicKey.slice(0, 16)}, which you pinned on ${dayOf(pin.at)}`);
-    return `Verified: ${extent}, signed by ${named.join("; ") || "keys that you pinned"}${used.length > 3 ? `, and ${used.length - 3} more keys` : ""}.`;
+    return `${lead}Verified: ${extent}, signed by ${named.join("; ") || "keys that you pinned"}${used.length > 3 ? `, and ${used.length - 3} more keys` : ""}.`;
   }
-  if (verdict.status === "qualified") return `Nothing failed in ${extent}, but not everything was checked. The list says what was not, and why.`;
+  if (verdict.status === "qualified") return `${lead}Nothing failed in ${extent}, but not everything was checked. The list says what was not, and why.`;
   if (verdict.status === "empty") return "There is nothing to verify: no record was read. That is never a success.";
-  return `It does not hold: ${verdict.first_bad?.words ?? "a check failed"}.`;
+  return `${lead}It does not hold: ${verdict.first_bad?.words ?? "a check failed"}.`;
 }
 
 export function describePlace({ chain, sequence, source }: Place): string {

@@ -98,7 +98,6 @@ export class ChainJudge {
   private readonly identity: Record<string, string>;
   private readonly needsBlock: boolean;
   private readonly beforeFirst: boolean;
-  private readonly fallback: readonly PublicKey[];
   private expected: bigint | null;
   private previous: string | null;
   private isFirst = true;
@@ -117,15 +116,13 @@ export class ChainJudge {
     this.expected = start === null ? null : BigInt(start);
     this.beforeFirst = start === null;
     this.previous = previous;
-    // Keys to try where the signer's name is not listed: with a closed ring all pinned keys.
-    this.fallback = rules.ring.isClosed ? rules.ring.keys : [];
   }
 
   /** The signatures that judging this record will ask about. */
   static *questions(rules: Rules, record: Sealed): Generator<SignatureQuestion> {
     if (rules.level !== "signature" || !record.signature) return;
     const known = rules.ring.lookup(record.signed_by);
-    for (const key of known.length ? known : rules.ring.isClosed ? rules.ring.keys : []) {
+    for (const key of known.length ? known : rules.ring.keys) {
       yield { publicHex: key.ed25519, message: record.hash, signature: record.signature };
     }
     const publicHex = rules.along.get(record.signed_by);
@@ -263,7 +260,7 @@ export class ChainJudge {
     this.counts.signature++;
     if (!record.signature) return ["signature", "SIG_MISSING", "the record is not signed"];
     const known = ring.lookup(record.signed_by);
-    for (const key of known.length ? known : this.fallback) {
+    for (const key of known.length ? known : ring.keys) {
       if (!ed25519.verify(key.ed25519, record.hash, record.signature)) continue;
       this.verified = key;
       if (!known.length) {
@@ -275,7 +272,6 @@ export class ChainJudge {
       return record.signature_pq || isPqSigner || requirePq ? this.pqProblem(record, key, isPqSigner) : null;
     }
     if (known.length) return ["signature", "SIG_INVALID", `the signature is not ${record.signed_by}'s over this hash`];
-    if (ring.isClosed) return ["signature", "SIG_INVALID", "the signature is not by any of the given keys"];
     if (!isSignatureHex(record.signature)) {
       return ["signature", "SIG_INVALID", "the signature is not one that any key can have made"];
     }

@@ -1,8 +1,8 @@
 /**
  * The keys that the reader has pinned, and what their owners published about them. The twin of `aver.keys.ring`.
  *
- * If a ring is closed, a signer who is not listed is invalid, not just unknown. A record names its signer by 16 digits, or
- * by the four that qp-capsule writes; `lookup` gives every key that it may mean.
+ * A signer who is not listed is unknown, never invalid. A record names its signer by 16 digits, or by the four that
+ * qp-capsule writes; `lookup` gives every key that it may mean.
  */
 
 import type { Ed25519 } from "./ed25519.ts";
@@ -126,20 +126,18 @@ export function readRingEntry(data: Json | undefined, where = "entry"): RingEntr
 
 /** The pinned keys. */
 export class Ring {
-  readonly isClosed: boolean;
   readonly keys: readonly PublicKey[];
   readonly published: readonly RingEntry[];
   private readonly bySigner = new Map<string, PublicKey[]>();
   private readonly byKey = new Map<string, RingEntry>();
 
-  constructor(keys: Iterable<PublicKey | RingEntry> = [], { isClosed = false } = {}) {
+  constructor(keys: Iterable<PublicKey | RingEntry> = []) {
     const known = new Map<string, PublicKey>();
     for (const given of keys) {
       const key = given instanceof PublicKey ? given : given.key;
       if (!(given instanceof PublicKey)) this.byKey.set(key.ed25519, given);
       known.set(key.ed25519, mergeKeys(known.get(key.ed25519), key));
     }
-    this.isClosed = isClosed;
     this.keys = [...known.values()];
     this.published = [...this.byKey.values()];
     for (const key of this.keys) {
@@ -209,7 +207,7 @@ export function readRotation(statement: Statement, ed25519: Ed25519): KeyRotatio
     const identity = statement.content.get("identity");
     const at = timeField(statement.content.get("at"), "at");
     if (statement.purpose !== "rotation" || typeof identity !== "string" || old.ed25519 === next.ed25519) return null;
-    const results = checkStatement(statement, new Ring([old, next], { isClosed: true }), ed25519);
+    const results = checkStatement(statement, new Ring([old, next]), ed25519);
     const signed = (key: PublicKey) => results.some((one) => one.outcome === "valid" && one.key?.equals(key));
     return signed(old) && signed(next) ? { identity, old, new: next, at } : null;
   } catch (error) {

@@ -6,6 +6,7 @@
 import type { Json } from "./json.ts";
 
 type Status = "verified" | "qualified" | "failed" | "empty";
+type Integrity = "intact" | "unsigned" | "failed" | "none";
 export type CheckStatus = "passed" | "warning" | "failed" | "not_checked";
 export type Level = "structural" | "content" | "signature";
 
@@ -14,6 +15,9 @@ export const CHECKS = [
   ...["schema", "canonical", "content", "signature", "signature_pq", "links", "genesis", "identity", "columns"],
   ...["store", "keys", "blobs", "meta", "profile"],
 ];
+/** The checks that need bytes and keys alone. All others judge what the records mean. */
+const INTEGRITY_CHECKS = new Set([...CHECKS, "index", "head", "page", "parts", "archive", "report", "rollback", "checkpoint"]);
+INTEGRITY_CHECKS.delete("profile");
 export const RUN_CHECKS = ["receipts", "parents", "sealed", "gates", "proof"];
 export const ACT_CHECKS = ["evidence", "effects", "delegation"];
 
@@ -176,6 +180,26 @@ export function conclude(subject: string, tally: Tally, level: Level = "signatur
   };
 }
 
+function isUnknown({ status, code }: Check): boolean {
+  return status === "not_checked" && code === "UNKNOWN_SIGNER";
+}
+
+/** Of how many records the signature was held against a key that the reader holds. */
+export function heldOf({ checks, records }: Verdict): number {
+  const signed = checks.find(({ name }) => name === "signature");
+  if (signed === undefined || signed.status !== "not_checked") return signed === undefined ? 0 : records;
+  return isUnknown(signed) ? Math.max(records - signed.count, 0) : 0;
+}
+
+/** The result of the checks that need bytes and keys alone. */
+export function integrityOf(verdict: Verdict): Integrity {
+  const { records } = verdict;
+  const checks = verdict.checks.filter(({ name }) => INTEGRITY_CHECKS.has(name));
+  if (checks.some(({ status }) => status === "failed")) return "failed";
+  if (records === 0) return "none";
+  return heldOf(verdict) === records && !checks.some(isUnknown) ? "intact" : "unsigned";
+}
+
 function statusOf(checks: Check[], findings: Finding[], records: number): Status {
   // In this order: a failure outweighs everything, and nothing read is never a success.
   if (findings.some((finding) => finding.status === "failed")) return "failed";
@@ -220,6 +244,7 @@ export function verdictDocument(verdict: Verdict): Record<string, unknown> {
   return {
     subject: verdict.subject,
     status: verdict.status,
+    integrity: integrityOf(verdict),
     level: verdict.level,
     records: verdict.records,
     earlier: verdict.earlier,

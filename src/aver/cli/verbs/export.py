@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aver.cli.options import add_force, add_json, add_ledger, add_tenant
 from aver.cli.terminal import Screen, StderrScreen, print_json
+from aver.cli.verbs.keys import note_unknown_keys
 from aver.fast_dataclass import dataclass
 from aver.text import plural, to_one_line
 
@@ -21,8 +23,8 @@ EXAMPLES = """\
   aver export --out bundle claude-code.5d2e        export one chain, and nothing else of its session
   aver export --html --out site 5d2e               a session with a page that shows and verifies it in a browser
   aver export --out bundle protocol.5d2e           export a trace, with decisions and approvals that it rests on
-  aver keys export --out keys.json                 then send this file by another channel than the bundle
-  aver verify bundle --key keys.json               the receiver checks the bundle with this
+  aver verify bundle --key bundle.keys.json        the receiver checks the bundle with the keys that lie beside it;
+                                                   send these by another channel than the bundle
   aver log --ledger bundle                         and reads it with this"""
 
 
@@ -54,11 +56,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.keys import LEDGER
+    from aver.files.new_file import check_new_path, write_new_file
+    from aver.keys.exchange import dump_key_export
     from aver.ledger import open_ledger
     from aver.ledger.bundle import export_bundle
-    from aver.ledger.bundle.signers import find_needed_keys
+    from aver.ledger.bundle.layout import read_index
     from aver.ledger.bundle.site import PAGE_FILE
+    from aver.ledger.signers import find_used_keys
+
+    # Beside the bundle, never in it: keys that come with the records prove nothing about them.
+    key_file = Path(f"{os.path.abspath(given.out)}.keys.json")
+    check_new_path(key_file, force=given.force)
 
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
         chosen = _choose_chains(ledger, given.names)
@@ -73,10 +81,14 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             html=given.html,
             force=given.force,
         )
-        needed = find_needed_keys(ledger, done.path)
+        used = find_used_keys(ledger, [claim.id for claim in read_index(done.path).chains])
+    if used.keys:
+        write_new_file(key_file, dump_key_export(used.keys), force=given.force)
     if given.json:
         counts = {"chains": done.chains, "capsules": done.capsules, "missing": done.missing, "blobs": done.blobs}
-        print_json({"path": str(done.path), **counts, "fingerprint": done.fingerprint, "head_signed": done.head_signed})
+        keys = {"keys": str(key_file) if used.keys else None, "unknown_keys": used.unknown}
+        signed = {"fingerprint": done.fingerprint, "head_signed": done.head_signed}
+        print_json({"path": str(done.path), **counts, **signed, **keys})
         return 0
     blobs = f", {plural(done.blobs, 'blob')}" if done.blobs else ""
     screen.print_line(f"wrote {done.path}: {plural(done.capsules, 'record')} in {plural(done.chains, 'chain')}{blobs}")
@@ -92,19 +104,16 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         StderrScreen().print_note(f"{words}; --no-approvals leaves them out")
     if done.head_signed:
         screen.print_line(f"head.json states where these chains end, signed by the ledger's key {done.fingerprint}")
-        screen.print_line("Give the verifier your public key in a file, by another channel than the bundle:")
-        # Without names, `aver keys export` exports the key of the ledger alone.
-        names = [] if needed.names == (LEDGER,) else needed.names
-        screen.print_line(f"  aver keys export {' '.join((*names, '--out keys.json'))}")
-        screen.print_line(f"The verifier then runs: aver verify {done.path.name} --key keys.json")
-        if needed.unknown:
-            words = f"you do not know these keys, which sign in the bundle: {', '.join(needed.unknown)}"
-            StderrScreen().print_note(f"{words}; the verifier must get them from their owners")
     else:
         StderrScreen().print_note(
             "the ledger's key is not at hand here, so the bundle has no head.json: a verdict on it is at most "
             "qualified, because no signature says that it is complete"
         )
+    if used.keys:
+        screen.print_line(f"wrote {key_file.name} beside it: {plural(len(used.keys), 'public key')}")
+        screen.print_line("Send these keys by another channel than the bundle. The receiver then runs:")
+        screen.print_line(f"  aver verify {done.path.name} --key {key_file.name}")
+    note_unknown_keys(used)
     return 0
 
 

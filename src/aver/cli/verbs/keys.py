@@ -6,26 +6,37 @@ Showing keys creates none. Importing a file trusts no key by itself.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from aver.cli.options import Parser, Usage, add_action_parser, add_force, add_json, add_passphrase_fd
+from aver.cli.options import (
+    Parser,
+    Usage,
+    add_action_parser,
+    add_force,
+    add_json,
+    add_ledger,
+    add_passphrase_fd,
+    add_tenant,
+)
 from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, ask_passphrase, print_json
 from aver.config import load_config
 from aver.errors import BadInput, NotFound
 from aver.files.new_file import check_new_path, write_new_file
 from aver.keys import LEDGER, KeyStore, PublicKey, RingEntry, read_keys
 from aver.keys.algorithms import FINGERPRINT_DIGITS
-from aver.keys.exchange import fingerprint_error, half_error
+from aver.keys.exchange import build_key_export, dump_key_export, fingerprint_error, half_error
 from aver.text import plural
+
+if TYPE_CHECKING:
+    from aver.ledger.signers import UsedKeys
 
 EXAMPLES = """\
   aver keys show
   aver keys new agent:builder
   aver keys rotate                            make a new key for the ledger, signed by the old one
-  aver keys export --out our-keys.json        write your public keys, for a verifier
+  aver keys export --out our-keys.json        write the public keys that the ledger's records use, for a verifier
   aver keys import their-keys.json            list the keys in a file; trusts none
   aver keys import their-keys.json --trust KEY
                                               trust one of them, by all the digits that import lists"""
@@ -48,12 +59,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_passphrase_fd(rotate)
     parser_examples = (
         "  aver keys export --out our-keys.json\n"
-        "  aver keys export ledger agent:builder --out our-keys.json   also of an agent that seals records here"
+        "  aver keys export ledger agent:builder --out our-keys.json   these, and no others"
     )
     export = _add_action_parser(actions, "export", "write public keys, for a verifier", parser_examples)
-    export.add_argument("names", nargs="*", metavar="NAME", help="identity, fingerprint or key (default: ledger)")
+    export.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="identity, fingerprint or key (default: all that the ledger's records use)",
+    )
     export.add_argument("--out", metavar="FILE", help="write here (default: stdout)")
     add_force(export)
+    add_ledger(export)
+    add_tenant(export, default="all of the ledger's")
     _add_import_parser(actions)
     examples = "  aver keys trust their-keys.json\n  aver keys trust HEX                  64 hex digits"
     trust = _add_action_parser(actions, "trust", "trust the public keys of another party", examples)
@@ -170,16 +188,45 @@ def _key_status(entry: RingEntry) -> StyledText:
 def _export_keys(given: argparse.Namespace, screen: Screen) -> None:
     if given.out:
         check_new_path(Path(given.out), force=given.force)
-    names = given.names or [LEDGER]
-    document = _open_store().export(*names)
+    from aver.ledger.signers import UsedKeys
+
+    used = UsedKeys(_open_store().find_keys(*given.names), ()) if given.names else _find_used_keys(given)
     if given.out:
-        write_new_file(Path(given.out), json.dumps(document, indent=2).encode("ascii") + b"\n", force=given.force)
-        found = len(document["keys"])
+        write_new_file(Path(given.out), dump_key_export(used.keys), force=given.force)
         (StderrScreen() if given.json else screen).print_line(
-            f"wrote {given.out}: {plural(found, 'public key')} of {', '.join(names)}"
+            f"wrote {given.out}: {plural(len(used.keys), 'public key')} of {', '.join(used.owners)}"
         )
+    note_unknown_keys(used)
     if given.json or not given.out:
-        print_json(document)
+        print_json(build_key_export(used.keys))
+
+
+def note_unknown_keys(used: UsedKeys) -> None:
+    """Say which signers' keys could not be exported."""
+    if used.unknown:
+        words = f"these keys sign here, and you do not know them: {', '.join(used.unknown)}"
+        StderrScreen().print_note(f"{words}; a verifier must get them from their owners")
+
+
+def _find_used_keys(given: argparse.Namespace) -> UsedKeys:
+    """The keys that the records of the ledger use; where there is no ledger yet, those of its identity."""
+    from aver.ledger import list_tenants, open_ledger
+    from aver.ledger.signers import UsedKeys, find_used_keys
+
+    try:
+        tenants = list_tenants(given.ledger) if given.tenant is None else [given.tenant]
+        keys: dict[str, RingEntry | PublicKey] = {}
+        unknown: dict[str, None] = {}
+        for tenant in tenants:
+            with open_ledger(given.ledger, tenant=tenant, create=False) as ledger:
+                used = find_used_keys(ledger)
+            keys |= {_public_key(key).ed25519: key for key in used.keys}
+            unknown |= dict.fromkeys(used.unknown)
+    except NotFound:
+        if given.ledger or given.tenant:
+            raise
+        keys, unknown = {}, {}
+    return UsedKeys(tuple(keys.values()) or _open_store().find_keys(LEDGER), tuple(unknown))
 
 
 # --- your own keys

@@ -52,6 +52,7 @@ def open_bundle(path: Path, options: VerifyOptions, config: Config) -> ReadOnlyL
         verdict=verdict,
         verify=partial(_verify_again, directory, {name: chain for chain, name in names.items()}),
         read_blob=partial(read_blob, directory),
+        are_blobs_left_out=index.blobs_left_out,
     )
     try:
         return ReadOnlyLedger(source, config, options.examiners)

@@ -313,7 +313,7 @@ class ApprovalChecker {
 
   private checkVote(record: Sealed, found: CheckedRequest, vote: Vote): void {
     const { request } = found;
-    const { ring, ed25519 } = this.examination.rules;
+    const { ed25519 } = this.examination.rules;
     // With this `now`, the state never expires by the clock: `voteProblem` checks the vote's own time.
     const before = computeState(request, found.votes, ed25519, request.opened);
     const problem = voteProblem(request, vote, ed25519) ?? turnProblem(request, vote, before.validApprovals, before.floor);
@@ -333,9 +333,7 @@ class ApprovalChecker {
     const approver = request.approvers.get(String(vote.approver)) as Approver;
     const { key, identity } = approver;
     if (!this.isKnown(approver)) {
-      const words = this.unknownWords(approver);
-      if (ring.isClosed) this.add(record, "failed", "SIG_INVALID", words);
-      else this.add(record, "not_checked", "UNKNOWN_SIGNER", words);
+      this.add(record, "not_checked", "UNKNOWN_SIGNER", this.unknownWords(approver));
     } else {
       const foreign = this.roleProblem(record, approver);
       if (foreign !== null) this.add(record, "failed", "ROLE_POLICY_VIOLATION", foreign);

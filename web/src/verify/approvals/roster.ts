@@ -71,7 +71,7 @@ export function approverKey({ identity, key }: Approver): string {
 /** Why a statement has no valid signature of this key; null if it has one. */
 export function signatureProblem(statement: Statement, key: PublicKey | Passkey, verifier: Ed25519): string | null {
   if (key instanceof PublicKey) {
-    const results = checkStatement(statement, new Ring([key], { isClosed: true }), verifier);
+    const results = checkStatement(statement, new Ring([key]), verifier);
     return results.some((result) => result.by === key.fingerprint && result.outcome === "valid") ? null : "it does not hold";
   }
   const message = statementBytes(statement.purpose, statement.content);

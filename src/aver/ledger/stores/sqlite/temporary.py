@@ -7,18 +7,34 @@ as in the ledger that they come from. The file lies in a private temporary direc
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from aver.capsule.blobs import Blob
 from aver.capsule.sealed import Sealed
 from aver.clock import now
-from aver.errors import Unavailable
+from aver.errors import BadInput, NotFound, StoreDamaged, Unavailable
 from aver.ledger.stores.protocol import SEAL_COLUMNS, SEARCH_COLUMNS
 from aver.ledger.stores.sqlite.schema import create_ledger_file
 from aver.ledger.stores.sqlite.store import SqliteStore
 
 _COLUMNS = f"chain, sequence, tenant, {SEARCH_COLUMNS}, {SEAL_COLUMNS}"
+
+
+class TemporaryStore(SqliteStore):
+    """The store of the file. Blobs are not in it: `read_blob` reads them where the records are from."""
+
+    read_blob: Callable[[str], bytes]
+
+    def blob(self, tenant: str, digest: str) -> Blob | None:
+        try:
+            return Blob(self.read_blob(digest))
+        except NotFound:
+            return None
+        except BadInput as error:
+            raise StoreDamaged(error.message) from error
 
 
 class TemporaryStoreWriter:
@@ -69,7 +85,7 @@ class TemporaryStoreWriter:
         except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:
             raise _no_copy_error(error) from error
 
-    def finish(self, timeout: float) -> tuple[SqliteStore, dict[str, int]]:
+    def finish(self, timeout: float, read_blob: Callable[[str], bytes]) -> tuple[SqliteStore, dict[str, int]]:
         """Number the records by their time, and open the store. Returns it, and how many records each chain has."""
         connection = self._connection
         try:
@@ -88,7 +104,9 @@ class TemporaryStoreWriter:
             connection.close()
         except sqlite3.Error as error:
             raise _no_copy_error(error) from error
-        return SqliteStore.open(self._file, create=False, timeout=timeout), kept
+        store = TemporaryStore.open(self._file, create=False, timeout=timeout)
+        store.read_blob = read_blob
+        return store, kept
 
     def close(self) -> None:
         """Remove the file."""
