@@ -159,7 +159,7 @@ class _KeyRecord(NamedTuple):
         """Whether this record rightly says that its key came into use."""
         if self.kind == "key.retire":
             return False
-        if _follows(self.signer.ed25519, self.key.ed25519, successors):
+        if follows(self.signer.ed25519, self.key.ed25519, successors):
             return True
         # The ledger's key recorded a key of another identity. That the other key exists must be certain: by its own
         # signature on the rotation, or by the ring. Else an old key of the ledger could call its successor an agent.
@@ -170,7 +170,7 @@ class _KeyRecord(NamedTuple):
         """The key that this record rightly ends; None if it ends none."""
         signer = self.signer.ed25519
         if self.rotation is not None:
-            is_right = _follows(signer, self.rotation.new.ed25519, successors) or self._is_sealed_for_another(roles)
+            is_right = follows(signer, self.rotation.new.ed25519, successors) or self._is_sealed_for_another(roles)
             return self.rotation.old.ed25519 if is_right else None
         if self.kind != "key.retire" or signer == self.key.ed25519:
             return None
@@ -202,7 +202,7 @@ class _KeyRecord(NamedTuple):
             return None
 
 
-def _follows(signer: str, key: str, successors: Mapping[str, str]) -> bool:
+def follows(signer: str, key: str, successors: Mapping[str, str]) -> bool:
     """Whether the signer is this key, or one that rotations lead to from it."""
     # A ledger may record several rotations at once, all sealed by the newest key.
     seen: set[str] = set()
@@ -239,36 +239,44 @@ def heads_at_ends(ends: Iterable[KeyEnd]) -> dict[str, tuple[int, str]]:
 
 
 def only_valid(
-    ring: Ring, records: Iterable[Sealed], chain: str | None = None, retired: Mapping[str, Retirement] | None = None
+    ring: Ring,
+    records: Iterable[Sealed],
+    chain: str | None = None,
+    retired: Mapping[str, Retirement] | None = None,
+    *,
+    also_unknown: bool = False,
 ) -> Iterator[Sealed]:
     """Yield the records of the `keys` or `meta` chain whose own content and signature hold.
 
-    Given the chain and the `retired` keys, records that a retired key signed after its time are left out, too.
+    Given the chain and the `retired` keys, records that a retired key signed after its time are left out, too. With
+    `also_unknown`, signatures by unknown keys do not matter: the verdict on the chain names them.
     """
     rules = Rules(ring, retired=retired or {})
     for record in records:
         judge = ChainJudge(rules, chain=chain, start=None)
         judge.judge(record)
         signer = judge.signer
-        if not judge.tally.findings and signer is not None and signer.fingerprint == record.signed_by:
+        # Of a key with two halves, one may be unknown.
+        if any(finding.code != "UNKNOWN_SIGNER" for finding in judge.tally.findings):
+            continue
+        if also_unknown if signer is None else signer.fingerprint == record.signed_by:
             yield record
 
 
-def replaced_keys(ring: Ring, records: Iterable[Sealed]) -> dict[str, str]:
-    """The rotations that the `keys` chain records, by fingerprint: {new key: the key that it replaced}."""
+def replaced_keys(records: Iterable[Sealed]) -> dict[str, str]:
+    """The rotations that the `keys` chain records: {new key: the key that it replaced}, by their 64 digits.
+
+    Both keys have signed each of them, so no key need be known for that, and no stranger can lead to another's key.
+    """
     found = {}
-    for record in only_valid(ring, records):
+    for record in records:
         try:
             statement = Statement.from_dict(record.to_dict()["authority"]["chain"][0])
             rotation = read_rotation(statement) if record.kind == "key.rotate" else None
         except _UNREADABLE:
             continue
-        # Both keys must be known here: else a stranger's rotation could lead from one of them to the other.
-        if rotation is not None and all(
-            any(known.ed25519 == key.ed25519 for known in ring.lookup(key.fingerprint))
-            for key in (rotation.old, rotation.new)
-        ):
-            found[rotation.new.fingerprint] = rotation.old.fingerprint
+        if rotation is not None:
+            found[rotation.new.ed25519] = rotation.old.ed25519
     return found
 
 

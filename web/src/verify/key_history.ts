@@ -227,18 +227,19 @@ function retirements(ring: Ring, ed25519: Ed25519, ends: KeyEnd[]): Map<string, 
 export function isValidByItself(record: Sealed, rules: Rules): boolean {
   const judge = new ChainJudge({ ...plainRules(rules.ring, rules.ed25519) }, { start: null });
   judge.judge(record);
-  return !judge.tally.findings.length && judge.signer !== null && judge.signer.fingerprint === record.signed_by;
+  // Of a key with two halves, one may be unknown.
+  return judge.tally.findings.every(({ code }) => code === "UNKNOWN_SIGNER") && judge.signer !== null && judge.signer.fingerprint === record.signed_by;
 }
 
-/** The rotation that a valid record of `keys` records between two known keys: [new fingerprint, old fingerprint]. */
+/**
+ * The rotation that a record of `keys` records: [new key, old key]. Both have signed it, so neither need be known, and no
+ * stranger can lead to another's key.
+ */
 export function readReplacement(record: Sealed, rules: Rules): [string, string] | null {
   try {
     if (record.kind !== "key.rotate") return null;
     const rotation = readFirstRotation(record.content, rules);
-    if (rotation === null) return null;
-    // Both keys must be known here: else a stranger's rotation could lead from one of them to the other.
-    const isKnown = (key: PublicKey) => rules.ring.lookup(key.fingerprint).some((one) => one.ed25519 === key.ed25519);
-    return isKnown(rotation.old) && isKnown(rotation.new) ? [rotation.new.fingerprint, rotation.old.fingerprint] : null;
+    return rotation === null ? null : [rotation.new.ed25519, rotation.old.ed25519];
   } catch (error) {
     if (error instanceof BadInput) return null;
     throw error;

@@ -402,7 +402,7 @@ def _read_history(directory: Path, index: BundleIndex, ring: Ring) -> ImportHist
     try:
         if any(claim.id == KEYS_CHAIN for claim in index.chains):
             keys = (item for item in _read_items(directory, KEYS_CHAIN + SUFFIX) if isinstance(item, Sealed))
-            history = ImportHistory(ring, replaced_keys(ring, keys))
+            history = ImportHistory(ring, replaced_keys(keys))
         entries = _read_items(directory, META) if index.meta is not None else iter(())
         for record in only_valid(ring, (item for item in entries if isinstance(item, Sealed)), META_CHAIN):
             if record.kind in (IMPORT_KIND, DROP_KIND):

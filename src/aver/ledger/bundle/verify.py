@@ -177,7 +177,7 @@ class BundleJudge:
         """Wrong claims about what a reader of the index is shown."""
         self._remembered: dict[str, Head] = {}
         self._elsewhere: set[str] = set()
-        self._history = ImportHistory(options.ring, replaced_keys(options.ring, self._read_key_records()))
+        self._history = ImportHistory(options.ring, replaced_keys(self._read_key_records()))
         self._made: set[str] = set()
         """Chains that the meta chain recorded before an entry called them imported. No drop excuses their absence."""
         self._doubtful_drops = 0

@@ -5,7 +5,7 @@ earlier verifications, checkpoints, rotations) may still have that head after th
 head is. A checkpoint or rotation that is older than the entry about the import had the chain before: then it was made
 here, and nothing excuses it. An entry about a drop counts only under these rules:
 
-1. its content and signature hold, and no retired key made it;
+1. its content and signature hold, and no retired key made it; in a ledger that is not our own, the key may be unknown;
 2. an earlier entry says that this very chain was imported with this very head, and no other drop came in between;
 3. the ledger's own key made it, or else the key that had imported the chain, or a later key of the same line.
 
@@ -24,7 +24,7 @@ from aver.errors import AverError, NotFound
 from aver.fast_dataclass import dataclass
 from aver.keys import LEDGER, Ring
 from aver.ledger.head import Head
-from aver.ledger.key_history import only_valid, read_history, replaced_keys
+from aver.ledger.key_history import follows, only_valid, read_history, replaced_keys
 from aver.ledger.keys_chain import KEYS_CHAIN
 from aver.ledger.seen_heads import META_CHAIN
 
@@ -51,7 +51,7 @@ class ImportEntry:
 class ImportHistory:
     """Imports and drops in the order of their entries. The caller adds only entries whose content and seal hold.
 
-    `ring` has the keys that are known here; `replaced` has the key that each key of the ledger replaced.
+    `ring` has the keys that are known here; `replaced` the key that each key of the ledger replaced, by 64 digits.
     """
 
     def __init__(self, ring: Ring | None = None, replaced: Mapping[str, str] | None = None) -> None:
@@ -103,20 +103,16 @@ class ImportHistory:
     def _may_drop(self, key: str, importer: str) -> bool:
         """Whether a key is the ledger's own, or the importer's, or came after the importer's by rotations.
 
-        Where both are unknown, nothing tells. The caller must then report the drop as not checked.
+        Where one of the two is unknown, nothing tells, unless the importer's is our own. The caller must then report
+        the drop as not checked.
         """
         entry = self._ring.entry(key)
         if entry is not None and entry.identity == LEDGER:
             return True
-        if not self._ring.lookup(key) and not self._ring.lookup(importer):
-            return True
-        seen: set[str] = set()
-        while key != importer:
-            seen.add(key)
-            key = self._replaced.get(key, "")
-            if not key or key in seen:  # Forged records may form a circle.
-                return False
-        return True
+        dropping, importing = ({each.ed25519 for each in self._ring.lookup(name)} for name in (key, importer))
+        if not dropping or not importing:
+            return self._ring.entry(importer) is None
+        return any(follows(at, each, self._replaced) for at in importing for each in dropping)
 
     def has_dropped(self, head: Head, entries: int | None = None) -> bool:
         """Whether this head is that of an import that was dropped and not made again.
@@ -150,9 +146,12 @@ def read_import_history(ledger: Ledger, ring: Ring, retired: Mapping[str, Retire
 
     if retired is None:
         retired = read_history(ring, read_keys(), ledger.blob).retired
-    history = ImportHistory(ring, replaced_keys(ring, read_keys()))
+    history = ImportHistory(ring, replaced_keys(read_keys()))
+    # In a ledger where our own ring has sealed, all keys that may write these entries are known.
+    signers = {record.signed_by for record in read_keys()}
+    is_foreign = not ring.entries or (bool(signers) and not any(map(ring.entry, signers)))
     entries = [
-        only_valid(ring, ledger.find(chain=META_CHAIN, kind=kind), META_CHAIN, retired)  # Rule 1.
+        only_valid(ring, ledger.find(chain=META_CHAIN, kind=kind), META_CHAIN, retired, also_unknown=is_foreign)
         for kind in (IMPORT_KIND, DROP_KIND)
     ]
     for record in merge(*entries, key=lambda record: record.sequence):

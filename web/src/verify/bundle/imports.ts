@@ -40,7 +40,7 @@ export class ImportHistory {
   private readonly ring: Ring;
   private readonly replaced: ReadonlyMap<string, string>;
 
-  /** `replaced` has the key that each key of the ledger replaced, by fingerprints. */
+  /** `replaced` has the key that each key of the ledger replaced, by their 64 digits. */
   constructor(ring: Ring, replaced: ReadonlyMap<string, string>) {
     this.ring = ring;
     this.replaced = replaced;
@@ -73,17 +73,19 @@ export class ImportHistory {
     return dropped;
   }
 
-  /** Whether a key is the importer's, or came after the importer's by rotations. Where both are unknown, nothing tells. */
+  /** Whether a key is the importer's, or came after the importer's by rotations. Where one is unknown, nothing tells. */
   private mayDrop(key: string, importer: string): boolean {
-    if (!this.ring.lookup(key).length && !this.ring.lookup(importer).length) return true;
+    const [dropping, importing] = [this.ring.lookup(key), this.ring.lookup(importer).map((one) => one.ed25519)];
+    return !dropping.length || !importing.length || dropping.some((one) => this.follows(one.ed25519, importing));
+  }
+
+  private follows(key: string, first: string[]): boolean {
     const seen = new Set<string>();
-    while (key !== importer) {
-      seen.add(key);
-      const before = this.replaced.get(key);
-      if (before === undefined || seen.has(before)) return false; // Forged records may form a circle.
-      key = before;
+    for (let at: string | undefined = key; at !== undefined && !seen.has(at); at = this.replaced.get(at)) {
+      if (first.includes(at)) return true;
+      seen.add(at); // Forged records may form a circle.
     }
-    return true;
+    return false;
   }
 }
 

@@ -103,11 +103,10 @@ class BundleJudge {
           await prepareRecords(this.rules, records);
           for (const record of records) {
             reader.take(record);
-            if (claim.id === KEYS_CHAIN && isValidByItself(record, this.rules)) {
-              const pair = readReplacement(record, this.rules);
-              if (pair !== null) replaced.set(...pair);
-              noteRecordedKey(record, this.recorded);
-            }
+            if (claim.id !== KEYS_CHAIN) continue;
+            const pair = readReplacement(record, this.rules);
+            if (pair !== null) replaced.set(...pair);
+            if (isValidByItself(record, this.rules)) noteRecordedKey(record, this.recorded);
           }
         }
         const key = sourceKey(source);
