@@ -154,17 +154,70 @@ def test_a_fingerprint_is_no_key(sealed: Aver) -> None:
 
 def test_an_export_names_what_the_verifier_needs(sealed: Aver) -> None:
     ran = sealed("export", "--out", "bundle")
-    assert "  aver keys export --out keys.json" in ran.out.splitlines()
-    assert sealed("keys", "export", "--out", "keys.json").code == 0
-    assert sealed("verify", "bundle", "--key", "keys.json").code == 0
+    assert "  aver verify bundle --key bundle.keys.json" in ran.out.splitlines()
+    assert not (sealed.directory / "bundle" / "bundle.keys.json").exists()
+    assert sealed("verify", "bundle", "--key", "bundle.keys.json", "--strict").code == 0
     with open_ledger(home=sealed.home) as ledger:
         ledger.keys.create("agent:bob")
+        ledger.keys.create("agent:unrelated")
         ledger.append("ci.a", Capsule(type="tool"), signer=ledger.keys.signer("agent:bob"))
-    ran = sealed("export", "--out", "second")
-    assert "  aver keys export ledger agent:bob --out keys.json" in ran.out.splitlines()
-    assert sealed("keys", "export", "ledger", "agent:bob", "--out", "both.json").code == 0
-    assert sealed("verify", "second", "--key", "both.json").code == 0
-    assert sealed("verify", "second", "--key", "keys.json").code == 1
+    assert sealed("export", "--out", "second").code == 0
+    for made in ("second.keys.json", "both.json"):
+        assert made != "both.json" or sealed("keys", "export", "--out", made).code == 0
+        keys = json.loads((sealed.directory / made).read_text())["keys"]
+        assert [key["identity"] for key in keys] == ["ledger", "agent:bob"]
+        assert sealed("verify", "second", "--key", made, "--strict").code == 0
+    # One of several keys: nothing is wrong, but not everything was checked.
+    ran = sealed("verify", "second", "--key", "bundle.keys.json")
+    assert (ran.code, ran.out.startswith("! unsigned, qualified: ")) == (0, True)
+    assert "2 signatures by keys that are not known here" in ran.out.splitlines()[0]
+
+
+def test_an_export_overwrites_no_file_of_keys(sealed: Aver) -> None:
+    (sealed.directory / "bundle.keys.json").write_text("mine")
+    ran = sealed("export", "--out", "bundle")
+    assert (ran.code, (sealed.directory / "bundle").exists()) == (2, False)
+    assert "bundle.keys.json" in ran.err
+    assert sealed("export", "--out", "bundle", "--force").code == 0
+    assert sealed("verify", "bundle", "--key", "bundle.keys.json").code == 0
+
+
+def test_an_export_of_keys_has_every_epoch_and_reads_every_tenant(sealed: Aver) -> None:
+    assert sealed("keys", "rotate").code == 0
+    with open_ledger(home=sealed.home, tenant="blue") as ledger:
+        ledger.keys.create("agent:blue")
+        ledger.append("ci.a", Capsule(type="tool"), signer=ledger.keys.signer("agent:blue"))
+    keys = sealed("keys", "export").json["keys"]
+    assert [(key["identity"], key["epoch"]) for key in keys] == [("ledger", 0), ("ledger", 1), ("agent:blue", 0)]
+    assert keys[0]["retired_at"] is not None
+    assert keys[1]["statement"] is not None
+    of_one = sealed("keys", "export", "--tenant", "default").json["keys"]
+    assert {key["identity"] for key in of_one} == {"ledger"}
+    assert sealed("keys", "export", "--ledger", "nowhere.db").code == 2
+
+
+def test_without_a_ledger_the_ledgers_key_is_exported(aver: Aver) -> None:
+    assert aver("keys", "export").code == 2
+    assert aver("keys", "new", "ledger").code == 0
+    assert [key["identity"] for key in aver("keys", "export").json["keys"]] == ["ledger"]
+
+
+def test_keys_that_signed_nothing_vouch_for_nothing(sealed: Aver) -> None:
+    """A stranger's forgery is by unknown keys. Without a match, the exit code says so; else only `--strict` does."""
+    assert sealed("export", "--out", "bundle").code == 0
+    other = SeedSigner(b"o" * 32).public.ed25519
+    (own,) = [key["public_key"] for key in sealed("keys", "export").json["keys"]]
+    for thing in ("bundle", str(sealed.home / "ledger.db")):
+        ran = sealed("verify", thing, "--key", other)
+        assert (ran.code, ran.out.startswith("! unsigned, qualified: ")) == (1, True)
+        assert "nobody's signature was checked" in ran.out.splitlines()[0]
+        assert "none of the given keys has signed a record here" in ran.err
+        assert sealed("verify", thing, "--key", other, "--key", own).code == 0
+    stranger = {"AVER_HOME": str(sealed.directory / "stranger")}
+    ran = sealed("verify", "bundle", **stranger)
+    assert (ran.code, "nobody's signature was checked" in ran.out.splitlines()[0]) == (0, True)
+    assert sealed("verify", "bundle", "--strict", **stranger).code == 1
+    assert sealed("verify", "bundle", "--json", **stranger).json["integrity"] == "unsigned"
 
 
 @pytest.mark.more

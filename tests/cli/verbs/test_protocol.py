@@ -301,7 +301,7 @@ def test_show_tells_a_trace(project: Aver) -> None:
     ran = project("show", "one")
     assert ran.code == 0
     assert "task   all tests pass" in ran.out
-    assert "✓ verified" in ran.out
+    assert "✓ intact, verified" in ran.out
     assert ran.out.count("agent:executor") >= 4
     assert '✓ {"exit_code": ["==", 0]}' in ran.out
     found = project("show", "one", "--json").json
@@ -351,7 +351,7 @@ def test_an_export_has_the_decisions_and_is_judged_whole(project: Aver) -> None:
     assert ran.code == 0
     assert {checks[name] for name in ("report", "claims", "roles", "executions")} == {"passed"}
     shown = project("show", "one", "--ledger", "bundle")
-    assert "✓ verified" in shown.out or "qualified" in shown.out
+    assert "✓ intact, verified" in shown.out or "qualified" in shown.out
 
 
 ROLES = ("planner", "executor", "critic", "auditor")

@@ -47,7 +47,7 @@ def test_the_whole_record(decided: Aver) -> None:
     assert place == "capsule://refunds.1042/0"
     assert sealed.startswith("agent, sealed 20")
     assert sealed.endswith(" (ledger)")
-    assert verdict.startswith("✓ verified: ")
+    assert verdict.startswith("✓ intact, verified: ")
     sections = [line for line in rest if line and not line.startswith(" ")]
     assert sections == ["trigger", "context", "reasoning", "authority", "execution", "outcome", "seal"]
     for line in (
@@ -121,7 +121,7 @@ def test_a_record_in_a_file(decided: Aver) -> None:
     ran = decided("show", "one.json")
     assert ran.code == 0
     assert ran.out.startswith(f"capsule://sha3_{record['hash']}\n")
-    assert "✓ verified" in ran.out
+    assert "✓ intact, verified" in ran.out
 
 
 def test_a_chain_is_not_one_record(sealed: Aver) -> None:

@@ -56,7 +56,7 @@ def test_the_story(worked: Aver) -> None:
     gate = [line.strip() for line in lines if line.strip().startswith("gate: ")]
     assert [line.split()[1] for line in gate] == ["allowed", "denied"]
     assert any(line.endswith(f"■ Bash {DENIED}") for line in lines), "denied by the gate, and in no transcript"
-    assert "3 chains" in next(line for line in lines if line.startswith("✓ verified: session "))
+    assert "3 chains" in next(line for line in lines if line.startswith("✓ intact, verified: session "))
     assert "2 denials" in ran.out
 
 
@@ -185,7 +185,7 @@ def test_a_database_of_the_public_tool(aver: Aver, tmp_path: Path, spec_version:
     ran = aver("show", home / "chains" / "claude-code" / "5d2e.db")
     assert ran.code == 0, ran.err
     assert [line.strip() for line in ran.out.splitlines() if "step" in line] == ["step 0", "> step 0", "> step 1"]
-    assert "! qualified: database 5d2e.db, 2 records" in ran.out
+    assert "! unsigned, qualified: database 5d2e.db, 2 records" in ran.out
     bundle = machine.write_bundle(tmp_path / "bundle")
     assert "> step 1" in aver("show", bundle / "claude-code-5d2e.json").out
     assert aver("show", home / "chains" / "claude-code" / "5d2e.db", "--html", "x.html").code == 0

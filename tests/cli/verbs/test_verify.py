@@ -22,7 +22,7 @@ def test_a_ledger_that_holds(sealed: Aver) -> None:
     ran = sealed("verify")
     lines = ran.out.splitlines()
     assert ran.code == 0
-    assert lines[0].startswith("✓ verified: ledger ")
+    assert lines[0].startswith("✓ intact, verified: ledger ")
     assert lines[0].endswith(", 4 records in 2 chains")
     assert "  ✓ signature  4 checked" in lines
     assert ran.err == ""
@@ -61,9 +61,9 @@ def test_as_json_it_is_the_verdict(sealed: Aver) -> None:
 
 
 def test_one_chain_or_one_record(sealed: Aver) -> None:
-    assert sealed("verify", "notes.today").out.startswith("✓ verified: chain notes.today, 3 records\n")
+    assert sealed("verify", "notes.today").out.startswith("✓ intact, verified: chain notes.today, 3 records\n")
     assert sealed("verify", "capsule://notes.today/1").out.startswith(
-        "✓ verified: record 1 of chain notes.today, 1 record\n"
+        "✓ intact, verified: record 1 of chain notes.today, 1 record\n"
     )
 
 
@@ -74,7 +74,7 @@ def test_a_record_in_a_file_held_to_a_key(sealed: Aver) -> None:
     assert sealed("keys", "export", "--out", "our-keys.json").code == 0
     stranger = {"AVER_HOME": str(sealed.directory / "elsewhere")}
     ran = sealed("verify", "one.json", **stranger)
-    assert (ran.code, ran.out.split(":")[0]) == (0, "! qualified")
+    assert (ran.code, ran.out.split(":")[0]) == (0, "! unsigned, qualified")
     assert "UNKNOWN_SIGNER" in ran.out
     assert sealed("verify", "one.json", "--strict", **stranger).code == 1
     assert sealed("verify", "one.json", "--key", "our-keys.json", "--strict", **stranger).code == 0
@@ -85,7 +85,7 @@ def test_levels(sealed: Aver) -> None:
     edit_a_record(sealed.home / "ledger.db")
     ran = sealed("verify", "--level", "structural")
     assert ran.code == 0
-    assert ran.out.startswith("! qualified")
+    assert ran.out.startswith("! unsigned, qualified")
     assert "content" in ran.out
     assert "not checked: structural level: stored hashes were trusted" in ran.out
     assert sealed("verify", "--level", "content").code == 1
@@ -109,7 +109,7 @@ def two_tenants(sealed: Aver) -> Aver:
 def test_every_tenant_gets_its_verdict(two_tenants: Aver) -> None:
     ran = two_tenants("verify")
     assert ran.code == 0
-    heads = [line for line in ran.out.splitlines() if line.startswith("✓ verified")]
+    heads = [line for line in ran.out.splitlines() if line.startswith("✓ intact, verified")]
     assert [head.split("tenant ")[1].split(",")[0] for head in heads] == ["blue", "default"]
     shown = two_tenants("verify", "--json").json
     assert (shown["status"], shown["records"], shown["first_bad"]) == ("verified", 6, None)
@@ -239,7 +239,7 @@ def test_meta_holds_every_chain_to_its_head(sealed: Aver) -> None:
     assert sealed("checkpoint", "--sweep", "--out", "heads.json").code == 0
     ran = sealed("verify", "meta")
     assert ran.code == 0
-    assert ran.out.startswith("✓ verified: chain meta, 1 record\n")
+    assert ran.out.startswith("✓ intact, verified: chain meta, 1 record\n")
     assert "meta       2 chains match their recorded heads (0 grown since, 0 not recorded yet)" in ran.out
     assert "not checked: chains (the records of 2 other chains were not verified; use --deep)" in ran.out
     sealed.seal(ONE_DRAFT)
@@ -281,7 +281,7 @@ def test_several_things_at_once(sealed: Aver) -> None:
     assert sealed("checkpoint", "--out", "heads.json").code == 0
     ran = sealed("verify", "bundle", "notes.today", "heads.json")
     assert ran.code == 0
-    heads = [line for line in ran.out.splitlines() if line.startswith("✓ verified: ")]
+    heads = [line for line in ran.out.splitlines() if line.startswith("✓ intact, verified: ")]
     assert [head.split(": ")[1].split(",")[0] for head in heads] == [
         "bundle bundle",
         "chain notes.today",
