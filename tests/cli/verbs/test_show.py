@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from aver import Blob, Capsule, open_ledger
 from support.aver_command import Aver
 
 pytestmark = pytest.mark.both_stores
@@ -218,3 +219,21 @@ def test_a_decision_that_was_only_observed_says_so(aver: Aver) -> None:
     verified = aver("verify", "--json").json
     [decisions] = [check for check in verified["checks"] if check["name"] == "decisions"]
     assert "1 in the mode observe: nothing was held back" in decisions["reason"]
+
+
+@pytest.mark.parametrize(("options", "words"), [((), ("✓ intact, verified", 0)), (("--no-blobs",), ("! ", 0))])
+def test_a_record_of_a_bundle_is_judged_with_the_bundles_blobs(
+    sealed: Aver, options: tuple[str, ...], words: tuple[str, int]
+) -> None:
+    blob = Blob(b"large" * 5000)
+    with open_ledger(home=sealed.home) as ledger:
+        place = ledger.append("notes.large", Capsule(type="tool", outcome={"result": blob.reference}), blobs=[blob])
+    assert sealed("export", "--out", "bundle", *options).code == 0
+    ran = sealed("show", f"capsule://notes.large/{place.sequence}", "--ledger", "bundle")
+    assert (ran.code, any(line.startswith(words[0]) for line in ran.out.splitlines())) == (words[1], True)
+    assert "ARTIFACT_MISSING" not in ran.out
+    if not options:
+        file = sealed.directory / "bundle" / "blobs" / blob.digest
+        for damage, code in ((lambda: file.write_bytes(b"other" * 5000), 1), (file.unlink, 1)):
+            damage()
+            assert sealed("show", "capsule://notes.large/0", "--ledger", "bundle").code == code
