@@ -23,7 +23,7 @@ passkey verifies it by `passkey_problem`.
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from aver.capsule.blobs import CAPSULE_MAX
@@ -177,6 +177,10 @@ class StatementSigner(Protocol):
 class KeySource(Protocol):
     """The part of a ring that checking a statement needs."""
 
+    @property
+    def known(self) -> Mapping[str, PublicKey]:
+        """The keys of others."""
+
     def lookup(self, signed_by: str) -> tuple[PublicKey, ...]:
         """Every key of that name."""
 
@@ -219,7 +223,9 @@ def check_statement(
 def _check_signature(signature: StatementSignature, message: bytes, ring: KeySource) -> SignatureResult:
     candidates = ring.lookup(signature.by)
     if not candidates:
-        return SignatureResult(signature.by, "unknown")
+        # Nobody signs the name of the signer. A known key under a name of nobody's was renamed.
+        is_renamed = any(_is_valid_signature(key, message, signature) for key in ring.known.values())
+        return SignatureResult(signature.by, "invalid" if is_renamed else "unknown")
     for key in candidates:
         if _is_valid_signature(key, message, signature):
             return SignatureResult(signature.by, "valid", key)

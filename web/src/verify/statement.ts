@@ -166,15 +166,11 @@ export function checkStatement(statement: Statement, ring: Ring, ed25519: Ed2551
   const message = statementBytes(statement.purpose, statement.content);
   return statement.signatures.map((signature) => {
     const candidates = ring.lookup(signature.by);
-    if (candidates.length === 0) {
-      return { by: signature.by, outcome: "unknown", key: null };
-    }
-    for (const key of candidates) {
-      if (!ed25519.verify(key.ed25519, message, signature.ed25519)) continue;
-      if (key.mlDsa === "" || verifyMlDsa(key.mlDsa, message, signature.ml_dsa_65)) {
-        return { by: signature.by, outcome: "valid", key };
-      }
-    }
+    const holds = (key: PublicKey) => ed25519.verify(key.ed25519, message, signature.ed25519) && (key.mlDsa === "" || verifyMlDsa(key.mlDsa, message, signature.ml_dsa_65));
+    const key = candidates.find(holds);
+    if (key !== undefined) return { by: signature.by, outcome: "valid", key };
+    // Nobody signs the name of the signer. A known key under a name of nobody's was renamed.
+    if (!candidates.length && !ring.keys.some(holds)) return { by: signature.by, outcome: "unknown", key: null };
     return { by: signature.by, outcome: "invalid", key: null };
   });
 }
