@@ -266,7 +266,7 @@ def test_ring_never_takes_it_for_another_signature() -> None:
     """Also not where a ring has the very key of an EdDSA passkey."""
     signed = Statement("approval", CONTENT, (TOKEN.sign_statement("approval", CONTENT),))
     (result,) = check_statement(signed, Ring.pin([TOKEN.passkey.public_key]))
-    assert result.outcome == "invalid"
+    assert result.outcome == "unknown"
     imitation = replace(signed.signatures[0], by=TOKEN.passkey.public_key[:16])
     (result,) = check_statement(replace(signed, signatures=(imitation,)), Ring.pin([TOKEN.passkey.public_key]))
     assert result.outcome == "invalid"
