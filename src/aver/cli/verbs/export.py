@@ -61,8 +61,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.ledger import open_ledger
     from aver.ledger.bundle import export_bundle
     from aver.ledger.bundle.layout import read_index
+    from aver.ledger.bundle.signers import find_used_keys
     from aver.ledger.bundle.site import PAGE_FILE
-    from aver.ledger.signers import find_used_keys
 
     # Beside the bundle, never in it: keys that come with the records prove nothing about them.
     key_file = Path(f"{os.path.abspath(given.out)}.keys.json")

@@ -30,7 +30,7 @@ from aver.keys.exchange import build_key_export, dump_key_export, fingerprint_er
 from aver.text import plural
 
 if TYPE_CHECKING:
-    from aver.ledger.signers import UsedKeys
+    from aver.ledger.bundle.signers import UsedKeys
 
 EXAMPLES = """\
   aver keys show
@@ -188,7 +188,7 @@ def _key_status(entry: RingEntry) -> StyledText:
 def _export_keys(given: argparse.Namespace, screen: Screen) -> None:
     if given.out:
         check_new_path(Path(given.out), force=given.force)
-    from aver.ledger.signers import UsedKeys
+    from aver.ledger.bundle.signers import UsedKeys
 
     used = UsedKeys(_open_store().find_keys(*given.names), ()) if given.names else _find_used_keys(given)
     if given.out:
@@ -211,7 +211,7 @@ def note_unknown_keys(used: UsedKeys) -> None:
 def _find_used_keys(given: argparse.Namespace) -> UsedKeys:
     """The keys that the records of the ledger use; where there is no ledger yet, those of its identity."""
     from aver.ledger import list_tenants, open_ledger
-    from aver.ledger.signers import UsedKeys, find_used_keys
+    from aver.ledger.bundle.signers import UsedKeys, find_used_keys
 
     try:
         tenants = list_tenants(given.ledger) if given.tenant is None else [given.tenant]
