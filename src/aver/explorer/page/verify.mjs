@@ -1,7 +1,8 @@
 import { lstat, open, readFile, readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { constants } from "node:fs";
+import { constants, readFileSync } from "node:fs";
+import { createHash } from "node:crypto";
 // src/verify/json.ts
 /**
 * Read JSON from outside strictly, in bounded time and memory. The twin of `aver.capsule.json_reader`.
@@ -464,6 +465,10 @@ function canonicalContent(value) {
 	if (coerced === null) throw new NotCanonical("is too large for a float");
 	return canonicalJson(coerced);
 }
+/** Compact JSON with the keys as they stand. */
+function compactJson(value) {
+	return write(value, WELL_FORMED, canonicalNumber, false, 0);
+}
 /** Sorted compact JSON in pure ASCII, as receipts and request hashes use it. */
 function asciiJson(value) {
 	return write(value, asciiString, canonicalNumber, true, 0);
@@ -549,7 +554,7 @@ function parseDocument(data) {
 			try {
 				const text = decodeUtf8(data.subarray(start, end));
 				const document = parseBounded(decodeBounded(text));
-				if (isObject(document) && write(document, WELL_FORMED, canonicalNumber, false, 0) === text) return document;
+				if (isObject(document) && compactJson(document) === text) return document;
 			} catch {}
 		}
 	}
@@ -3298,19 +3303,18 @@ function checkStatement(statement, ring, ed25519) {
 	const message = statementBytes(statement.purpose, statement.content);
 	return statement.signatures.map((signature) => {
 		const candidates = ring.lookup(signature.by);
-		if (candidates.length === 0) return {
+		const holds = (key) => ed25519.verify(key.ed25519, message, signature.ed25519) && (key.mlDsa === "" || verifyMlDsa(key.mlDsa, message, signature.ml_dsa_65));
+		const key = candidates.find(holds);
+		if (key !== void 0) return {
 			by: signature.by,
-			outcome: ring.isClosed ? "invalid" : "unknown",
+			outcome: "valid",
+			key
+		};
+		if (!candidates.length && !ring.keys.some(holds)) return {
+			by: signature.by,
+			outcome: "unknown",
 			key: null
 		};
-		for (const key of candidates) {
-			if (!ed25519.verify(key.ed25519, message, signature.ed25519)) continue;
-			if (key.mlDsa === "" || verifyMlDsa(key.mlDsa, message, signature.ml_dsa_65)) return {
-				by: signature.by,
-				outcome: "valid",
-				key
-			};
-		}
 		return {
 			by: signature.by,
 			outcome: "invalid",
@@ -3416,14 +3420,13 @@ function readRingEntry(data, where = "entry") {
 var Ring = class {
 	bySigner = /* @__PURE__ */ new Map();
 	byKey = /* @__PURE__ */ new Map();
-	constructor(keys = [], { isClosed = false } = {}) {
+	constructor(keys = []) {
 		const known = /* @__PURE__ */ new Map();
 		for (const given of keys) {
 			const key = given instanceof PublicKey ? given : given.key;
 			if (!(given instanceof PublicKey)) this.byKey.set(key.ed25519, given);
 			known.set(key.ed25519, mergeKeys(known.get(key.ed25519), key));
 		}
-		this.isClosed = isClosed;
 		this.keys = [...known.values()];
 		this.published = [...this.byKey.values()];
 		for (const key of this.keys) for (const name of [key.fingerprint, `qp_key_${key.ed25519.slice(0, 4)}`]) this.bySigner.set(name, [...this.bySigner.get(name) ?? [], key]);
@@ -3473,7 +3476,7 @@ function readRotation(statement, ed25519) {
 		const identity = statement.content.get("identity");
 		const at = timeField(statement.content.get("at"), "at");
 		if (statement.purpose !== "rotation" || typeof identity !== "string" || old.ed25519 === next.ed25519) return null;
-		const results = checkStatement(statement, new Ring([old, next], { isClosed: true }), ed25519);
+		const results = checkStatement(statement, new Ring([old, next]), ed25519);
 		const signed = (key) => results.some((one) => one.outcome === "valid" && one.key?.equals(key));
 		return signed(old) && signed(next) ? {
 			identity,
@@ -3505,6 +3508,19 @@ var CHECKS = [...[
 	"meta",
 	"profile"
 ]];
+/** The checks that need bytes and keys alone. All others judge what the records mean. */
+var INTEGRITY_CHECKS = /* @__PURE__ */ new Set([
+	...CHECKS,
+	"index",
+	"head",
+	"page",
+	"parts",
+	"archive",
+	"report",
+	"rollback",
+	"checkpoint"
+]);
+INTEGRITY_CHECKS.delete("profile");
 var RUN_CHECKS = [
 	"receipts",
 	"parents",
@@ -3522,10 +3538,14 @@ var FINDINGS_KEPT = 100;
 /** Characters of a note after which no further note is added to it. */
 var NOTE_MAX = 400;
 var DOES_NOT_APPLY = "does not apply here";
+function toCount(value) {
+	const number = Number(value);
+	return Number.isSafeInteger(number) ? number : value;
+}
 function place(chain = null, sequence = null, source = null) {
 	return {
 		chain,
-		sequence: sequence !== null && (typeof sequence !== "bigint" || sequence <= Number.MAX_SAFE_INTEGER && sequence >= 0n) ? Number(sequence) : sequence,
+		sequence: typeof sequence === "bigint" ? toCount(sequence) : sequence,
 		source
 	};
 }
@@ -3645,6 +3665,23 @@ function conclude(subject, tally, level = "signature", expected = CHECKS) {
 		findings: tally.findings
 	};
 }
+function isUnknown({ status, code }) {
+	return status === "not_checked" && code === "UNKNOWN_SIGNER";
+}
+/** Of how many records the signature was held against a key that the reader holds. */
+function heldOf({ checks, records }) {
+	const signed = checks.find(({ name }) => name === "signature");
+	if (signed === void 0 || signed.status !== "not_checked") return signed === void 0 ? 0 : records;
+	return isUnknown(signed) ? Math.max(records - signed.count, 0) : 0;
+}
+/** The result of the checks that need bytes and keys alone. */
+function integrityOf(verdict) {
+	const { records } = verdict;
+	const checks = verdict.checks.filter(({ name }) => INTEGRITY_CHECKS.has(name));
+	if (checks.some(({ status }) => status === "failed")) return "failed";
+	if (records === 0) return "none";
+	return heldOf(verdict) === records && !checks.some(isUnknown) ? "intact" : "unsigned";
+}
 function statusOf(checks, findings, records) {
 	if (findings.some((finding) => finding.status === "failed")) return "failed";
 	if (records === 0) return "empty";
@@ -3691,7 +3728,7 @@ function buildCheck(name, tally) {
 		};
 	}
 	const times = tally.done.get(name);
-	if (times !== void 0) {
+	if (times) {
 		if (skipped?.matters) return {
 			...plain,
 			status: "not_checked",
@@ -3724,6 +3761,7 @@ function verdictDocument(verdict) {
 	return {
 		subject: verdict.subject,
 		status: verdict.status,
+		integrity: integrityOf(verdict),
 		level: verdict.level,
 		records: verdict.records,
 		earlier: verdict.earlier,
@@ -3753,43 +3791,7 @@ var ed25519_default = { "cases": [
 	{
 		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
 		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a324d44cdc754624a221a274000a45390f7ee35d30b457a92b4a5b451635a8412",
-		"valid": false
-	},
-	{
-		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-		"message": "abababababababababababababababababababababababababababababababab",
 		"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a46794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
-		"valid": false
-	},
-	{
-		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32affffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-		"valid": false
-	},
-	{
-		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "7DB0DC9222F3C183457DDDE4C708DE8E5EA6BF3D5C4404CCA14B32729A05C32A45794E70ADF14FF24B7D2F9D21AA747BF7EE35D30B457A92B4A5B451635A8402",
-		"valid": false
-	},
-	{
-		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a840",
-		"valid": false
-	},
-	{
-		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "",
-		"valid": false
-	},
-	{
-		"public": "17FFAD8068DC0DE9935D36636F3AD1B5DE6DE3413B12388E453B05F2A4C1D3DB",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
 		"valid": false
 	},
 	{
@@ -3833,180 +3835,6 @@ var ed25519_default = { "cases": [
 		"message": "abababababababababababababababababababababababababababababababab",
 		"signature": "08e8461bace82b50af65402ff1cad3d2399afe459544096a7f106c54fc875d42cafc071b07e4f68ea27d9dee2143ca5ecd8ef64970d7cf23dd88478147e27f04",
 		"valid": true
-	},
-	{
-		"public": "0100000000000000000000000000000000000000000000000000000000000000",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-		"valid": false
-	},
-	{
-		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "0100000000000000000000000000000000000000000000000000000000000000a85d7876be7fe939a1c833ac034f6fa2658f5f1e4b686db01ee28b678dbfcf02",
-		"valid": false
-	},
-	{
-		"public": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "2f1132ca61ab38dff00f2fea3228f24c6c71d58085b80e47e19515cb27e8d0470400000000000000000000000000000000000000000000000000000000000000",
-		"valid": false
-	},
-	{
-		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a90ce4683dbcb3f0d5c92ba2ba8ae21b4a394325e0ddc3e31eb3d154e1ae59806",
-		"valid": false
-	},
-	{
-		"public": "0000000000000000000000000000000000000000000000000000000000000080",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000",
-		"valid": false
-	},
-	{
-		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "0000000000000000000000000000000000000000000000000000000000000080553abc646aec113a58b1157a1f9b89fd3b9ba2a566bfb2e1eec7bc76fb68d602",
-		"valid": false
-	},
-	{
-		"public": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "b862409fb5c4c4123df2abf7462b88f041ad36dd6864ce872fd5472be363c5b10700000000000000000000000000000000000000000000000000000000000000",
-		"valid": false
-	},
-	{
-		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc057a1856d4a24d0154f236577aa2158ff4e4a8e7299915e418b16a7e58c940b105",
-		"valid": false
-	},
-	{
-		"public": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-		"valid": false
-	},
-	{
-		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f513336340b726b4fe08df064d58a91f981ef0071d5b5b08d170b2f08e65fe408",
-		"valid": false
-	},
-	{
-		"public": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df0500000000000000000000000000000000000000000000000000000000000000",
-		"valid": false
-	},
-	{
-		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85e48f9e1f1530a4310ece319a386a936b88b75ec9d8896b983ada57e362e37f0d",
-		"valid": false
-	},
-	{
-		"public": "0000000000000000000000000000000000000000000000000000000000000000",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "d4b4f5784868c3020403246717ec169ff79e26608ea126a1ab69ee77d1b167120300000000000000000000000000000000000000000000000000000000000000",
-		"valid": false
-	},
-	{
-		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "00000000000000000000000000000000000000000000000000000000000000008da25ecabaa35a1ee255270ceaa653b1f8b7dfdff1d27442e7ee790e9f7f5f00",
-		"valid": false
-	},
-	{
-		"public": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000",
-		"valid": false
-	},
-	{
-		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa2fa9559780a2fa41dc07bda1901ea15016ed0c4c289fae5387e11e8bafb1f708",
-		"valid": false
-	},
-	{
-		"public": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-		"valid": false
-	},
-	{
-		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f08268f3bab2e4e24d078d5892615ffbd5ab3b8a3a64fd09d2c47633811993307",
-		"valid": false
-	},
-	{
-		"public": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-		"valid": false
-	},
-	{
-		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7fc270846424df53abce63cefdf786a1bbda991e7d494bee9c09623a9bb023c205",
-		"valid": false
-	},
-	{
-		"public": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "801f40eaaee1ef8723279a28b2cf4037b889dad222604678748b53ed0db0db920d00000000000000000000000000000000000000000000000000000000000000",
-		"valid": false
-	},
-	{
-		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7670f8ab9423355e5b2cfae628a87eda264419cc7c518e438c3375c423b0dd0d",
-		"valid": false
-	},
-	{
-		"public": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-		"valid": false
-	},
-	{
-		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7a4a92e5705dc69de78ac3dbbd537534e599069c67dae84733f459619620e504",
-		"valid": false
-	},
-	{
-		"public": "0100000000000000000000000000000000000000000000000000000000000080",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-		"valid": false
-	},
-	{
-		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "0100000000000000000000000000000000000000000000000000000000000080b2e62271a523df3fb1c991955954e7c8b05b3d75f538d564e1a838a6995b3e03",
-		"valid": false
-	},
-	{
-		"public": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-		"valid": false
-	},
-	{
-		"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff001b6dd9d8d745c5f6b6a4b72676822a295fd21bc5f57ed461be302fb1d3c805",
-		"valid": false
-	},
-	{
-		"public": "efffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-		"message": "abababababababababababababababababababababababababababababababab",
-		"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000",
-		"valid": false
 	},
 	{
 		"public": "0200000000000000000000000000000000000000000000000000000000000000",
@@ -5618,13 +5446,12 @@ var ChainJudge = class {
 		this.expected = start === null ? null : BigInt(start);
 		this.beforeFirst = start === null;
 		this.previous = previous;
-		this.fallback = rules.ring.isClosed ? rules.ring.keys : [];
 	}
 	/** The signatures that judging this record will ask about. */
 	static *questions(rules, record) {
 		if (rules.level !== "signature" || !record.signature) return;
 		const known = rules.ring.lookup(record.signed_by);
-		for (const key of known.length ? known : rules.ring.isClosed ? rules.ring.keys : []) yield {
+		for (const key of known.length ? known : rules.ring.keys) yield {
 			publicHex: key.ed25519,
 			message: record.hash,
 			signature: record.signature
@@ -5767,7 +5594,7 @@ var ChainJudge = class {
 			"the record is not signed"
 		];
 		const known = ring.lookup(record.signed_by);
-		for (const key of known.length ? known : this.fallback) {
+		for (const key of known.length ? known : ring.keys) {
 			if (!ed25519.verify(key.ed25519, record.hash, record.signature)) continue;
 			this.verified = key;
 			if (!known.length) {
@@ -5781,11 +5608,6 @@ var ChainJudge = class {
 			"signature",
 			"SIG_INVALID",
 			`the signature is not ${record.signed_by}'s over this hash`
-		];
-		if (ring.isClosed) return [
-			"signature",
-			"SIG_INVALID",
-			"the signature is not by any of the given keys"
 		];
 		if (!isSignatureHex(record.signature)) return [
 			"signature",
@@ -6112,52 +5934,6 @@ function readChainIdentity(record) {
 	}
 	return isObject(named) && named.size ? named : null;
 }
-// src/verify/approvals/descriptive.json
-var descriptive_default = {
-	"Agent": ["description"],
-	"Bash": ["description"],
-	"Task": ["description"],
-	"codebase_search": ["explanation"],
-	"delete_file": ["explanation"],
-	"exec_command": ["justification"],
-	"execute_command": ["task_progress"],
-	"file_search": ["explanation"],
-	"grep_search": ["explanation"],
-	"list_dir": ["explanation"],
-	"local_shell": ["justification"],
-	"read_file": ["explanation", "task_progress"],
-	"run_terminal_cmd": ["explanation"],
-	"shell": ["justification"],
-	"shell_command": ["justification"],
-	"web_search": ["explanation"],
-	"write_to_file": ["task_progress"]
-};
-// src/verify/blobs.ts
-/** References to large values that are stored beside a record. The twin of `aver.capsule.blobs`. */
-/** How the canonical text of a record with a reference contains it. */
-var BLOB_REFERENCE = "\"blob\":{";
-/** Digest and size of every blob that a value refers to. */
-function* blobReferences(value) {
-	const stack = [value];
-	while (stack.length) {
-		const item = stack.pop();
-		if (isObject(item)) {
-			const reference = item.get("blob");
-			if (isObject(reference) && item.size === 1 && reference.get("alg") === "sha256") {
-				const digest = reference.get("digest");
-				const size = reference.get("size");
-				if (typeof digest === "string" && HEX64.test(digest) && isInteger(size)) {
-					yield {
-						digest,
-						size: size.text === "-0" ? "0" : size.text
-					};
-					continue;
-				}
-			}
-			for (const member of item.values()) stack.push(member);
-		} else if (Array.isArray(item)) for (const member of item) stack.push(member);
-	}
-}
 // src/verify/heads.ts
 /** A head: which chain, how many records, and the hash of the last one; and chains compared with remembered heads. */
 /** Read a head from JSON of unknown origin. Raises `BadInput` unless it has exactly this form. */
@@ -6177,12 +5953,12 @@ function readHead(data) {
 		chain
 	]) if (typeof name !== "string" || !name.isWellFormed()) throw new BadInput("a head's ledger, tenant and chain are strings");
 	if (!isPlace(count)) throw new BadInput("a head's count is a number of records");
-	if (count.value === 0 !== (hash === null) || hash !== null && !(typeof hash === "string" && HEX64.test(hash))) throw new BadInput("a head's hash is 64 lower-case hex digits, or null when there are no records");
+	if (Number(count.text) === 0 !== (hash === null) || hash !== null && !(typeof hash === "string" && HEX64.test(hash))) throw new BadInput("a head's hash is 64 lower-case hex digits, or null when there are no records");
 	return {
 		ledger,
 		tenant,
 		chain,
-		count: count.value,
+		count: toCount(BigInt(count.text)),
 		hash
 	};
 }
@@ -6211,9 +5987,35 @@ function checkHead(head, actual, actualHash, tally, check, remembered) {
 		tally.fail(check, "TRUNCATED", words, place(head.chain, actual.count), proof);
 	} else if (actualHash !== head.hash) {
 		const words = `${remembered} has another record at this place`;
-		tally.fail(check, "ROLLBACK", words, place(head.chain, head.count - 1), proof);
+		tally.fail(check, "ROLLBACK", words, place(head.chain, BigInt(head.count) - 1n), proof);
 	}
 	return actual.count > head.count && actualHash === head.hash;
+}
+// src/verify/blobs.ts
+/** References to large values that are stored beside a record. The twin of `aver.capsule.blobs`. */
+/** How the canonical text of a record with a reference contains it. */
+var BLOB_REFERENCE = "\"blob\":{";
+/** Digest and size of every blob that a value refers to. */
+function* blobReferences(value) {
+	const stack = [value];
+	while (stack.length) {
+		const item = stack.pop();
+		if (isObject(item)) {
+			const reference = item.get("blob");
+			if (isObject(reference) && item.size === 1 && reference.get("alg") === "sha256") {
+				const digest = reference.get("digest");
+				const size = reference.get("size");
+				if (typeof digest === "string" && HEX64.test(digest) && isInteger(size)) {
+					yield {
+						digest,
+						size: size.text === "-0" ? "0" : size.text
+					};
+					continue;
+				}
+			}
+			for (const member of item.values()) stack.push(member);
+		} else if (Array.isArray(item)) for (const member of item) stack.push(member);
+	}
 }
 // src/verify/run/action.ts
 /** One action of an agent and its byte forms. The twin of `aver.actions.action` and `aver.actions.encodings`. */
@@ -6279,7 +6081,7 @@ var DURATION_MAX = 2 ** 53;
 /** Largest canonical size, in bytes, of metadata inside a capsule; larger metadata becomes a blob. */
 var METADATA_INLINE = 8192;
 var METADATA_MAX = 4194304;
-var TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/;
+var TIME = /^(\d{4}-\d\d-\d\d)(?:(T\d\d:\d\d)(?:(:\d\d)(?:[.,]\d+)?)?(Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?$/;
 /** The fourteen fields of an action as an object. */
 function actionFields(action) {
 	return new Map(FIELDS$1.map((name) => [name, action[name]]));
@@ -6317,10 +6119,17 @@ function readAction(data) {
 		gate_score: check("gate_score", orNull((value) => value instanceof JsonNumber && value.value >= 0 && value.value <= 1)),
 		success: check("success", (value) => typeof value === "boolean"),
 		duration_ms: check("duration_ms", (value) => isInteger(value) && value.value >= 0 && BigInt(value.text) <= BigInt(DURATION_MAX)),
-		timestamp: check("timestamp", (value) => typeof value === "string" && TIME.test(value) && isCalendarTime(value)),
+		timestamp: check("timestamp", (value) => typeof value === "string" && isTime(value)),
 		metadata: check("metadata", orNull(isObject))
 	};
 }
+/** Whether a text is a time of ISO 8601. Other programs write times with an offset, or without any. */
+function isTime(text) {
+	const [whole, date, time = "T00:00", seconds = ":00"] = TIME.exec(text) ?? [];
+	return whole !== void 0 && isCalendarTime(`${date}${time}${seconds}`);
+}
+/** Whether a time of an action says in which zone it is. */
+var hasZone = (time) => TIME.exec(time)?.[4] !== void 0;
 var RECEIPT_KEYS = [...[
 	"action_id",
 	"action_type",
@@ -6721,7 +6530,9 @@ function readSealedAction(content) {
 		"decision",
 		"diff_sha256"
 	];
-	if (!isObject(gate) || !hasExactly$1(gate, names)) throw new BadInput("the gate entry of an action has other keys");
+	const hasClientAnswer = isObject(gate) && gate.has("client_answer");
+	const canAnswer = !hasClientAnswer || gate.get("client_answer") === "yes" && gate.get("decision") === "human_review";
+	if (!isObject(gate) || !canAnswer || !hasExactly$1(gate, hasClientAnswer ? [...names, "client_answer"] : names)) throw new BadInput("the gate entry of an action has other keys");
 	for (const name of names) {
 		const value = gate.get(name);
 		if (typeof value !== "string" && !(name === "diff_sha256" && value === null)) throw new BadInput("the gate entry of an action has values that are not text");
@@ -6735,7 +6546,8 @@ function readSealedAction(content) {
 			record,
 			digest,
 			decision,
-			diffSha256: diffSha256 ?? null
+			diffSha256: diffSha256 ?? null,
+			hasClientAnswer
 		}
 	};
 }
@@ -6777,7 +6589,7 @@ function readRunSeal(content, of) {
 		statement: statement === null ? null : readRunStatement(statement),
 		gates: gates === null ? null : readHead(new Map([...place, ...gates]))
 	};
-	if (typeof runId !== "string" || typeof final !== "string" || !isInteger(count)) throw new BadInput("the run's seal does not say which run, how many actions and which receipt is the last");
+	if (typeof runId !== "string" || !isInteger(count) || (count.value === 0 ? final !== null : typeof final !== "string")) throw new BadInput("the run's seal cannot be read");
 	if (verdict !== null && !(typeof verdict === "string" && POLICY_VERDICTS.includes(verdict))) throw new BadInput("the run's seal has a verdict that is none");
 	return {
 		...seal,
@@ -6852,6 +6664,22 @@ function compareWithDecision(action, mark, decided) {
 		isConclusive: hasHash || areDiffsKnown || areFilesKnown
 	};
 }
+// src/verify/approvals/tools.json
+var tools_default = {
+	"descriptive": {
+		"description": "Agent Bash Task",
+		"explanation": "codebase_search delete_file file_search grep_search list_dir read_file run_terminal_cmd web_search",
+		"justification": "exec_command local_shell shell shell_command",
+		"task_progress": "execute_command read_file write_to_file"
+	},
+	"telling": {
+		"cmd": "exec_command",
+		"command": "Bash Monitor execute_command local_shell run_terminal_cmd shell shell_command",
+		"content file_path": "Write",
+		"content path": "write_to_file",
+		"target_file": "delete_file"
+	}
+};
 // src/verify/approvals/content.ts
 /** The contents that people sign: enrolments and votes. It needs no curve, so the page's own thread uses it, too. */
 /** The content of an enrolment. It names the ledger, so it is invalid in another ledger. */
@@ -6866,6 +6694,10 @@ function enrolmentContent({ identity, key, custody }, ledger, tenant, at) {
 		["at", at]
 	]);
 }
+/** The digest of all that a request gives a person to read. */
+function shownSha256({ opened, content }) {
+	return sha256Hex(canonicalJson(/* @__PURE__ */ new Map([["opened", opened], ["request", content]])));
+}
 /** The content that a person signs: exactly that of the version that the request wants. `shown` is a digest. */
 function voteContent(request, word, approver, shown, { scope = request.scope, uses = 1 } = {}) {
 	const content = /* @__PURE__ */ new Map([
@@ -6878,12 +6710,13 @@ function voteContent(request, word, approver, shown, { scope = request.scope, us
 	if (request.statement === 1) return content;
 	return new Map([
 		...content,
-		["v", new JsonNumber("2")],
+		["v", new JsonNumber(String(request.statement))],
 		["ledger", request.ledger],
 		["tenant", request.tenant],
 		["request", request.id],
 		["scope", scope],
-		["uses", new JsonNumber(String(uses))]
+		["uses", new JsonNumber(String(uses))],
+		...request.statement === 3 ? [["shown_sha256", shownSha256(request)]] : []
 	]);
 }
 // src/verify/passkey_signature.ts
@@ -7033,7 +6866,7 @@ function approverKey({ identity, key }) {
 }
 /** Why a statement has no valid signature of this key; null if it has one. */
 function signatureProblem(statement, key, verifier) {
-	if (key instanceof PublicKey) return checkStatement(statement, new Ring([key], { isClosed: true }), verifier).some((result) => result.by === key.fingerprint && result.outcome === "valid") ? null : "it does not hold";
+	if (key instanceof PublicKey) return checkStatement(statement, new Ring([key]), verifier).some((result) => result.by === key.fingerprint && result.outcome === "valid") ? null : "it does not hold";
 	const message = statementBytes(statement.purpose, statement.content);
 	let problem = "it is not there";
 	for (const { by, passkey } of statement.signatures) {
@@ -7180,6 +7013,7 @@ var VOTE_WORDS = [
 	"closed",
 	"used"
 ];
+var EMPTY_SHA256 = sha256Hex("");
 var GATE_ID = /^[!-~]{1,128}$/;
 function integerField(value, where, low, high) {
 	if (!isInteger(value) || !(value.value >= low && value.value <= high)) throw new BadInput(`${where} must be a whole number from ${low} to ${high}`);
@@ -7192,7 +7026,7 @@ function readLevel(data, where) {
 		"after"
 	]);
 	const listed = object.get("approvers");
-	if (!Array.isArray(listed) || listed.length > APPROVERS_MAX || !listed.every(isPerson)) throw new BadInput(`${where}.approvers must be a list of at most ${APPROVERS_MAX} people`);
+	if (!Array.isArray(listed) || listed.length > APPROVERS_MAX || !listed.every(isPerson)) throw new BadInput(`${where}.approvers must be a list of people`);
 	if (new Set(listed).size < listed.length) throw new BadInput(`${where}.approvers names someone twice`);
 	return {
 		approvers: listed,
@@ -7228,15 +7062,17 @@ function readRequest(record, ledger, tenant) {
 	]]);
 	checkVersion(result.get("v"), "the request");
 	const binding = readBinding(result);
+	const digestVersion = readDigestVersion(result);
+	if (binding.statement === 3 !== (digestVersion === 3)) throw new BadInput("the request has a statement and a digest of two versions");
 	const listed = result.get("levels");
-	if (!Array.isArray(listed) || listed.length < 1 || listed.length > LEVELS_MAX) throw new BadInput(`the request has no levels, or more than ${LEVELS_MAX}`);
+	if (!Array.isArray(listed) || listed.length < 1 || listed.length > LEVELS_MAX) throw new BadInput("the request has no levels, or too many");
 	const given = result.get("approvers");
 	if (!isObject(given)) throw new BadInput("the record is not a request for approval");
 	const approvers = new Map([...given].map(([name, data]) => [name, readApprover(name, data, `the request: approvers.${name}`)]));
 	const levels = listed.map((item, number) => readLevel(item, `the request: levels[${number}]`));
 	const deciding = new Set(levels.flatMap((level) => level.approvers));
 	if (deciding.size !== approvers.size || ![...deciding].every((name) => approvers.has(name))) throw new BadInput("the request does not give a key for exactly those who decide");
-	if (new Set([...approvers.values()].map((one) => one.key.fingerprint)).size < approvers.size) throw new BadInput("the request gives one key to two people");
+	if (new Set([...approvers.values()].map((one) => one.key.fingerprint)).size < approvers.size) throw new BadInput("two people have one key");
 	textField(result.get("gate_id"), "the request: gate_id", GATE_ID);
 	return {
 		ledger,
@@ -7250,7 +7086,7 @@ function readRequest(record, ledger, tenant) {
 		anchor: pythonText(result.get("anchor")),
 		content: result,
 		...binding,
-		digestVersion: readDigestVersion(result)
+		digestVersion
 	};
 }
 function readBinding(result) {
@@ -7263,22 +7099,21 @@ function readBinding(result) {
 		statement: 1,
 		scope: ""
 	};
-	if (found.length < 3) throw new BadInput("the request does not say all of statement, scope and uses");
-	integerField(result.get("statement"), "the request: statement", 2, 2);
+	if (found.length < 3) throw new BadInput("the request lacks statement, scope or uses");
+	const statement = integerField(result.get("statement"), "the request: statement", 2, 3);
 	integerField(result.get("uses"), "the request: uses", 1, 1);
 	const scope = result.get("scope");
 	if (typeof scope !== "string" || !scope.startsWith("session:")) throw new BadInput("the request: scope must be the one of a session");
 	return {
-		statement: 2,
+		statement,
 		scope
 	};
 }
 function readDigestVersion(result) {
 	const found = ["digest_version", "beside"].filter((name) => result.has(name));
 	if (!found.length) return 1;
-	if (found.length < 2) throw new BadInput("the request does not say both its digest's version and what it leaves out");
-	integerField(result.get("digest_version"), "the request: digest_version", 2, 2);
-	return 2;
+	if (found.length < 2) throw new BadInput("the request lacks digest_version or beside");
+	return integerField(result.get("digest_version"), "the request: digest_version", 2, 3);
 }
 /** The digest of the blob with a part of a request; null if the part is in the record itself. */
 function blobDigest(request, part) {
@@ -7299,7 +7134,7 @@ function matchesAction(request) {
 	try {
 		if (sha256Hex(canonicalContent(action)) !== request.digest || !isObject(action)) return false;
 		if (request.digestVersion === 1 && !hasScopeOf(request, action)) return false;
-		if (request.digestVersion === 2 && blobDigest(request, "beside") === null && !fitsWithRest(request, action)) return false;
+		if (request.digestVersion !== 1 && blobDigest(request, "beside") === null && !fitsWithRest(request, action)) return false;
 		const diff = blobDigest(request, "diff");
 		if (diff !== null) return diff === action.get("diff_sha256");
 		const text = request.content.get("diff");
@@ -7316,24 +7151,57 @@ function fitsWithRest(request, bound) {
 		"session",
 		"arguments"
 	]);
-	const [left, kept] = [beside.get("arguments"), bound.get("arguments")];
-	if (!equalJson(bound.get("v"), new JsonNumber("2")) || !isObject(left) || !isObject(kept)) return false;
-	if ([...left.keys()].some((name) => kept.has(name))) return false;
-	const whole = new Map([...bound, ...beside]);
-	const content = /* @__PURE__ */ new Map([["v", new JsonNumber("2")]]);
-	for (const name of [
+	const [left, kept, diff] = [
+		beside.get("arguments"),
+		bound.get("arguments"),
+		bound.get("diff_sha256")
+	];
+	const { digestVersion } = request;
+	if (!isObject(left) || !isObject(kept) || [...left.keys()].some((name) => kept.has(name))) return false;
+	const isDescribed = digestVersion === 3 ? bound.has("description") : !kept.size && !isTrue(bound.get("files")) && diff === null;
+	const names = [
+		"v",
 		"type",
 		"tool",
 		"files",
 		"diff_sha256",
 		"workspace",
 		"caller",
-		"on_behalf_of"
-	]) content.set(name, need(whole, name));
-	content.set("arguments", kept);
-	content.set("request_sha256", whole.has("request_sha256") ? whole.get("request_sha256") : "");
-	if (!kept.size && !isTrue(whole.get("files")) && whole.get("diff_sha256") === null) content.set("description", need(whole, "description"));
-	return equalJson(content, bound) && hasScopeOf(request, whole);
+		"on_behalf_of",
+		"arguments",
+		"request_sha256"
+	];
+	checkObject(bound, "the action", isDescribed ? [...names, "description"] : names);
+	if (isDescribed && !equalJson(bound.get("description"), beside.get("description"))) return false;
+	return equalJson(bound.get("v"), new JsonNumber(String(digestVersion))) && hasScopeOf(request, beside);
+}
+/** The description that the person was shown. Raises `BadInput` if it cannot be read. */
+async function readDescription(request, blob) {
+	const apart = blobDigest(request, "beside");
+	let beside = request.content.get("beside");
+	if (apart !== null) {
+		const raw = await blob(apart);
+		if (sha256Hex(raw) !== apart) throw new BadInput("a blob has other bytes");
+		beside = readJson(raw);
+	}
+	const words = at(beside, "description");
+	if (typeof words !== "string") throw new BadInput("the request has no description");
+	return words;
+}
+/** The arguments that a table has for a tool. A test holds the tables to Aver's own. */
+function listArguments(table, tool) {
+	return Object.entries(table).flatMap(([names, listed]) => listed.split(" ").includes(tool) ? names.split(" ") : []);
+}
+/** Whether only its description says what an action would do. The twin of `aver.gate.action.is_description_needed`. */
+function needsDescription(action) {
+	const [tool, given, diff] = [
+		"tool",
+		"arguments",
+		"diff_sha256"
+	].map((name) => action.get(name));
+	const telling = listArguments(tools_default.telling, tool);
+	const isTold = telling.length && telling.every((name) => isObject(given) && isTrue(given.get(name)));
+	return ((diff ?? null) === null || diff === EMPTY_SHA256) && !isTold;
 }
 function isByPerson(vote) {
 	return PERSON_WORDS.includes(vote.word);
@@ -7469,13 +7337,13 @@ function voteProblem(request, vote, verifier) {
 /** Why a valid vote does not count now: it is not the person's turn, or they voted before. */
 function turnProblem(request, vote, approvals, floor) {
 	if (vote.word === "deny") return null;
-	if (vote.word === "approve" && approvals.some((earlier) => earlier.approver === vote.approver)) return ["ALREADY_DECIDED", `${vote.approver} has approved before; one person is one voice`];
+	if (vote.word === "approve" && approvals.some((earlier) => earlier.approver === vote.approver)) return ["ALREADY_DECIDED", `${vote.approver} has approved before`];
 	const level = findOpenLevel(request, vote, floor);
 	if (level === 0) {
 		const last = levelsFor(request, vote.approver ?? "").at(-1) ?? 0;
 		return last < floor ? ["PASSED_ON", `level ${floor} decides now`] : ["NOT_YET", `level ${last} decides later, or when asked`];
 	}
-	if (vote.word === "escalate" && level === request.levels.length) return ["NO_LEVEL", "there is nobody above to pass it on to"];
+	if (vote.word === "escalate" && level === request.levels.length) return ["NO_LEVEL", "nobody is above"];
 	return null;
 }
 function findOpenLevel(request, vote, floor) {
@@ -7572,9 +7440,9 @@ function findApproval(request, pending) {
 function useProblem(request, before, use) {
 	if (use.digest !== request.digest) return ["DIGEST_MISMATCH", "it was used for another action"];
 	if (before.state === "used") return ["REPLAY", `the approval was used before: ${before.reason}`];
-	if (before.state !== "approved") return ["NOT_APPROVED", `it was used without the approvals it needs: ${before.state}, ${before.reason}`];
-	if (before.scope !== WORKSPACE && before.scope !== `session:${use.session}`) return ["SCOPE_MISMATCH", "it was used in another session than the one that it is good for"];
-	return use.number === before.used + 1 && use.uses === before.uses && use.scope === before.scope && use.approvers.join("\n") === before.approvers.join("\n") ? null : ["EVIDENCE_INVALID", "its account of the approval is not what people signed"];
+	if (before.state !== "approved") return ["NOT_APPROVED", `it was used while it was ${before.state}: ${before.reason}`];
+	if (before.scope !== WORKSPACE && before.scope !== `session:${use.session}`) return ["SCOPE_MISMATCH", "it was used in another session"];
+	return use.number === before.used + 1 && use.uses === before.uses && use.scope === before.scope && use.approvers.join("\n") === before.approvers.join("\n") ? null : ["EVIDENCE_INVALID", "it says something else than people signed"];
 }
 // src/verify/approvals/examiner.ts
 /** Proving approvals afterwards, under the check `approvals`. The twin of `gate.approvals.verify`, which lists the rules. */
@@ -7594,8 +7462,6 @@ var CODES = {
 	SCOPE_MISMATCH: "EVIDENCE_INVALID",
 	EVIDENCE_INVALID: "EVIDENCE_INVALID"
 };
-/** The arguments of known tools that only describe a call. A test holds this table to Aver's own. */
-var DESCRIPTIVE = descriptive_default;
 var APPROVALS_EXAMINER = {
 	domains: ["approvals", "approvers"],
 	checks: [CHECK$4],
@@ -7605,17 +7471,41 @@ async function examine(examination) {
 	const { reader, tenant } = examination;
 	const roster = chainName("approvers", tenant);
 	const approvals = chainName("approvals", tenant);
-	if (!examination.isComplete && !reader.has(roster)) {
-		const tally = new Tally();
-		tally.skip(CHECK$4, "the approvers' enrolments are not here", { matters: true });
-		return tally;
-	}
 	const checker = new ApprovalChecker(examination);
 	for (const [chain, check] of [[roster, (record) => checker.checkEnrolment(record)], [approvals, (record) => checker.checkRecord(record)]]) {
 		if (!reader.has(chain)) continue;
 		for await (const record of reader.read(chain)) await guard(checker.tally, CHECK$4, placeOf(record), async () => check(record));
 	}
-	return checker.tally;
+	let { tally } = checker;
+	if (!examination.isComplete && !reader.has(roster)) {
+		tally = new Tally();
+		tally.skip(CHECK$4, "the approvers' enrolments are not here", { matters: true });
+	}
+	await checkWords(examination, checker.used, tally);
+	return tally;
+}
+/** Hold the words of each decision that used an approval to those that the person was shown. `uses` has requests by the use's id. */
+async function checkWords(examination, uses, tally) {
+	const { reader } = examination;
+	for (const chain of uses.size ? selectChains(examination, "gate") : []) for await (const record of reader.read(chain.origin)) {
+		const decision = readDecision(record.content);
+		const use = decision?.decision === "human_approved" ? at(record.content, "context", "environment", "aver", "refs", "approval") : null;
+		const request = typeof use === "string" ? uses.get(use) : void 0;
+		if (decision === null || request === void 0) continue;
+		uses.delete(use);
+		if (request.digestVersion === 1 || !needsDescription(at(record.content, "outcome", "result", "action"))) continue;
+		try {
+			const words = sha256Hex(await readDescription(request, (digest) => reader.blob(digest)));
+			if ((isTrue(decision.instructionHash) ? decision.instructionHash : EMPTY_SHA256) === words) continue;
+		} catch (error) {
+			if (!(error instanceof BadInput)) throw error;
+			if (error instanceof NotFound) {
+				tally.skip(CHECK$4, "words that were shown are not here", { matters: true });
+				continue;
+			}
+		}
+		tally.fail(CHECK$4, "EVIDENCE_INVALID", "its words are not those that were shown", placeOf(record));
+	}
 }
 function placeOf(record) {
 	const sequence = at(record.content, "sequence");
@@ -7627,6 +7517,10 @@ var ApprovalChecker = class {
 	enrolled = /* @__PURE__ */ new Map();
 	knownPasskeys = /* @__PURE__ */ new Set();
 	cases = /* @__PURE__ */ new Map();
+	/** All requests, also those that count for nothing. */
+	requests = /* @__PURE__ */ new Map();
+	/** The requests whose approval was used, by the id of the use's record. */
+	used = /* @__PURE__ */ new Map();
 	signatures = /* @__PURE__ */ new Set();
 	uses = /* @__PURE__ */ new Set();
 	wanted = 1;
@@ -7694,8 +7588,9 @@ var ApprovalChecker = class {
 	checkRequest(record) {
 		const { ledger, tenant } = this.examination;
 		const request = readRequest(record, ledger, tenant);
+		this.requests.set(request.id, request);
 		if (request.statement < this.wanted) {
-			this.add(record, "failed", "STATE_VIOLATION", "the request wants a statement of an earlier version than a request before it");
+			this.add(record, "failed", "STATE_VIOLATION", "a request before it wants a later statement");
 			return;
 		}
 		this.wanted = request.statement;
@@ -7706,19 +7601,25 @@ var ApprovalChecker = class {
 			isUsed: false
 		});
 		this.checkLeftOut(record, request);
-		if (!matchesAction(request)) this.add(record, "failed", "EVIDENCE_INVALID", "the action or the diff it carries is not the one it names");
+		if (!matchesAction(request)) this.add(record, "failed", "EVIDENCE_INVALID", "its action or diff is not the one it names");
+		else if (request.digestVersion === 3 && blobDigest(request, "action") === null) {
+			const action = request.content.get("action");
+			if (!action.has("description") && needsDescription(action)) this.add(record, "warning", "EVIDENCE_INVALID", "its digest leaves out its description");
+		}
 		if (request.anchor === "system") return;
 		for (const approver of request.approvers.values()) {
 			if (this.roster.hasHad(approver)) continue;
-			const words = `it counts the key ${approver.key.fingerprint} as that of ${approver.identity}, who was never enrolled with it`;
+			const words = `it counts the key ${approver.key.fingerprint} of ${approver.identity}, who was never enrolled with it`;
 			this.add(record, "failed", "ROLE_POLICY_VIOLATION", words);
 		}
 	}
 	checkAnswer(record) {
 		const { about, vote } = readVote(record);
+		const request = this.requests.get(about);
+		if (vote.word === "used" && request !== void 0) this.used.set(record.id, request);
 		const found = this.cases.get(about);
 		if (found === void 0) {
-			this.add(record, "failed", "STATE_VIOLATION", "it is about a request that is not here before it");
+			this.add(record, "failed", "STATE_VIOLATION", "no request before it is the one it names");
 			return;
 		}
 		if (isByPerson(vote)) this.checkVote(record, found, vote);
@@ -7744,8 +7645,8 @@ var ApprovalChecker = class {
 		}
 		found.isUsed = true;
 		this.uses.add(use);
-		if (before.state !== "approved") this.add(record, "failed", "EVIDENCE_INVALID", `it was used without the approvals it needs: ${before.state}, ${before.reason}`);
-		else if (vote.use !== null || request.digestVersion !== 1) this.add(record, "failed", "STATE_VIOLATION", "a use of this request has another form");
+		if (before.state !== "approved") this.add(record, "failed", "EVIDENCE_INVALID", `it was used while it was ${before.state}: ${before.reason}`);
+		else if (vote.use !== null || request.digestVersion !== 1) this.add(record, "failed", "STATE_VIOLATION", "the use has another form");
 		else this.checkAccount(record, found, before.validApprovals);
 	}
 	/** Compare what a record says about its action, its people and their statements with what they signed. */
@@ -7760,7 +7661,7 @@ var ApprovalChecker = class {
 		const people = own || basedOn.flatMap((vote) => vote === null ? [] : [String(vote.approver)]).join(", ");
 		let words;
 		if (at(record.content, "outcome", "result", "digest") !== found.request.digest) words = "it names another action than its request";
-		else if (basedOn.includes(null) || !people) words = "it has statements that are not those of the approvals before it";
+		else if (basedOn.includes(null) || !people) words = "its statements are not those of the approvals before it";
 		else if (authority.get("approver") !== people) words = `it names others than ${people}, who signed`;
 		else return;
 		this.add(record, "failed", "EVIDENCE_INVALID", words);
@@ -7771,18 +7672,18 @@ var ApprovalChecker = class {
 		const [action, beside] = [request.content.get("action"), request.content.get("beside")];
 		const leftOut = isObject(beside) ? beside.get("arguments") : void 0;
 		if (!isObject(beside) || !isObject(leftOut) || !hasScopeOf(request, beside)) {
-			this.add(record, "failed", "EVIDENCE_INVALID", "it does not hold what its digest leaves out, or is of another session");
+			this.add(record, "failed", "EVIDENCE_INVALID", "it lacks what its digest leaves out, or is of another session");
 			return;
 		}
 		const tool = isObject(action) ? action.get("tool") : void 0;
 		if (typeof tool !== "string") return;
-		const known = Object.hasOwn(DESCRIPTIVE, tool) ? DESCRIPTIVE[tool] : [];
+		const known = listArguments(tools_default.descriptive, tool);
 		const more = [...leftOut.keys()].filter((name) => !known.includes(name));
-		if (more.length) this.add(record, "warning", "EVIDENCE_INVALID", `its digest leaves out ${more.join(", ")}, which may change what the tool does`);
+		if (more.length) this.add(record, "warning", "EVIDENCE_INVALID", `its digest leaves out ${more.join(", ")}`);
 	}
 	checkVote(record, found, vote) {
 		const { request } = found;
-		const { ring, ed25519 } = this.examination.rules;
+		const { ed25519 } = this.examination.rules;
 		const before = computeState(request, found.votes, ed25519, request.opened);
 		const problem = voteProblem(request, vote, ed25519) ?? turnProblem(request, vote, before.validApprovals, before.floor);
 		if (problem !== null) {
@@ -7802,18 +7703,15 @@ var ApprovalChecker = class {
 		this.checkAccount(record, found, before.validApprovals, String(vote.approver));
 		const approver = request.approvers.get(String(vote.approver));
 		const { key, identity } = approver;
-		if (!this.isKnown(approver)) {
-			const words = this.unknownWords(approver);
-			if (ring.isClosed) this.add(record, "failed", "SIG_INVALID", words);
-			else this.add(record, "not_checked", "UNKNOWN_SIGNER", words);
-		} else {
+		if (!this.isKnown(approver)) this.add(record, "not_checked", "UNKNOWN_SIGNER", this.unknownWords(approver));
+		else {
 			const foreign = this.roleProblem(record, approver);
 			if (foreign !== null) this.add(record, "failed", "ROLE_POLICY_VIOLATION", foreign);
 		}
 		const end = [this.roster.ended.get(key.fingerprint), this.retired.get(wholeKey(key))].filter((end) => end !== void 0 && end !== "").sort()[0];
 		if (end !== void 0 && (vote.at > end || this.newest > end)) this.add(record, "failed", "KEY_RETIRED", `the key ${key.fingerprint} of ${identity} had ended at ${end}`);
 		if (vote.word !== "approve") return;
-		if (request.statement === 1) this.add(record, "warning", "UNBOUND_STATEMENT", `${identity} signed no ledger, tenant or request: an earlier version of Aver asked for that`);
+		if (request.statement === 1) this.add(record, "warning", "UNBOUND_STATEMENT", `${identity} signed no ledger, tenant or request`);
 		const enrolled = this.enrolled.get(approverKey(approver));
 		const custodies = [
 			approver.custody,
@@ -8006,9 +7904,10 @@ async function readHeads(value, loadBlob) {
 }
 /** An integer as Python's `int` reads it from a JSON value; null if it is none. */
 function readInteger(value) {
-	if (value instanceof JsonNumber) return Math.trunc(value.value);
+	if (value instanceof JsonNumber) return toCount(BigInt(value.isInteger ? value.text : Math.trunc(value.value)));
 	if (typeof value === "boolean") return Number(value);
-	return typeof value === "string" && /^\s*[-+]?[0-9]+(?:_[0-9]+)*\s*$/.test(value) ? Number(value.replaceAll("_", "")) : null;
+	if (typeof value !== "string" || !/^\s*[-+]?[0-9](?:_?[0-9]){0,4299}\s*$/.test(value)) return null;
+	return toCount(BigInt(value.replace(/[+_]/g, "")));
 }
 /** Whether the signer is this key, or one that rotations lead to from it. */
 function follows(signer, key, successors) {
@@ -8040,16 +7939,17 @@ function retirements(ring, ed25519, ends) {
 function isValidByItself(record, rules) {
 	const judge = new ChainJudge({ ...plainRules(rules.ring, rules.ed25519) }, { start: null });
 	judge.judge(record);
-	return !judge.tally.findings.length && judge.signer !== null && judge.signer.fingerprint === record.signed_by;
+	return judge.tally.findings.every(({ code }) => code === "UNKNOWN_SIGNER") && judge.signer !== null && judge.signer.fingerprint === record.signed_by;
 }
-/** The rotation that a valid record of `keys` records between two known keys: [new fingerprint, old fingerprint]. */
+/**
+* The rotation that a record of `keys` records: [new key, old key]. Both have signed it, so neither need be known, and no
+* stranger can lead to another's key.
+*/
 function readReplacement(record, rules) {
 	try {
 		if (record.kind !== "key.rotate") return null;
 		const rotation = readFirstRotation(record.content, rules);
-		if (rotation === null) return null;
-		const isKnown = (key) => rules.ring.lookup(key.fingerprint).some((one) => one.ed25519 === key.ed25519);
-		return isKnown(rotation.old) && isKnown(rotation.new) ? [rotation.new.fingerprint, rotation.old.fingerprint] : null;
+		return rotation === null ? null : [rotation.new.ed25519, rotation.old.ed25519];
 	} catch (error) {
 		if (error instanceof BadInput) return null;
 		throw error;
@@ -8825,6 +8725,11 @@ function checkShownClaims(claim, facts, source, tally, where, allHashesOk, name)
 		tally.warn(CHECK$3, "INDEX_MISMATCH", words, where);
 	}
 }
+/** Compare where a chain is said to come from with its first record. `origin` is null where it was made here. */
+function checkOriginClaim(claim, origin, source, tally, where) {
+	if (claim.origin === null || claim.origin === origin) return;
+	tally.fail(CHECK$3, "INDEX_MISMATCH", `${source.name} claims an origin that the records do not have: ${show(claim.origin)}`, where);
+}
 /** Warn of keys that Aver does not write: a reader may show their values, and nothing was compared. */
 function warnOfKeys(unknown, who, tally, where) {
 	if (!unknown.length) return;
@@ -9192,6 +9097,55 @@ var BundleBlobs = class {
 		return true;
 	}
 };
+// src/verify/documents.ts
+/**
+* JSON documents as Aver writes them, byte for byte. The twin of `aver.capsule.json_document`.
+*
+* A signature covers a document's content, not its bytes. So `readExactly` takes one only in its maker's form.
+*/
+/** A signed document in other bytes than its maker's. */
+var NotExact = class extends BadInput {
+	get code() {
+		return "NOT_CANONICAL";
+	}
+};
+/** Read a document that is good only in the bytes that one of `forms` makes of what `read` found. Raises `BadInput`. */
+function readExactly(raw, where, read, ...forms) {
+	const found = read(readJson(raw));
+	if (!forms.some((form) => areSameBytes(raw, encoder.encode(form(found))))) throw new NotExact(`${where} is not written, byte for byte, as Aver writes it: it was changed on its way`);
+	return found;
+}
+/** An object with these keys in this order, as far as it has them. */
+function orderKeys(value, names) {
+	const found = /* @__PURE__ */ new Map();
+	for (const name of names) if (value.has(name)) found.set(name, value.get(name));
+	return found;
+}
+/** A document as Aver writes it to a file: in ASCII, keys sorted, indented by two, with a final line feed. */
+function dumpDocument(value) {
+	return `${indent(value, "\n", sortedKeys, scalar)}\n`;
+}
+/** The same in UTF-8, with the keys as they stand. */
+function dumpAsItStands(value) {
+	return `${indent(value, "\n", (object) => [...object.keys()], compactJson)}\n`;
+}
+function scalar(value) {
+	if (typeof value === "string") return asciiString(value);
+	return value instanceof JsonNumber ? canonicalNumber(value) : String(value);
+}
+function indent(value, line, keysOf, write) {
+	const inner = `${line}  `;
+	const join = (items, [open, close]) => items.length ? open + inner + items.join(`,${inner}`) + line + close : `${open}${close}`;
+	const nested = (item) => indent(item, inner, keysOf, write);
+	if (isObject(value)) return join(keysOf(value).map((key) => `${write(key)}: ${nested(value.get(key))}`), "{}");
+	return Array.isArray(value) ? join(value.map(nested), "[]") : write(value);
+}
+/** One line, with a space after each separator, as CapSeal hashes documents. */
+function dumpSpaced(value) {
+	if (isObject(value)) return `{${sortedKeys(value).map((key) => `${asciiString(key)}: ${dumpSpaced(value.get(key))}`).join(", ")}}`;
+	if (Array.isArray(value)) return `[${value.map(dumpSpaced).join(", ")}]`;
+	return scalar(value);
+}
 // src/verify/bundle/head.ts
 /** The signed heads of a bundle, `head.json`. The twin of `aver.ledger.bundle.head_file` and of `ledger.checkpoint`. */
 var CHECK$2 = "head";
@@ -9250,7 +9204,30 @@ async function readBundleHead(directory) {
 		if (error instanceof NotFound) return null;
 		throw error;
 	}
-	const statement = readStatement(readJson(raw), HEAD$1);
+	return readExactly(raw, HEAD$1, readContent$1, ({ statement }) => {
+		const content = orderKeys(statement.content, [
+			"v",
+			"ledger",
+			"tenant",
+			"at",
+			"heads",
+			"part"
+		]);
+		content.set("heads", orderHeads(content.get("heads")));
+		return dumpAsItStands(statementFields$1({
+			...statement,
+			content
+		}));
+	});
+}
+/** The heads in a statement, in the order of `names`, or by their names. */
+function orderHeads(heads, names = sortedKeys(heads)) {
+	const ordered = orderKeys(heads, names);
+	for (const [name, head] of ordered) ordered.set(name, orderKeys(head, ["count", "hash"]));
+	return ordered;
+}
+function readContent$1(data) {
+	const statement = readStatement(data, HEAD$1);
 	const found = readCheckpoint(statement, HEAD$1);
 	const keys = [
 		"v",
@@ -9295,8 +9272,21 @@ function checkSigners(stated, rules, tally, history, named) {
 	if (!checkSignatures(stated, rules, tally, history, named)) return false;
 	const { check, name } = named;
 	const where = place(null, null, name);
-	for (const { key } of checkStatement(stated.statement, rules.ring, rules.ed25519)) {
-		if (key === null) continue;
+	for (const [at, { key, by }] of checkStatement(stated.statement, rules.ring, rules.ed25519).entries()) {
+		if (key === null) {
+			const signature = stated.statement.signatures[at];
+			for (const name of new Set(rules.ring.keys.map((known) => known.fingerprint))) {
+				if (checkStatement({
+					...stated.statement,
+					signatures: [{
+						...signature,
+						by: name
+					}]
+				}, rules.ring, rules.ed25519)[0]?.outcome !== "valid") continue;
+				tally.fail(check, "SIG_INVALID", `${named.name} was signed by ${name}, and names ${by} as its signer`, where);
+			}
+			continue;
+		}
 		if (!history.roles.has(key.ed25519)) {
 			const words = `${name} was signed by ${key.fingerprint}, which the keys chain of the bundle does not record`;
 			tally.warn(check, "UNKNOWN_SIGNER", words, where);
@@ -9320,7 +9310,7 @@ function checkSignatures({ statement, at: madeAt }, given, tally, history, { che
 	if (!results.length) return fail("SIG_MISSING", `${name} is not signed`);
 	const rules = rulesOf(history, given);
 	for (const { by, key, outcome } of results) {
-		if (outcome === "invalid" || outcome === "unknown" && given.ring.isClosed) return fail("SIG_INVALID", `the signature of ${name} was not made by ${by}`);
+		if (outcome === "invalid") return fail("SIG_INVALID", `the signature of ${name} was not made by ${by}`);
 		if (key === null) {
 			const words = `${name} was signed by ${by}, whose key is not known here`;
 			tally.add({
@@ -9349,7 +9339,7 @@ function readDigits(chain) {
 var ImportHistory = class {
 	/** The chains that are imported after the newest entry, by their names here. */
 	imported = /* @__PURE__ */ new Map();
-	/** `replaced` has the key that each key of the ledger replaced, by fingerprints. */
+	/** `replaced` has the key that each key of the ledger replaced, by their 64 digits. */
 	constructor(ring, replaced) {
 		this.ring = ring;
 		this.replaced = replaced;
@@ -9392,17 +9382,18 @@ var ImportHistory = class {
 		for (const name of dropped.keys()) this.imported.delete(name);
 		return dropped;
 	}
-	/** Whether a key is the importer's, or came after the importer's by rotations. Where both are unknown, nothing tells. */
+	/** Whether a key is the importer's, or came after the importer's by rotations. Where one is unknown, nothing tells. */
 	mayDrop(key, importer) {
-		if (!this.ring.lookup(key).length && !this.ring.lookup(importer).length) return true;
+		const [dropping, importing] = [this.ring.lookup(key), this.ring.lookup(importer).map((one) => one.ed25519)];
+		return !dropping.length || !importing.length || dropping.some((one) => this.follows(one.ed25519, importing));
+	}
+	follows(key, first) {
 		const seen = /* @__PURE__ */ new Set();
-		while (key !== importer) {
-			seen.add(key);
-			const before = this.replaced.get(key);
-			if (before === void 0 || seen.has(before)) return false;
-			key = before;
+		for (let at = key; at !== void 0 && !seen.has(at); at = this.replaced.get(at)) {
+			if (first.includes(at)) return true;
+			seen.add(at);
 		}
-		return true;
+		return false;
 	}
 };
 function text(value) {
@@ -9717,12 +9708,14 @@ var SITE_NAMES = /* @__PURE__ */ new Set(["index.html", "explorer"]);
 function twinOf(number) {
 	return `${DATA}/${number}.js`;
 }
-/** Whether the Explorer's page lies in the directory of a bundle. */
+/** Whether a page lies in the directory of a bundle, or any part of one. */
 async function isSite(directory) {
-	return (await directory.list("explorer") ?? []).includes("app.js");
+	return (await directory.list()).some((name) => SITE_NAMES.has(name));
 }
 /** Compare every twin with its file (check `page`). */
-async function checkSite(directory, index, blobs, tally) {
+async function checkSite(directory, index, blobs, tally, isPageJudged) {
+	const beside = await directory.list("explorer") ?? [];
+	if (!beside.includes("app.js") && !beside.includes("data")) return;
 	const fail = (words, source) => tally.fail(CHECK$1, "ARTIFACT_HASH_MISMATCH", words, place(null, null, source));
 	let names;
 	try {
@@ -9750,7 +9743,7 @@ async function checkSite(directory, index, blobs, tally) {
 		...[...blobs].sort().map((digest) => `${BLOBS}/${digest}`)
 	];
 	for (const name of files) if (!names.includes(name) && await exists(directory, name)) fail(`${name} has no twin: the page would not show it`, DATA);
-	tally.notes.set(CHECK$1, `${names.length} files are those that the page shows; whether the page is Aver's own, aver verify says`);
+	tally.notes.set(CHECK$1, `${names.length} files are those that the page shows; ${isPageJudged ? "the page is one of Aver's" : "whether the page is one of Aver's, aver verify says"}`);
 }
 async function exists(directory, name) {
 	try {
@@ -9888,11 +9881,10 @@ var BundleJudge = class {
 					await prepareRecords(this.rules, records);
 					for (const record of records) {
 						reader.take(record);
-						if (claim.id === "keys" && isValidByItself(record, this.rules)) {
-							const pair = readReplacement(record, this.rules);
-							if (pair !== null) replaced.set(...pair);
-							noteRecordedKey(record, this.recorded);
-						}
+						if (claim.id !== "keys") continue;
+						const pair = readReplacement(record, this.rules);
+						if (pair !== null) replaced.set(...pair);
+						if (isValidByItself(record, this.rules)) noteRecordedKey(record, this.recorded);
 					}
 				}
 				const key = sourceKey(source);
@@ -9921,6 +9913,8 @@ var BundleJudge = class {
 			tally.fail("index", "CHAIN_MISSING", "the export did not finish", where);
 			return tally;
 		}
+		const hasPage = await isSite(this.directory);
+		if (hasPage) await this.options.checkPage?.(this.directory, tally);
 		if (index.meta !== null) await this.judgeChain(index.meta, META);
 		const ofMeta = tally.records;
 		for (const claim of index.chains) {
@@ -9954,7 +9948,7 @@ var BundleJudge = class {
 			tally.skip("meta", `the bundle has no meta chain${instead}`, { matters: false });
 		}
 		tally.merge(this.shown);
-		await this.checkIndex(head);
+		await this.checkIndex(head, hasPage);
 		await this.examine(examiners);
 		reportUnrecorded(tally);
 		return tally;
@@ -9984,7 +9978,7 @@ var BundleJudge = class {
 			named = peeked.named;
 			name = named === null && this.owner.ledger === null ? claimedName(claim) : claim.id;
 			remembered = this.meta.heads.get(name);
-			seen = new JudgedChain(remembered === void 0 ? -1 : remembered.count - 1);
+			seen = new JudgedChain(remembered === void 0 ? -1 : Number(remembered.count) - 1);
 			judge = this.buildJudge(claim, named);
 			await this.takeAll(peeked.batches, seen, judge, chain, file.size);
 		} catch (error) {
@@ -10002,14 +9996,16 @@ var BundleJudge = class {
 		}
 		judge.finish();
 		const isAvers = this.owner.ledger !== null;
-		seen.checkClaim(claim, {
-			name: "the index",
-			isAvers
-		}, judge, chain, chain, this.shown);
-		if (seen.ownClaim !== null) seen.checkClaim(seen.ownClaim, {
-			name: "its summary",
-			isAvers
-		}, judge, chain, chain, this.shown);
+		const origin = this.hasMade(named) ? null : named?.get("name") ?? null;
+		for (const [each, who] of [[claim, "the index"], [seen.ownClaim, "its summary"]]) {
+			if (each === null) continue;
+			const source = {
+				name: who,
+				isAvers
+			};
+			seen.checkClaim(each, source, judge, chain, chain, this.shown);
+			if (named !== null) checkOriginClaim(each, origin, source, this.shown, place(chain));
+		}
 		warnOfMembers(unknown, this.shown, chain);
 		this.failed += Number(judge.tally.hasFailed());
 		tally.merge(judge.tally);
@@ -10064,6 +10060,12 @@ var BundleJudge = class {
 		if (this.signers.size < SIGNERS_KEPT) this.signers.add(record.signed_by);
 		if (chain === "meta") this.meta.take(record, content, this.owner, this.rules);
 	}
+	/** Whether a chain with this in its first record was made by the exporting ledger itself. */
+	hasMade(named) {
+		const { ledger, tenant } = this.owner;
+		if (named === null || ledger === null || named.get("ledger") !== ledger) return false;
+		return tenant === null || named.get("tenant") === tenant;
+	}
 	/**
 	* The judge of a chain whose first record says this about it.
 	*
@@ -10072,8 +10074,7 @@ var BundleJudge = class {
 	*/
 	buildJudge(claim, named) {
 		const { ledger, tenant } = this.owner;
-		const hasMade = named !== null && ledger !== null && named.get("ledger") === ledger && (tenant === null || named.get("tenant") === tenant);
-		if (claim.origin === null || RESERVED_CHAINS.has(claim.id) || hasMade) {
+		if (claim.origin === null || RESERVED_CHAINS.has(claim.id) || this.hasMade(named)) {
 			const identity = { name: claim.id };
 			if (ledger !== null) identity["ledger"] = ledger;
 			if (tenant !== null) identity["tenant"] = tenant;
@@ -10135,13 +10136,12 @@ var BundleJudge = class {
 		return head;
 	}
 	/** Compare the index's keys and number of blobs with the records, and warn of files that nobody lists. */
-	async checkIndex(head) {
+	async checkIndex(head, hasPage) {
 		const { tally, index } = this;
 		if (this.owner.ledger !== null) checkKeyClaims(index, head, this.signers, this.options.ring, this.recorded, tally);
 		if (!this.blobs.checkCount(index.blobs, tally)) return;
-		const hasPage = await isSite(this.directory);
 		await checkUnlistedFiles(this.directory, index, this.blobs.sizes, hasPage ? SITE_NAMES : /* @__PURE__ */ new Set(), tally);
-		if (hasPage) await checkSite(this.directory, index, this.blobs.present, tally);
+		if (hasPage) await checkSite(this.directory, index, this.blobs.present, tally, this.options.checkPage !== void 0);
 	}
 	/** Run the examiners on the chains, one examination for each ledger that the chains name. */
 	async examine(examiners) {
@@ -10484,11 +10484,11 @@ async function judgeParts(name, parts, options, examiners) {
 	}
 	let statement;
 	try {
-		statement = readStatement(readJson(parts.statement));
-		checkContent(statement);
+		const dump = (found) => dumpBlock(found);
+		statement = readExactly(parts.statement, "the statement's block", readContent, dump, (found) => dumpBlock(found, heads.keys()));
 	} catch (error) {
 		if (!(error instanceof BadInput)) throw error;
-		tally.fail(CHECK, "SCHEMA_INVALID", error.message, STATEMENT_PLACE);
+		tally.fail(CHECK, error.code, error.message, STATEMENT_PLACE);
 		return tally;
 	}
 	const { content } = statement;
@@ -10497,7 +10497,7 @@ async function judgeParts(name, parts, options, examiners) {
 	const stated = content.get("heads");
 	const statedHeads = [...stated].map(([chain, head]) => ({
 		chain,
-		count: Number(countOf(head, "count"))
+		count: toCount(countOf(head, "count"))
 	}));
 	checkSigners({
 		statement,
@@ -10522,8 +10522,20 @@ async function judgeParts(name, parts, options, examiners) {
 	tally.notes.set(CHECK, `${status} as signed at ${text("made_at")}`);
 	return tally;
 }
-/** Raises `BadInput` unless the statement states exactly what a report states. */
-function checkContent({ purpose, content }) {
+/** The text of the statement's block. A browser would end it at `<\/SCRIPT >`: so it has no `<`. */
+function dumpBlock(statement, chains) {
+	const content = orderKeys(statement.content, CONTENT_KEYS);
+	content.set("verdict", orderKeys(content.get("verdict"), VERDICT_KEYS));
+	content.set("heads", orderHeads(content.get("heads"), chains));
+	return compactJson(statementFields$1({
+		...statement,
+		content
+	})).replaceAll("<", "\\u003c");
+}
+/** Read a statement. Raises `BadInput` unless it states exactly what a report states. */
+function readContent(data) {
+	const statement = readStatement(data);
+	const { purpose, content } = statement;
 	const require = (holds, words) => {
 		if (!holds) throw new BadInput(words);
 	};
@@ -10547,6 +10559,7 @@ function checkContent({ purpose, content }) {
 	for (const key of ["records", "chains"]) require(countOf(verdict, key) !== null, "the verdict of the statement is not of its form");
 	const heads = content.get("heads");
 	require(isObject(heads) && [...heads.values()].every(isHead), "the heads of the statement are not of their form");
+	return statement;
 }
 function hasExactly(object, keys) {
 	return object.size === keys.length && keys.every((key) => object.has(key));
@@ -10745,32 +10758,6 @@ function writeHeader(name, size) {
 	put("ustar\x0000", 257);
 	put(`${block.reduce((total, byte) => total + byte, 0).toString(8).padStart(6, "0")}\0`, 148);
 	return block;
-}
-// src/verify/run/documents.ts
-/** JSON as Python's `json.dumps` writes it: in ASCII, with sorted keys, indented or with a space after each separator. */
-/** A document as Aver writes it to a file: indented by two, with a final line feed. */
-function dumpDocument(value) {
-	return encoder.encode(`${indent(value, "\n")}\n`);
-}
-function scalar(value) {
-	if (value === null || typeof value === "boolean") return String(value);
-	if (typeof value === "string") return asciiString(value);
-	return value instanceof JsonNumber ? canonicalNumber(value) : null;
-}
-function indent(value, line) {
-	const inner = `${line}  `;
-	if (isObject(value)) {
-		if (!value.size) return "{}";
-		return `{${inner}${sortedKeys(value).map((key) => `${asciiString(key)}: ${indent(value.get(key), inner)}`).join(`,${inner}`)}${line}}`;
-	}
-	if (Array.isArray(value)) return value.length ? `[${inner}${value.map((item) => indent(item, inner)).join(`,${inner}`)}${line}]` : "[]";
-	return scalar(value);
-}
-/** One line, with a space after each separator, as CapSeal hashes documents. */
-function dumpSpaced(value) {
-	if (isObject(value)) return `{${sortedKeys(value).map((key) => `${asciiString(key)}: ${dumpSpaced(value.get(key))}`).join(", ")}}`;
-	if (Array.isArray(value)) return `[${value.map(dumpSpaced).join(", ")}]`;
-	return scalar(value);
 }
 // src/verify/run/evidence.ts
 /** The evidence behind a run's gate decisions: `evidence.jsonl`. The twin of the reading half of `aver.actions.run_evidence`. */
@@ -10994,6 +10981,7 @@ var ReceiptJudge = class {
 	ids = /* @__PURE__ */ new Set();
 	last = null;
 	unreadable = 0;
+	unzoned = 0;
 	constructor(tally, { chain = null, source = null }) {
 		this.tally = tally;
 		this.chain = chain;
@@ -11014,6 +11002,7 @@ var ReceiptJudge = class {
 		if (line !== null) {
 			const { action } = line;
 			this.keys.add(line.keys);
+			if (!hasZone(action.timestamp)) this.unzoned++;
 			if (line.problem !== null) this.fail("receipts", "RECEIPT_MISMATCH", line.problem, action);
 			if (this.ids.has(action.action_id)) this.fail("parents", "DUPLICATE_RECORD", "an action before it has the same id", action);
 			this.ids.add(action.action_id);
@@ -11049,7 +11038,8 @@ var ReceiptJudge = class {
 		this.tally.countDone("parents", this.count);
 		const covered = [...this.keys].sort((one, other) => one - other).map((count) => `over ${count} keys`).join(" and ");
 		const isOwn = this.keys.size === 1 && this.keys.has(RECEIPT_KEY_COUNT);
-		this.tally.notes.set("receipts", `${this.count} checked, ${isOwn ? "over the protocol's 12 keys" : covered || "none"}`);
+		const zones = this.unzoned ? `; ${this.unzoned} times without a zone` : "";
+		this.tally.notes.set("receipts", `${this.count} checked, ${isOwn ? "over the protocol's 12 keys" : covered || "none"}${zones}`);
 	}
 	fail(check, code, words, action = null) {
 		const named = action === null ? "" : ` (${action.action_id})`;
@@ -11069,6 +11059,9 @@ var RunJudge = class RunJudge {
 	actions = 0;
 	head = null;
 	seal = null;
+	/** How many calls waited for a person by a framework's own means, and how many went on after such a wait. */
+	waiting = 0;
+	waited = 0;
 	gateJudge = null;
 	hasGateChain = false;
 	gated = [];
@@ -11165,6 +11158,9 @@ var RunJudge = class RunJudge {
 			return;
 		}
 		if (receiptHash !== line.receiptHash) this.fail("sealed", "RECEIPT_MISMATCH", "the capsule has another receipt than the line", at);
+		if (action.metadata?.has("waiting")) this.waiting++;
+		const refs = readBlock(content)?.get("refs");
+		if (isObject(refs) && refs.has("waited")) this.waited++;
 		this.enforced.push(action.policy_verdict === "POLICY_ENFORCED");
 		const files = action.metadata?.get("files_affected");
 		if (mark !== null) {
@@ -11233,7 +11229,7 @@ var RunJudge = class RunJudge {
 	checkDecisions(isComplete) {
 		const unproven = /* @__PURE__ */ new Set();
 		const used = /* @__PURE__ */ new Set();
-		let observed = 0;
+		let [observed, reported] = [0, 0];
 		for (const { number, action, mark, isFirstUse } of this.gated) {
 			const decided = this.decided.get(mark.record) ?? null;
 			const problem = gateProblem(action, mark, decided, isFirstUse && !used.has(mark.record));
@@ -11241,11 +11237,20 @@ var RunJudge = class RunJudge {
 			if (problem !== null || decided === null || !allows(decided) || decided.isObserved) unproven.add(number);
 			if (decided?.isObserved) observed++;
 			if (problem !== null) this.fail("gates", problem[0], `${action.action_id}: ${problem[1]}`, number + 1);
+			else if (mark.hasClientAnswer && decided !== null) {
+				reported++;
+				const words = `${action.action_id}: only the client says that a person agreed`;
+				this.tally.warn("gates", "UNCONFIRMED", words, place(this.name, number + 1));
+			}
 		}
 		const count = this.gated.length;
 		if (count) this.tally.countDone("gates", count);
 		const approved = this.gated.filter(({ mark }) => mark.decision === "human_approved").length;
-		const notes = [...approved ? [`${approved} approved by a human`] : [], ...observed ? [`${observed} in the mode observe: nothing was held back`] : []];
+		const notes = [
+			...approved ? [`${approved} approved by a human`] : [],
+			...reported ? [`${reported} on the word of the client`] : [],
+			...observed ? [`${observed} in the mode observe: nothing was held back`] : []
+		];
 		if (notes.length) this.tally.notes.set("gates", `${count} checked, ${notes.join(", ")}`);
 		const words = `${this.wanted.size} decisions that actions name are not here`;
 		if (this.wanted.size && isComplete) this.tally.fail("gates", "ARTIFACT_MISSING", words, place(this.name));
@@ -11263,6 +11268,7 @@ var RunJudge = class RunJudge {
 		this.tally = new Tally();
 		if (this.actions) taken.countDone("sealed", this.actions);
 		const unproven = this.checkDecisions(isComplete);
+		skipAnswers(this.tally, this.waiting, this.waited, this.waited > 0);
 		if (this.judge !== null) this.capsules.merge(this.judge.finish());
 		this.capsules.chains++;
 		if (this.hasGateChain) {
@@ -11284,18 +11290,18 @@ var RunJudge = class RunJudge {
 	checkSeal(seal, unproven) {
 		const { receipts } = this;
 		const at = seal.head.count;
-		const actions = at - 1;
+		const actions = Number(at) - 1;
 		if (!(seal.numActions === actions && actions === receipts.count)) {
 			const words = `the seal counts ${seal.numActions} actions; ${actions} capsules and ${receipts.count} lines are here`;
 			this.fail("sealed", "TRUNCATED", words, at);
 		} else if (seal.finalReceiptHash !== receipts.lastReceipt) this.fail("sealed", "RECEIPT_MISMATCH", "the seal names another last receipt", at);
-		const areAllEnforced = this.enforced.every((isSaid, index) => isSaid && !unproven.has(index));
+		const areAllEnforced = this.enforced.length > 0 && this.enforced.every((isSaid, index) => isSaid && !unproven.has(index));
 		const isProved = seal.statement !== null;
 		const earned = areAllEnforced ? isProved ? "FULLY_VERIFIED" : "POLICY_ENFORCED" : isProved ? "PROOF_ONLY" : null;
 		const rank = (verdict) => VERDICT_RANK.get(verdict) ?? 0;
 		if (seal.policyVerdict !== earned && rank(seal.policyVerdict) > rank(earned)) this.fail("gates", "CLAIM_UNPROVEN", `the seal says ${seal.policyVerdict}; the records support only ${earned}`, at);
 		if (seal.gates !== null && (this.gateCount !== seal.gates.count || this.gateHead !== seal.gates.hash)) {
-			const words = `the seal counts ${seal.gates.count} records of the gate; ${this.gateCount} are here, or others`;
+			const words = `the seal counts ${seal.gates.count} records of the gate; ${this.gateCount} are here`;
 			this.fail("gates", "TRUNCATED", words, at);
 		}
 		if (seal.statement === null) {
@@ -11311,6 +11317,12 @@ var RunJudge = class RunJudge {
 		this.tally.fail(check, code, words, place(this.name, at));
 	}
 };
+/** Say that persons were asked by a framework's own means, and that their answers are not in these records. */
+function skipAnswers(tally, waiting, waited, matters) {
+	if (!waiting && !waited) return;
+	const words = `${waiting} calls waited for a person by the framework's own means, and ${waited} went on`;
+	tally.skip("answers", `${words}: the person's answers are not in these records`, { matters });
+}
 function countFailures(tally) {
 	let count = 0;
 	for (const counted of tally.counts.values()) if (counted.status === "failed") count += counted.count;
@@ -11324,14 +11336,14 @@ function gateProblem(action, mark, decided, isFirstUse) {
 	if (decided === null) return null;
 	const { mismatch, isConclusive } = compareWithDecision(action, mark, decided);
 	const saysEnforced = action.policy_verdict === "POLICY_ENFORCED";
-	if (mismatch !== null) return ["EVIDENCE_INVALID", `it differs from the gated action: ${mismatch}`];
-	if (!isFirstUse) return ["REPLAY", "the decision that it names was used by an action before"];
+	if (mismatch !== null) return ["EVIDENCE_INVALID", `it differs from the gated: ${mismatch}`];
+	if (!isFirstUse) return ["REPLAY", "its decision was used before"];
 	if (decided.isObserved) return saysEnforced ? ["CLAIM_UNPROVEN", "it says that policy was enforced; the gate only observed"] : null;
 	if (allows(decided)) {
 		if (isConclusive || !saysEnforced) return null;
-		return ["CLAIM_UNPROVEN", "it says that policy was enforced; only its type matches the gated action"];
+		return ["CLAIM_UNPROVEN", "it says that policy was enforced; only its type matches"];
 	}
-	if (action.success) return ["ROLE_POLICY_VIOLATION", `it was done, though the gate said ${decided.decision}`];
+	if (action.success && !mark.hasClientAnswer) return ["ROLE_POLICY_VIOLATION", `it was done, though the gate said ${decided.decision}`];
 	return saysEnforced ? ["CLAIM_UNPROVEN", `it says that policy was enforced; the gate said ${decided.decision}`] : null;
 }
 // src/verify/run/files.ts
@@ -11397,14 +11409,15 @@ function readManifest(data) {
 		"final_receipt_hash",
 		"num_actions"
 	].map(get);
-	if (typeof runId !== "string" || typeof createdAt !== "string" || typeof final !== "string") throw new BadInput("the manifest does not name the run, its time and its last receipt");
+	const hasReceipt = typeof final === "string" || isInteger(count) && count.value === 0;
+	if (typeof runId !== "string" || typeof createdAt !== "string" || !hasReceipt) throw new BadInput("the manifest does not name the run, its time and its last receipt");
 	if (!isInteger(count)) throw new BadInput("the manifest does not count the run's actions");
 	return {
 		runId,
 		head,
 		createdAt,
 		numActions: count,
-		finalReceiptHash: final,
+		finalReceiptHash: final ?? null,
 		policyVerdict: get("policy_verdict"),
 		isProved: type === PROOF_TYPE,
 		files
@@ -11444,7 +11457,7 @@ function sealDocuments(seal, head) {
 			["root", statement.rowRoot]
 		]));
 	}
-	return /* @__PURE__ */ new Map([[PROOF$1, dumpDocument(proof)], [COMMITMENTS, dumpDocument(commitments)]]);
+	return /* @__PURE__ */ new Map([[PROOF$1, encoder.encode(dumpDocument(proof))], [COMMITMENTS, encoder.encode(dumpDocument(commitments))]]);
 }
 /** The verdict on a sealed run. `files` are its members, which may be incomplete or hostile. */
 async function judgeFiles(name, files, options, examiners) {
@@ -11457,9 +11470,8 @@ async function judgeFiles(name, files, options, examiners) {
 		const raw = readSmall(files, MANIFEST$1, SMALL_FILE_MAX);
 		if (raw === null) fail("ARTIFACT_MISSING", "there is no manifest");
 		else {
-			const data = readJson(raw);
-			const manifest = readManifest(data);
-			if (!areSameBytes(raw, dumpDocument(data))) fail("NOT_CANONICAL", "the manifest is not written as Aver writes it");
+			let data = null;
+			const manifest = readExactly(raw, "the manifest", (given) => readManifest(data = given), () => dumpDocument(data));
 			if (manifest.head.chain !== runChain(manifest.runId)) fail("CHAIN_IDENTITY", "the manifest names a chain that is not the run's");
 			found = {
 				manifest,
@@ -11468,7 +11480,7 @@ async function judgeFiles(name, files, options, examiners) {
 		}
 	} catch (error) {
 		if (!(error instanceof BadInput)) throw error;
-		fail("SCHEMA_INVALID", error.message);
+		fail(error.code, error.message);
 	}
 	if (found !== null) tally = await new RunFilesJudge(files, found.manifest, found.raw, options, archive).judge(examiners);
 	tally.merge(archive);
@@ -11621,16 +11633,14 @@ var RunFilesJudge = class {
 	checkHead() {
 		const { manifest } = this;
 		let raw;
-		let document;
 		let statement;
 		try {
 			raw = readSmall(this.files, HEAD, SMALL_FILE_MAX);
 			if (raw === null) return;
-			document = readJson(raw);
-			statement = readStatement(document, "head");
+			statement = readExactly(raw, "the head", (data) => readStatement(data, "head"), (found) => dumpDocument(statementFields$1(found)));
 		} catch (error) {
 			if (!(error instanceof BadInput)) throw error;
-			this.fail("SCHEMA_INVALID", error.message, HEAD);
+			this.fail(error.code, error.message, HEAD);
 			return;
 		}
 		const number = (value) => new JsonNumber(String(value));
@@ -11647,7 +11657,6 @@ var RunFilesJudge = class {
 			["manifest_sha256", sha256Hex(this.raw)]
 		]);
 		if (statement.purpose !== "cap" || !equalJson(statement.content, content)) this.fail("ARTIFACT_HASH_MISMATCH", "the head that was signed is not that of this manifest", HEAD);
-		if (!areSameBytes(raw, dumpDocument(document))) this.fail("NOT_CANONICAL", "the head is not written as Aver writes it", HEAD);
 		const results = checkStatement(statement, this.rules.ring, this.rules.ed25519);
 		if (!results.length) this.fail("SIG_MISSING", "the head is not signed", HEAD);
 		for (const { by, key, outcome } of results) {
@@ -12036,17 +12045,24 @@ var RUN_EXAMINER = {
 async function examineRuns(examination) {
 	const tally = new Tally();
 	let unsealed = 0;
+	let waiting = 0;
+	let waited = 0;
 	for (const chain of selectChains(examination, "actions")) {
 		if (!chain.count) continue;
 		await guard(tally, "sealed", place(chain.name), async () => {
-			const { run, isSealed } = await examineRun(examination, chain);
-			unsealed += Number(!isSealed);
+			const { run, judge } = await examineRun(examination, chain);
+			unsealed += Number(judge !== null && judge.seal === null);
+			waiting += judge?.waiting ?? 0;
+			waited += judge?.waited ?? 0;
 			tally.merge(run);
 		});
 	}
 	if (examination.isSingle) {
 		for (const check of RUN_CHECKS) if (!tally.done.has(check)) tally.skip(check, DOES_NOT_APPLY, { matters: false });
-	} else if (unsealed) tally.notes.set("sealed", `${tally.done.get("sealed") ?? 0} checked; ${unsealed} runs are not sealed yet`);
+		return tally;
+	}
+	skipAnswers(tally, waiting, waited, false);
+	if (unsealed) tally.notes.set("sealed", `${tally.done.get("sealed") ?? 0} checked; ${unsealed} runs are not sealed yet`);
 	return tally;
 }
 async function examineRun(examination, chain) {
@@ -12066,7 +12082,7 @@ async function examineRun(examination, chain) {
 		run.fail("sealed", "CHAIN_IDENTITY", "the chain does not begin as a run does", place(chain.name, 0));
 		return {
 			run,
-			isSealed: true
+			judge: null
 		};
 	}
 	const identity = {
@@ -12091,6 +12107,7 @@ async function examineRun(examination, chain) {
 	if (!examination.isSingle) {
 		tally.notes.clear();
 		ending.skipped.delete("sealed");
+		ending.skipped.delete("answers");
 	}
 	tally.merge(ending);
 	if (judge.receipts.count !== judge.actions) {
@@ -12099,7 +12116,7 @@ async function examineRun(examination, chain) {
 	}
 	return {
 		run: tally,
-		isSealed: judge.seal !== null
+		judge
 	};
 }
 /** Judge the line that follows from the record of an action. */
@@ -12144,8 +12161,8 @@ var ACT_KEYS = /* @__PURE__ */ new Set([
 	"approved_in",
 	"blobs"
 ]);
-/** Says at the beginning of a page that it is a report. */
-var REPORT_MARK = "<meta name=\"aver\" content=\"report 1\">";
+/** Each says at the beginning of a page that it is a report, also where a byte of the other was changed. */
+var REPORT_MARKS = ["<meta name=\"aver\" content=\"report 1\">", "<p class=\"meta\">Report Â· "];
 /** `{` or `[` if the bytes look like a JSON object or array, otherwise empty. */
 function jsonOpening(beginning) {
 	let at = beginning[0] === 239 && beginning[1] === 187 && beginning[2] === 191 ? 3 : 0;
@@ -12195,7 +12212,7 @@ function recogniseFile(name, beginning) {
 	if (has("v", "purpose") && /"purpose"\s*:\s*"checkpoint"/.test(start)) return "elsewhere";
 	if (name.endsWith(".cap") || beginning[0] === 31 && beginning[1] === 139) return "cap";
 	if (new Set(keys.slice(0, 4).filter((key) => ACT_KEYS.has(key))).size > 1) return "elsewhere";
-	if (start.startsWith("<!doctype html>") && start.includes(REPORT_MARK)) return "report";
+	if (REPORT_MARKS.some((mark) => start.includes(mark))) return "report";
 	if (has("proof_type", "statement", "path")) return "proof";
 	if (name === "actions.jsonl" || has("action_id", "receipt_hash")) return "actions";
 	return opening || beginning.every((byte) => byte === 32 || byte >= 9 && byte <= 13) ? "capsules" : null;
@@ -12402,6 +12419,68 @@ function readExported(item) {
 	if (bare.get("algorithm") !== key.algorithm || bare.get("fingerprint") !== key.fingerprint) throw new BadInput("algorithm or fingerprint contradicts the key");
 	return key;
 }
+// src/node/site_page.ts
+/** Whether a site's page is one of Aver's. The twin of `check_page` in `aver.ledger.bundle.site`; only the command judges it. */
+var PAGE_FILE = "index.html";
+var MEMBERS = [
+	PAGE_FILE,
+	"explorer/app.js",
+	"explorer/style.css"
+];
+var PAGE_MAX = 8388608;
+var PATH_SHOWN = 80;
+/** SHA-256 over lines as `sha256sum` prints them, one for each file of a page, as it is shipped. */
+async function digestPage(read) {
+	const whole = createHash("sha256");
+	for (const path of MEMBERS) {
+		const bytes = Buffer.from(await read(path));
+		const shipped = path === PAGE_FILE ? Buffer.from(bytes.toString("latin1").replaceAll("data-door=\"site\"", "data-door=\"files\""), "latin1") : bytes;
+		whole.update(`${createHash("sha256").update(shipped).digest("hex")}  ${path}\n`);
+	}
+	return whole.digest("hex");
+}
+/** Warn of a page that no version of Aver has made, and of other files beside it (check `page`). */
+async function checkPage(directory, tally) {
+	const warn = (words, path) => tally.warn("page", "PAGE_FOREIGN", words, place(null, null, show(path, 4e3).slice(1, -1).slice(0, PATH_SHOWN)));
+	let problem = "";
+	try {
+		const known = Object.values(JSON.parse(readFileSync(new URL(
+			/* @vite-ignore */
+			"pages.json",
+			import.meta.url
+		), "utf8")));
+		const digest = await digestPage(async (path) => {
+			const file = await directory.open(...path.split("/"));
+			if (file.size > PAGE_MAX) throw new BadInput(`${path} is larger than ${PAGE_MAX} bytes`);
+			return readStart(file, PAGE_MAX);
+		});
+		if (!known.includes(digest)) problem = "no version of Aver has made this page";
+	} catch (error) {
+		if (!(error instanceof BadInput)) throw error;
+		problem = `this is no page of Aver's: ${error.message}`;
+	}
+	if (problem) warn(`${problem}: do not open it, open the records with your own Explorer`, PAGE_FILE);
+	const own = /* @__PURE__ */ new Set([
+		...MEMBERS,
+		NAMES,
+		...await countTwins(directory)
+	]);
+	for (const path of await listSite(directory)) if (!own.has(path)) warn("it is no part of the page, and may be opened by one: do not open it", path);
+}
+/** The paths of the twins that the site lists. A list that cannot be read is reported where they are compared. */
+async function countTwins(directory) {
+	try {
+		return (await readNames(await directory.open(...NAMES.split("/")))).map((_, at) => twinOf(at));
+	} catch (error) {
+		if (!(error instanceof BadInput)) throw error;
+		return [];
+	}
+}
+/** The paths of what lies in the site's directories. No link is followed. */
+async function listSite(directory) {
+	const data = await directory.list("explorer/data");
+	return [...sortTexts(await directory.list("explorer") ?? []).filter((name) => name !== "data" || data === null).map((name) => `explorer/${name}`), ...sortTexts(data ?? []).map((name) => `explorer/data/${name}`)];
+}
 // src/node/main.ts
 /**
 * The verifier as a command, without Python:
@@ -12412,7 +12491,11 @@ function readExported(item) {
 * empty, 2 bad input. Without `--key`, no key is known. FILE is one of `aver keys export`. Other programs import `verifyPath`.
 */
 /** The verdict on a file or directory. */
-async function verifyPath(path, options) {
+async function verifyPath(path, given) {
+	const options = {
+		...given,
+		checkPage
+	};
 	const status = await stat(path).catch(() => null);
 	if (status === null) throw new NotJudged(`there is no ${path}`);
 	if (status.isDirectory()) return verifyDirectory(new DiskDirectory(path), options);
@@ -12444,14 +12527,14 @@ async function main(given) {
 			else things.push(word);
 		}
 		if (things.length !== 1) throw new BadInput("usage: node verify.mjs THING [--key HEX|FILE]... [--require-pq]");
-		const ring = new Ring(keys, { isClosed: keys.length > 0 });
+		const ring = new Ring(keys);
 		const verdict = await verifyPath(things[0], {
 			ring,
 			requirePq,
 			ed25519: await openEd25519()
 		});
 		process.stdout.write(`${dumpVerdict(verdict)}\n`);
-		return verdict.status === "verified" || verdict.status === "qualified" ? 0 : 1;
+		return (verdict.status === "verified" || verdict.status === "qualified") && (!keys.length || heldOf(verdict)) ? 0 : 1;
 	} catch (error) {
 		if (!(error instanceof BadInput || error instanceof NotJudged)) throw error;
 		process.stderr.write(`verify.mjs: ${error.message}\n`);
