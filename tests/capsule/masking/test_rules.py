@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 
 from aver import mask
-from aver.capsule.masking import rules_builder, rules_table
+from aver.capsule.masking import rules_table
 from aver.capsule.masking.mask import RULES_VERSION
-
-RULES = Path(rules_builder.__file__).with_name("rules.toml")
+from support.masking_rules import RULES, build_table
 
 
 def test_the_table_is_made_from_the_file() -> None:
-    assert RULES.with_name("rules_table.py").read_text() == rules_builder.build_table(RULES.read_text())
+    assert RULES.with_name("rules_table.py").read_text() == build_table(RULES.read_text())
     assert RULES_VERSION == rules_table.VERSION == 3
 
 

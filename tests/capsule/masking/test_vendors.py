@@ -9,16 +9,15 @@ import random
 import string
 import tomllib
 import uuid
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from aver import mask
-from aver.capsule.masking import rules_builder
 from aver.capsule.masking.token_patterns import looks_like_key
+from support.masking_rules import PART, RULES
 
-VENDORS = tomllib.loads(Path(rules_builder.__file__).with_name("rules.toml").read_text())["vendor"]
+VENDORS = tomllib.loads(RULES.read_text())["vendor"]
 FORMS = [(vendor["rule"], form) for vendor in VENDORS for form in vendor["forms"].split()]
 
 LOWER, UPPER, DIGITS = string.ascii_lowercase, string.ascii_uppercase, string.digits
@@ -38,9 +37,7 @@ def of(alphabet: str, length: int, seed: object = 0) -> str:
 
 def make_key(form: str, seed: int) -> str:
     """A key of a form, as short as the form allows."""
-    return rules_builder._PART.sub(
-        lambda part: UUID if part["uuid"] else of(SORTS[part["sort"]], int(part["least"]), seed), form
-    )
+    return PART.sub(lambda part: UUID if part["uuid"] else of(SORTS[part["sort"]], int(part["least"]), seed), form)
 
 
 def test_each_vendor_says_who_and_when() -> None:
