@@ -3,7 +3,7 @@
     python bench/risk.py            time the parts of a decision
     python bench/risk.py PATH...    the protocol of docs/gate/risk.md on each repository, and the means
 
-The figures of a history are those that `aver.gate.risk.report` gives, from the shipped prior on; nothing is stored
+The figures of a history are those that `risk_report` gives, from the shipped prior on; nothing is stored
 outside a throw-away home.
 """
 
@@ -17,10 +17,11 @@ import timeit
 from collections.abc import Callable
 from pathlib import Path
 
+from risk_report import Evaluation, RiskReport, build_report
+
 from aver.gate.risk.estimate import estimate_from_features, learn_outcome
 from aver.gate.risk.features import measure_diff
 from aver.gate.risk.model import RiskState
-from aver.gate.risk.report import Evaluation, RiskReport, build_report
 
 TARGETS = {
     "auc": "",

@@ -13,11 +13,13 @@ import pytest
 from aver import mask
 from aver.capsule.masking import rules_table
 from aver.capsule.masking.mask import RULES_VERSION
-from support.masking_rules import RULES, build_table
+from support.bench_modules import masking_rules
 
 
 def test_the_table_is_made_from_the_file() -> None:
-    assert RULES.with_name("rules_table.py").read_text() == build_table(RULES.read_text())
+    assert masking_rules.RULES.with_name("rules_table.py").read_text() == masking_rules.build_table(
+        masking_rules.RULES.read_text()
+    )
     assert RULES_VERSION == rules_table.VERSION == 3
 
 

@@ -21,7 +21,7 @@ from aver import Capsule
 from aver.capsule.masking import command_options, named_values, rules_table, token_patterns
 from aver.capsule.masking import mask as masking
 from aver.capsule.masking.mask import mask, mask_draft
-from support.masking_rules import RUN_CHARACTERS
+from support.bench_modules import masking_rules
 from support.strategies import capsules, json_values
 
 SECTIONS = ["trigger", "context", "reasoning", "execution", "outcome"]
@@ -184,5 +184,5 @@ def test_every_needle_is_looked_for() -> None:
         sorted_ones += needles
     every = [(needle, number) for number, row in enumerate(rules_table.TOKENS) for needle in row[1]]
     assert sorted(sorted_ones) == sorted(every)
-    last = {needle.rstrip("".join(RUN_CHARACTERS))[-1] for needle, _ in rules_table.LEADING_NEEDLES}
+    last = {needle.rstrip("".join(masking_rules.RUN_CHARACTERS))[-1] for needle, _ in rules_table.LEADING_NEEDLES}
     assert {end.encode() for end in last} == token_patterns._BEFORE_LEADING_RUN

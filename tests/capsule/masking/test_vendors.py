@@ -15,9 +15,9 @@ import pytest
 
 from aver import mask
 from aver.capsule.masking.token_patterns import looks_like_key
-from support.masking_rules import PART, RULES
+from support.bench_modules import masking_rules
 
-VENDORS = tomllib.loads(RULES.read_text())["vendor"]
+VENDORS = tomllib.loads(masking_rules.RULES.read_text())["vendor"]
 FORMS = [(vendor["rule"], form) for vendor in VENDORS for form in vendor["forms"].split()]
 
 LOWER, UPPER, DIGITS = string.ascii_lowercase, string.ascii_uppercase, string.digits
@@ -37,7 +37,9 @@ def of(alphabet: str, length: int, seed: object = 0) -> str:
 
 def make_key(form: str, seed: int) -> str:
     """A key of a form, as short as the form allows."""
-    return PART.sub(lambda part: UUID if part["uuid"] else of(SORTS[part["sort"]], int(part["least"]), seed), form)
+    return masking_rules.PART.sub(
+        lambda part: UUID if part["uuid"] else of(SORTS[part["sort"]], int(part["least"]), seed), form
+    )
 
 
 def test_each_vendor_says_who_and_when() -> None:

@@ -216,20 +216,16 @@ def test_waiting_is_over_when_nobody_answers(aver: Aver) -> None:
 
 
 @pytest.mark.more
-def test_learning_and_reporting_on_a_young_history(aver: Aver, repository: Path) -> None:
+def test_learning_from_a_young_history(aver: Aver, repository: Path) -> None:
     ran = aver("gate", "learn", "--git", ".")
     assert ran.code == 0
     assert ran.out.startswith("1 commit to source files")
     assert aver("gate", "learn", "--git", ".", "--json").json["learned"] == 0
-    ran = aver("gate", "report")
-    assert ran.code == 0
-    assert "There is nothing to judge yet" in ran.out
-    assert aver("gate", "report", "--json").json["judged"] == 0
 
 
 def test_no_repository_is_an_error(aver: Aver, tmp_path: Path) -> None:
-    for arguments in (("learn", "--git", str(tmp_path / "nowhere")), ("report", "--git", str(tmp_path))):
-        ran = aver("gate", *arguments)
+    for place in (tmp_path / "nowhere", tmp_path):
+        ran = aver("gate", "learn", "--git", str(place))
         assert ran.code == 2
         assert "git repository" in ran.err
 

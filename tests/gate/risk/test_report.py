@@ -12,10 +12,15 @@ from aver.gate.decision import Thresholds
 from aver.gate.risk.features import Features
 from aver.gate.risk.history.learn import CommitSample
 from aver.gate.risk.model import Score, change_offset, logistic
-from aver.gate.risk.report import RiskReport, build_report, choose_bucket, evaluate, select_cases
+from support.bench_modules import risk_report
 from support.git_histories import BEGIN, DAY, Step, make_repository
 
 END = 4000 * DAY
+RiskReport = risk_report.RiskReport
+build_report = risk_report.build_report
+choose_bucket = risk_report.choose_bucket
+evaluate = risk_report.evaluate
+select_cases = risk_report.select_cases
 
 
 def report_on_samples(name: str, given: list[CommitSample], until: int) -> RiskReport:

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.gate.risk.report import (
-    area_under_curve,
-    brier_score,
-    brier_skill,
-    calibration_error,
-    compare_areas,
-    estimate_area,
-    mean_over_groups,
-    split_into_bins,
-)
+from support.bench_modules import risk_report
+
+area_under_curve = risk_report.area_under_curve
+brier_score = risk_report.brier_score
+brier_skill = risk_report.brier_skill
+calibration_error = risk_report.calibration_error
+compare_areas = risk_report.compare_areas
+estimate_area = risk_report.estimate_area
+mean_over_groups = risk_report.mean_over_groups
+split_into_bins = risk_report.split_into_bins
 
 PAIRS = st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.5, 0.9, 1.0]), st.booleans()), max_size=30)
 CASE = [(0.9, True), (0.8, False), (0.8, True), (0.3, False), (0.1, False)]

@@ -25,7 +25,6 @@ EXAMPLES = """\
   aver gate check --command 'rm -rf build'          is this command allowed?
   aver gate check --staged                          is the staged change allowed? (for a pre-commit hook)
   aver gate learn --git .                           learn from a git history how risky changes are
-  aver gate report --git .                          measure the risk model on a git history
   aver gate report --observed                       what would have been stopped in the mode observe
   aver gate outcome 3f0c9a1b-… tests_failed         report that an allowed action failed
 
@@ -56,16 +55,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     report = add_action_parser(
         actions,
         "report",
-        "measure the risk model on a git history, or tell what the gate would have stopped",
-        "  aver gate report --git .\n  aver gate report --observed --since 7d",
+        "tell what the gate would have stopped",
+        "  aver gate report --observed --since 7d",
     )
-    report.add_argument("--git", default=".", metavar="PATH", help="a directory in the repository (default: here)")
-    report.add_argument(
-        "--observed", action="store_true", help="instead: the calls that were only observed and would have been stopped"
-    )
-    report.add_argument(
-        "--since", type=parse_time, metavar="TIME", help="with --observed, only from this time on, such as 7d"
-    )
+    report.add_argument("--observed", action="store_true", required=True, help="of calls that were only observed")
+    report.add_argument("--since", type=parse_time, metavar="TIME", help="only from this time on, such as 7d")
     add_ledger(report)
     add_tenant(report)
     add_json(report)
@@ -242,23 +236,6 @@ def _print_observed(given: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def _print_risk_report(given: argparse.Namespace, screen: Screen) -> int:
-    if given.observed:
-        return _print_observed(given, screen)
-    from aver.config import load_config
-    from aver.gate.risk.report import build_report
-    from aver.gate.settings import read_gate_settings
-
-    with Progress("reading history") as progress:
-        found = build_report(given.git, read_gate_settings(load_config()).thresholds, progress)
-    if given.json:
-        print_json(found.to_dict())
-    else:
-        for line in found.to_text().splitlines():
-            screen.print_line(line)
-    return 0
-
-
 def _record_outcome(given: argparse.Namespace, screen: Screen) -> int:
     from aver.gate.outcomes.reports import record_outcome
     from aver.ledger import open_ledger
@@ -277,6 +254,6 @@ def _record_outcome(given: argparse.Namespace, screen: Screen) -> int:
 ACTIONS: Mapping[str, Callable[[argparse.Namespace, Screen], int]] = {
     "check": _check_action,
     "learn": _learn_history,
-    "report": _print_risk_report,
+    "report": _print_observed,
     "outcome": _record_outcome,
 }

@@ -16,7 +16,7 @@ from aver.gate.risk.history.fixes import load_recent_fixes
 from aver.gate.risk.history.git import open_git
 from aver.gate.risk.history.learn import learn_history
 from aver.gate.risk.history.repository import open_repository
-from aver.gate.risk.report import build_report
+from support.bench_modules import risk_report
 from support.git_histories import DAY, Step, clean_environment, git, make_repository
 
 BEGIN = 1_600_000_000
@@ -58,7 +58,7 @@ def has_run(trap: Path) -> bool:
 def everything(repository: Path) -> None:
     """All that Aver ever asks of a history."""
     learn_history(repository)
-    build_report(repository).to_text()
+    risk_report.build_report(repository).to_text()
     load_recent_fixes(repository)
     with open_git(open_repository(repository)) as asked:
         assert [len(list(change.parts)) for change in read_changes(asked, list_commits(asked))] != []

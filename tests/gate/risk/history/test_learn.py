@@ -22,8 +22,8 @@ from aver.gate.risk.history.learn import (
 from aver.gate.risk.history.mined_commits import CommitCache, mine_history
 from aver.gate.risk.history.repository import open_repository
 from aver.gate.risk.model import CHANGE, PRIORS, RiskState, change_offset, score_change, update_level
-from aver.gate.risk.report import build_report
 from aver.gate.risk.state import load_state, state_path, update_state
+from support.bench_modules import risk_report
 from support.git_histories import BEGIN, DAY, Step, git, make_repository, pretended_history
 
 PRETENDED = pretended_history(150, seed=3, per_day=0.4)
@@ -328,7 +328,7 @@ def test_what_was_left_out_is_said_and_mined_when_it_is_there(tmp_path: Path) ->
     data = git(directory, "cat-file", "-p", content).encode()
     remove_object(directory, content)
     assert learn_history(directory).unreadable == 2
-    assert "2 commits are left out" in build_report(directory).to_text()
+    assert "2 commits are left out" in risk_report.build_report(directory).to_text()
     assert git(directory, "hash-object", "-w", "--stdin", given=data).strip() == content
     assert learn_history(directory).unreadable == 0
-    assert build_report(directory).evaluation.commits == 12
+    assert risk_report.build_report(directory).evaluation.commits == 12
