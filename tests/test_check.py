@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 import aver
 from aver import Ledger, open_ledger
-from aver.capsule.json_document import dump_document
 from aver.check import EXAMINERS, FORMATS, Format, ResolvedTarget, resolve, verify, verify_with_key
 from aver.errors import AverError, BadInput, NotFound, Refused, Unavailable
 from aver.ledger.bundle import export_bundle
 from aver.ledger.checkpoint import make_checkpoint
+from aver.ledger.checkpoint_files import to_checkpoint_line
 from aver.verdict import BEGINNING_BYTES, Subject, Tally, Verdict, VerifyOptions, conclude
 from aver.verdict.examiner import EXAMINED_DOMAINS
 from support.loose_capsules import as_json, bad, chain_of, draft, write
@@ -307,7 +307,7 @@ def test_progress_checkpoints_and_since_are_part_of_verify(filled: Ledger, tmp_p
     assert verify("claude-code.5d2e", since=f"{head.count}:{head.hash}").records == 1
     assert verify(since="last").earlier == whole.records
     path = tmp_path / "heads.json"
-    path.write_bytes(dump_document(make_checkpoint(filled).to_dict()))
+    path.write_bytes(to_checkpoint_line(make_checkpoint(filled)))
     assert verify(checkpoints=[path]).check("checkpoint").status == "passed"
     assert verify(checkpoints=[path], tenant="default").check("checkpoint").status == "passed"
     for wrong in ({"since": "last"}, {"checkpoints": [path]}):

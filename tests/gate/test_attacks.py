@@ -106,14 +106,14 @@ def test_actions_side_by_side_do_not_wash_the_session(ledger: Ledger, asked: Any
     assert before == ["secret"]
 
 
-def test_a_secret_seen_while_a_human_was_asked_counts(ledger: Ledger, asked: Any) -> None:
+def test_a_secret_seen_while_a_human_was_asked_needs_a_new_answer(ledger: Ledger, asked: Any) -> None:
     ada = somebody("ada")
     enrolled(ledger, ada)
     request = asked(CARRIES_AWAY, arguments={"command": "make deploy"}).request
     asked(SECRET)
     approve(ledger, request, ada, shown="make deploy")
     answer = asked(CARRIES_AWAY, arguments={"command": "make deploy"})
-    assert answer.decision.decision == "human_approved"
+    assert answer.decision.decision == "human_review"
     assert answer.record.to_dict()["outcome"]["result"]["facts"]["labels"] == ["secret"]
     assert is_marked(asked(CARRIES_AWAY))
 

@@ -57,5 +57,6 @@ class Cases:
 def expect_agreement(directory: Path) -> int:
     """Compare all verdicts, and return how many there are."""
     compared = [(case["test"], compare(case, answer)) for case, answer in judge_cases(directory)]
-    assert [(name, differences) for name, differences in compared if differences] == []
+    wrong = [(name, differences) for name, differences in compared if differences]
+    assert wrong == [], wrong
     return len(compared)

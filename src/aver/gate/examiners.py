@@ -326,14 +326,14 @@ class _DecisionExaminer:
         """Compare a decision that used an approval with the decision by which the person was asked."""
         if request.digest_version != DIGEST_VERSION:
             return
-        asked = self._find_asked(request)
+        asked = self._asked.get(request.gate_id) or self._find_asked(request)
         if asked is None:
             self.tally.skip(DECISIONS_CHECK, "decisions by which people were asked are not here", matters=True)
         elif problem := find_request_problem(request, asked) or find_worse(asked, decision.result):
             self._add_failure(f"it used the approval of another question: {problem}", place)
 
     def _find_asked(self, request: ApprovalRequest) -> Mapping[str, Any] | None:
-        """Return the decision by which a person was asked, as its record has it; None where it is not here."""
+        """Return the decision by which a person was asked, from its session's chain; None where it is not here."""
         session = request.scope.removeprefix(session_scope(""))
         for record in read_chain(self._reader, decision_chain(session)):
             found = RecordedDecision.from_record(record) if record.kind == DECISION_KIND else None

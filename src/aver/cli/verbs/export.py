@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from aver.cli.options import add_force, add_json, add_ledger, add_tenant
 from aver.cli.terminal import Screen, StderrScreen, print_json
-from aver.cli.verbs.keys import note_unknown_keys
 from aver.fast_dataclass import dataclass
 from aver.text import plural, to_one_line
 
@@ -113,7 +112,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         screen.print_line(f"wrote {key_file.name} beside it: {plural(len(used.keys), 'public key')}")
         screen.print_line("Send these keys by another channel than the bundle. The receiver then runs:")
         screen.print_line(f"  aver verify {done.path.name} --key {key_file.name}")
-    note_unknown_keys(used)
+    if used.unknown:
+        StderrScreen().print_note(used.describe_unknown())
     return 0
 
 

@@ -196,16 +196,10 @@ def _export_keys(given: argparse.Namespace, screen: Screen) -> None:
         (StderrScreen() if given.json else screen).print_line(
             f"wrote {given.out}: {plural(len(used.keys), 'public key')} of {', '.join(used.owners)}"
         )
-    note_unknown_keys(used)
+    if used.unknown:
+        StderrScreen().print_note(used.describe_unknown())
     if given.json or not given.out:
         print_json(build_key_export(used.keys))
-
-
-def note_unknown_keys(used: UsedKeys) -> None:
-    """Say which signers' keys could not be exported."""
-    if used.unknown:
-        words = f"these keys sign here, and you do not know them: {', '.join(used.unknown)}"
-        StderrScreen().print_note(f"{words}; a verifier must get them from their owners")
 
 
 def _find_used_keys(given: argparse.Namespace) -> UsedKeys:

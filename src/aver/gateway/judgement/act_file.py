@@ -15,7 +15,8 @@ one form only: ASCII, two spaces of indentation, keys sorted, a line feed at the
 
 * `records` are the sealed records, as they stand in the ledger, in this order: the whole chain `approvers.<tenant>`; of
   `approvals.<tenant>` the request for this act, the answers to it and its uses; of `gate.<session>` the decisions about
-  the act; of `gateway.<session>` its PREVIEW, COMMIT and outcomes. The first two are there only if a person was asked.
+  the act, and that by which a person was asked; of `gateway.<session>` its PREVIEW, COMMIT and outcomes. The first two
+  are there only if a person was asked.
 * `blobs` are the large values that the records refer to, by their SHA-256, as `text` or else as `base64`. Those of more
   than `BLOB_KEPT_MAX` bytes are left out.
 * `approved_in` is {ledger, tenant} where a person was asked: people approve in one ledger and tenant.
@@ -40,6 +41,7 @@ from aver.fast_dataclass import dataclass
 from aver.gate.approvals.enrolment import approvers_chain
 from aver.gate.approvals.request_records import approvals_chain
 from aver.gate.call_decisions import find_decision_records
+from aver.gate.decision_record import decision_key
 from aver.gateway.act_records import (
     ACTION_PREFIX,
     COMMIT_KIND,
@@ -99,8 +101,13 @@ def build_act_file(ledger: Ledger, name: str) -> tuple[str, bytes]:
     Raises `NotFound` if there is no such act, and `BadInput` if it does not fit into a file.
     """
     action_id, acts = find_act(ledger, name)
-    decisions = sorted(find_decision_records(ledger, action_id), key=lambda record: record.sequence)
+    decisions = find_decision_records(ledger, action_id)
     approvals = list(_select_approvals(ledger, decisions))
+    # The act may use an approval that was asked for when the same was tried before.
+    asking = {str(record.to_dict()["outcome"]["result"].get("gate_id", "")) for record in approvals}
+    asked = (ledger.get(decision_key(gate_id)) for gate_id in asking if gate_id)
+    found = {record.hash: record for record in (*decisions, *asked) if record is not None}
+    decisions = sorted(found.values(), key=lambda record: record.sequence)
     roster = list(ledger.read(approvers_chain(ledger.tenant))) if approvals else []
     records = [*roster, *approvals, *decisions, *acts]
     document = {

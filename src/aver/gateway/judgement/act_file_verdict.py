@@ -147,7 +147,7 @@ class _ActFileJudge:
     # --- 3. the records of one act
 
     def _check_composition(self) -> None:
-        found, last, requests = self._found, (-1, -1), set[str]()
+        found, last, requests, asked = self._found, (-1, -1), set[str](), set[str]()
         decisions = [record for record in found.records if record.kind == DECISION_KIND]
         digests = {str(record.to_dict()["outcome"]["result"]["digest"]) for record in decisions}
         for record in found.records:
@@ -159,13 +159,16 @@ class _ActFileJudge:
             content = record.to_dict()
             if domain in ("gate", "gateway"):
                 kinds = ACT_KINDS if domain == "gateway" else {DECISION_KIND}
-                belongs = content["trigger"]["correlation_id"] == found.action_id and record.kind in kinds
+                # The act may use an approval that was asked for when the same was tried before.
+                is_asking = record.kind == DECISION_KIND and content["outcome"]["result"]["gate_id"] in asked
+                belongs = is_asking or content["trigger"]["correlation_id"] == found.action_id and record.kind in kinds
             else:
                 belongs = found.approved_in is not None and name == found.approved_in[1]
             if domain == "approvals":
                 result = content["outcome"]["result"]
                 belongs = belongs and (result["digest"] in digests or result.get("request") in requests)
                 requests.add(record.id)
+                asked.add(str(result.get("gate_id", "")))
             if not belongs:
                 self._fail("SCHEMA_INVALID", "it does not belong to the act of this file", record)
         if len(self._reader.chains) != len({chain.partition(".")[0] for chain in self._reader.chains}):

@@ -37,6 +37,11 @@ class UsedKeys:
             dict.fromkeys(key.identity if isinstance(key, RingEntry) else key.fingerprint for key in self.keys)
         )
 
+    def describe_unknown(self) -> str:
+        """Say which signers' keys could not be exported."""
+        words = f"these keys sign here, and you do not know them: {', '.join(self.unknown)}"
+        return f"{words}; a verifier must get them from their owners"
+
 
 def find_used_keys(ledger: Ledger, chains: Iterable[str] | None = None) -> UsedKeys:
     """Find the keys that the records of these chains use, or those of all chains of the tenant."""
