@@ -69,6 +69,11 @@ def test_decisions_are_numbered_without_gaps() -> None:
     assert numbers == list(range(1, len(numbers) + 1))
 
 
+def test_the_limitations_are_one_page() -> None:
+    """Details belong to the pages of their features."""
+    assert len(page("limitations.md").split()) <= 1_500
+
+
 def test_the_licence_is_the_one_named() -> None:
     text = (ROOT / "LICENSE").read_text(encoding="utf-8")
     assert "Apache License" in text

@@ -161,7 +161,8 @@ class _ActFileJudge:
                 kinds = ACT_KINDS if domain == "gateway" else {DECISION_KIND}
                 # The act may use an approval that was asked for when the same was tried before.
                 is_asking = record.kind == DECISION_KIND and content["outcome"]["result"]["gate_id"] in asked
-                belongs = is_asking or (content["trigger"]["correlation_id"] == found.action_id and record.kind in kinds)
+                is_about = content["trigger"]["correlation_id"] == found.action_id
+                belongs = is_asking or (is_about and record.kind in kinds)
             else:
                 belongs = found.approved_in is not None and name == found.approved_in[1]
             if domain == "approvals":
