@@ -484,3 +484,10 @@ def test_affected_files_with_a_large_number_are_verified(run: AgentRuntime) -> N
     metadata = {"files_affected": [{"inode": 2**70}]}
     run.record_simple("code_edit", "x", {}, "done", metadata=metadata, gate_id=answer["gate_id"], diff_text=DIFF)
     assert run.finalize(prove=False)["verdict"] == "verified"
+
+
+def test_a_run_in_which_nothing_was_done_can_be_finalized_after_its_block(tmp_path: Path, aver_home: Path) -> None:
+    with aver.AgentRuntime(tmp_path / "run") as run:
+        pass
+    assert run.finalize()["status"] == "empty"
+    assert run.verify().status == "qualified"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import aver
 from aver import Action, Ledger, open_ledger
 from aver.agents.registry import load_adapter
 from aver.capsule.aver_block import read_block
@@ -16,6 +17,7 @@ from aver.gate.call_decisions import CANDIDATES_MAX, find_decisions, gate_id_for
 from aver.gate.decision_record import RecordedDecision
 from aver.ingest.contract import SAID_BY_WORDS, AgentCall, AgentEvent, Permission
 from aver.ingest.seal import seal_event
+from aver.ledger.bundle import export_bundle
 from support.approvals import enrolled, somebody
 from support.hook_calls import fire, said, sealed
 
@@ -167,6 +169,17 @@ def test_an_approval_is_linked_from_the_request_to_the_call(ledger: Ledger, tmp_
     assert refs(call) == {"decision": approved["id"], "approval": used["id"]}
     assert (call["authority"]["type"], call["authority"]["approver"]) == ("human_approved", "person:ada")
     assert ledger.verify().status != "failed"
+    # Whoever gets the session alone learns that the decisions about its calls are not there.
+    export_bundle(ledger, tmp_path / "whole")
+    export_bundle(ledger, tmp_path / "part", chains=[f"claude-code.{SESSION}"])
+    keys = [entry.key for entry in ledger.keys.ring().entries] + [ada.public]
+    assert aver.verify(tmp_path / "whole", keys=keys).check("decisions").status == "passed"
+    verdict = aver.verify(tmp_path / "part", keys=keys)
+    assert (verdict.status, verdict.integrity) == ("qualified", "intact")
+    assert "decisions that records name are not here" in verdict.check("decisions").reason
+    # And its decisions are judged with the approvals that they rest on, also one chain by itself.
+    with aver.open_ledger(tmp_path / "whole") as read:
+        assert read.verify(f"gate.{SESSION}", keys=keys).check("decisions").status == "passed"
 
 
 def test_an_id_that_a_client_uses_again_leads_to_the_decision_about_the_same_arguments(tmp_path: Path) -> None:
@@ -209,7 +222,6 @@ def test_the_transcript_links_a_call_that_no_hook_saw_to_its_end(tmp_path: Path)
 
 
 def test_a_decision_from_before_there_were_call_ids_reads_and_verifies(ledger: Ledger, tmp_path: Path) -> None:
-    import aver
     from aver.clock import new_id
 
     record = aver.ask(ledger, Action(type="file_read", tool="Read", files=("a",), session="s", workspace=str(tmp_path)))

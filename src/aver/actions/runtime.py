@@ -461,7 +461,8 @@ class AgentRuntime:
         with self._lock, self._hold_ledger() as ledger:
             run = self._run
             if run.seal_record is None:
-                run.catch_up()
+                if not self._is_closed:
+                    run.catch_up()
                 if not run.actions and ledger.head(decision_chain(self.run_id)).count == 0:
                     return {"status": "empty", "message": "No actions recorded", "run_id": self.run_id}
                 sync_actions_file(run, self._dir)  # Before the seal: a changed line must stop it.

@@ -137,7 +137,7 @@ def _judge_unsealed(
             except BadInput:
                 ledger = None  # There is none at that place.
         if ledger is None or (ledger.id, ledger.tenant) != (identity.ledger, identity.tenant):
-            why = f"ledger {identity.ledger}, in which it is sealed, was not named (--ledger)"
+            why = f"it has no seal here, and ledger {identity.ledger}, where it was begun, was not named (--ledger)"
             return _judge_lines(ACTIONS_FILE, lines, terms, why)
         if ledger.head(identity.chain).count == 0:
             return _failed_verdict(name, terms, "CHAIN_MISSING", f"the ledger has no chain {identity.chain}", RUN_FILE)

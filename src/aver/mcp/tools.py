@@ -194,8 +194,9 @@ def _nullable(kind: str) -> dict[str, Any]:
 TOOLS: Mapping[str, ToolSpec] = {
     "capseal_gate": ToolSpec(
         "Ask the gate",
-        "Ask BEFORE each action whether it may happen, once per file. Answers approve, flag or deny; go on only after "
-        "approve. Without diff_text the answer for an edit is flag. The decision is sealed, also one that refuses.",
+        "Ask BEFORE each action whether it may happen, once per file. Answers approve, flag or deny; go on after "
+        "approve; after flag, only as its reason says. Without diff_text the answer for an edit is flag. The decision "
+        "is sealed, also one that refuses.",
         (
             Parameter("action_type", "text", _TYPE, required=True),
             Parameter("description", "text", "what the action does, in words", required=True),

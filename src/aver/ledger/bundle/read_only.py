@@ -96,6 +96,8 @@ def _verify_again(directory: Path, ids: dict[str, str], chain: str | None, optio
         if chain not in ids:
             raise NotFound(f"there is no chain {chain} in the bundle", advice="aver log --ledger BUNDLE lists them")
         only = {ids[chain]}
+        if chain.startswith("gate."):  # Its decisions rest on approvals: without these they cannot be judged.
+            only |= {key for name, key in ids.items() if name.startswith(("approvals.", "approvers."))}
     return _conclude(directory, BundleJudge(directory, read_index(directory), options).judge(only), options)
 
 

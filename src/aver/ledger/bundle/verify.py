@@ -30,7 +30,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
-from aver.capsule.aver_block import RESERVED_CHAINS, read_kind
+from aver.capsule.aver_block import RESERVED_CHAINS, read_block, read_kind
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, NotFound
 from aver.fast_dataclass import dataclass
@@ -179,6 +179,9 @@ class BundleJudge:
         self._elsewhere: set[str] = set()
         self._history = ImportHistory(options.ring, replaced_keys(self._read_key_records()))
         self._made: set[str] = set()
+        self._decisions: set[str] = set()
+        self._named_decisions: set[str] = set()
+        """The ids of the gate's decisions that are here, and of those that other records name."""
         """Chains that the meta chain recorded before an entry called them imported. No drop excuses their absence."""
         self._doubtful_drops = 0
         self._compared: set[str] = set()
@@ -257,6 +260,9 @@ class BundleJudge:
         if only is None:
             self._check_index(head)  # 6., and the rest of 1.
         self._examine(is_whole=only is None and not index.part)  # 7.
+        if only is None and (absent := len(self._named_decisions - self._decisions)):
+            words = f"{absent} decisions that records name are not here: who allowed these calls was not checked"
+            tally.skip("decisions", words, matters=True)
         report_unrecorded(tally)  # After the examiners: those of traces vouch for the keys that joined.
         return tally
 
@@ -417,6 +423,11 @@ class BundleJudge:
             collect_heads(content, known, ledger=owner.ledger or "", tenant=owner.tenant or "")
             self._elsewhere.update(name for name in find_external_chains(content) if name in known)
             self._note_import(record)
+        refs = (read_block(content) or {}).get("refs")
+        if record.kind == "gate.decision":
+            self._decisions.add(record.id)
+        elif isinstance(refs, dict) and isinstance(refs.get("decision"), str):
+            self._named_decisions.add(refs["decision"])
         if _BLOB_REFERENCE in record.canonical:
             with guard(tally, "blobs", place):
                 self._blobs.check(content, place, tally)
