@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -73,6 +74,10 @@ FILES: dict[str, Callable[[Any], bytes]] = {
     "a text": lambda _: b"no key at all",
     "64 digits": lambda export: f"{export['keys'][1]['public_key']}\n".encode(),
     "64 large digits": lambda export: export["keys"][1]["public_key"].upper().encode(),
+    "64 digits after a mark of byte order": lambda export: b"\xef\xbb\xbf" + export["keys"][1]["public_key"].encode(),
+    "epochs of no version": lambda export: json.dumps(
+        {"epochs": [{"public_key_hex": key["public_key"], "fingerprint": key["fingerprint"]} for key in export["keys"]]}
+    ).encode(),
     "16 digits": lambda export: export["keys"][1]["fingerprint"].encode(),
     "a list of entries": lambda export: json.dumps(export["keys"]).encode(),
     "known keys": lambda export: json.dumps({key["fingerprint"]: key["public_key"] for key in export["keys"]}).encode(),
@@ -130,3 +135,20 @@ def test_command_ends_as_aver_verify_does(home: Path, tmp_path: Path, name: str)
     except AverError:
         ours = 2
     assert done.returncode == ours, done.stderr
+
+
+def test_keys_that_come_with_a_bundle_vouch_for_nothing(home: Path, tmp_path: Path) -> None:
+    """Its index, under any name and without any claim, and every file in it: a stranger can make all of them."""
+    bundle = home / "bundle"
+    index = json.loads((bundle / "index.json").read_text())
+    bare = {"chains": [], "keys": index["keys"]}
+    given = [bundle / "index.json", tmp_path / "copy.json", tmp_path / "bare.json", tmp_path / "inside" / "keys.json"]
+    given[1].write_bytes(given[0].read_bytes())
+    given[2].write_text(json.dumps(bare))
+    shutil.copytree(bundle, tmp_path / "inside")
+    given[3].write_bytes((home / "export.json").read_bytes())
+    for path in given:
+        thing = path.parent if path.parent.name == "inside" else bundle
+        command = [find_node(), str(VERIFIER), str(thing), "--key", str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (2, ""), path

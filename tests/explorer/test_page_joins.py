@@ -61,7 +61,7 @@ class TraceBundle:
         for record, content in zip(document["capsules"], contents, strict=True):
             if content != json.loads(record["canonical"]):
                 content["context"]["environment"]["aver"]["by"] = signer.fingerprint
-                sealed = seal(content, signer)
+                sealed = seal(content, signer, unchecked=True)
                 record.update(hash=sealed.hash, signature=sealed.signature, canonical=sealed.canonical.decode())
                 record["signed_by"] = signer.fingerprint
         bundle = cases.new_folder() / "bundle"

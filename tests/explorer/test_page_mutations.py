@@ -30,7 +30,7 @@ def test_capsules(tmp_path: Path) -> None:
     for _ in range(TIMES):
         content, place = change(honest.to_dict(), rng)
         try:
-            sealed = seal(content, SIGNER).to_sealed_dict()
+            sealed = seal(content, SIGNER, unchecked=True).to_sealed_dict()
         except AverError:
             continue  # It has no canonical form.
         cases.add_file("capsule.json", json.dumps(sealed).encode(), ring, f"sealed with {place}")
@@ -51,7 +51,7 @@ def test_bundles(filled: Ledger, tmp_path: Path) -> None:
             record = rng.choice(document["capsules"])
             content, place = change(json.loads(record["canonical"]), rng)
             try:
-                sealed = seal(content, signer)
+                sealed = seal(content, signer, unchecked=True)
             except AverError:
                 continue
             record.update(hash=sealed.hash, signature=sealed.signature, canonical=sealed.canonical.decode())

@@ -73,7 +73,7 @@ def test_a_statement_signed_by_the_agent_holds_like_any_other(agent: Path) -> No
     statement = sign_statement("approval", {"digest": "é"}, [signer])
     assert [result.outcome for result in check_statement(statement, Ring.pin([public]))] == ["valid"]
     other = Ring.pin([SeedSigner.generate().public])
-    assert [result.outcome for result in check_statement(statement, other)] == ["invalid"]
+    assert [result.outcome for result in check_statement(statement, other)] == ["unknown"]
     assert public.ed25519[:16] in repr(signer)
 
 

@@ -5,7 +5,8 @@ An action is what was gated if
 * its type is that of the gated action;
 * its instruction is the gated action's description, where that has one;
 * its input is the gated action's arguments, where that has some;
-* the change that was made is the gated diff, where both are known;
+* the change that was made is the gated diff, where both are known. What a person was asked about without a diff is no
+  approval of one;
 * the files in its metadata (`files_affected`) are the gated action's, where both are known.
 
 Where none of the last four can be compared, only its type ties the action to what was gated. Then no one can say that
@@ -25,6 +26,8 @@ from aver.actions.action import AgentAction
 from aver.actions.run_capsules import GateReference
 from aver.errors import BadInput
 from aver.gate.decision_record import RecordedDecision
+
+_OF_PEOPLE = ("human_review", "human_approved")
 
 
 def decision_use_key(gate_id: str) -> str:
@@ -57,6 +60,8 @@ def compare_with_decision(action: AgentAction, mark: GateReference, decided: Rec
         mismatch = "it says another score than the gate's record"
     elif action.action_type != gated.get("type"):
         mismatch = f"it is a {action.action_type}; the gated action is a {str(gated.get('type'))[:40]}"
+    elif decided.decision in _OF_PEOPLE and diffs[0] is not None and diffs[1] is None:
+        mismatch = "a change was made, and the person was shown none"
     elif are_diffs_known and diffs[0] != diffs[1]:
         mismatch = "the change that was made is not the one that was gated"
     elif decided.instruction_hash not in (None, action.instruction_hash):

@@ -33,7 +33,7 @@ def exit_code(statuses: Iterable[str], *, strict: bool) -> int:
 
 def have_matched(verdicts: Iterable[Verdict]) -> bool:
     """Whether the given keys have signed something in each thing. Keys that match nothing vouch for nothing."""
-    return all(verdict.held or verdict.level != "signature" for verdict in verdicts)
+    return all(verdict.held for verdict in verdicts)
 
 
 def status_parts(screen: Screen, verdict: Verdict) -> list[LinePart]:

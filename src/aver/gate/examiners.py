@@ -24,13 +24,15 @@ The holder of the ledger's key can seal a decision that was never made. He canno
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from aver.capsule.blobs import restore_large_texts
 from aver.capsule.canonical import canonical_bytes
+from aver.capsule.masking.mask import mask
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, NotFound
-from aver.gate.action import DIGEST_VERSION
+from aver.gate.action import DIGEST_VERSION, bound_content, is_description_needed
 from aver.gate.approvals.comparison import find_other_words, find_request_problem, find_worse
 from aver.gate.approvals.enrolment import approvers_chain
 from aver.gate.approvals.request import REQUEST_KIND, UNBOUND_VERSION, ApprovalRequest, read_request, session_scope
@@ -326,6 +328,12 @@ class _DecisionExaminer:
         """Compare a decision that used an approval with the decision by which the person was asked."""
         if request.digest_version != DIGEST_VERSION:
             return
+        # Other rules of masking, or another version's tables, may have written an honest action in another way.
+        if decision.result["masked"]["count"] and not _is_masked_form(decision.result, request, self._reader.blob):
+            words = (
+                f"the action of {place} has masked secrets, and is not known to be the one that was approved"
+            )
+            self.tally.skip(DECISIONS_CHECK, words, matters=True)
         asked = self._asked.get(request.gate_id) or self._find_asked(request)
         if asked is None:
             self.tally.skip(DECISIONS_CHECK, "decisions by which people were asked are not here", matters=True)
@@ -366,6 +374,21 @@ class _DecisionExaminer:
 
     def _add_failure(self, words: str, place: Place) -> None:
         self.tally.add(Finding(DECISIONS_CHECK, "failed", "EVIDENCE_INVALID", make_printable(words), place))
+
+
+def _is_masked_form(result: Mapping[str, Any], request: ApprovalRequest, fetch: Callable[[str], bytes]) -> bool:
+    """Whether the action of a decision is that of a request, but for masked secrets and what the digest leaves out.
+
+    The digest covers the secrets. So a verifier cannot compute it from the decision, and compares the rest.
+    """
+    try:
+        action = request.read_action(fetch)
+        forms = mask(action).value, restore_large_texts(result["action"], fetch)
+        described = is_description_needed(action)
+        asked, used = (bound_content(form, result["left_out"], DIGEST_VERSION, described=described) for form in forms)
+    except NotFound:
+        return False
+    return canonical_bytes(asked) == canonical_bytes(used)
 
 
 def _use_mismatch(decision: RecordedDecision, request: ApprovalRequest, vote: Vote) -> str | None:

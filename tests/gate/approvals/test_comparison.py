@@ -339,3 +339,25 @@ def test_who_signed_is_asked_in_the_page_too(approved: Ledger, tmp_path: Path) -
     for name, ring in (("known", approved.keys.ring()), ("unknown", Ring())):
         cases.add(bundle, ring, name)
         assert expect_agreement(cases.directory) == 1
+
+
+def test_the_approval_of_one_deed_is_not_moved_to_another_under_a_mask(approved: Ledger, tmp_path: Path) -> None:
+    """Whoever has the ledger's key marks the action as masked, so that nobody can compute its digest again."""
+    secret = {"command": "rm -r build # GITHUB_TOKEN=ghp_" + "a1B2c3D4e5F6" * 3}
+    honest = act(COMMAND, tmp_path, arguments=secret)
+    approve_it(approved, honest)
+    answer = ask(approved, honest)
+    assert answer.allows
+    assert aver.verify(approved).status == "verified"
+    request = approve_it(approved, honest)
+    use = consume(approved, request, request.digest, by=answer.call_id, session="s1")
+
+    def change(content: dict[str, Any]) -> None:
+        result = content["outcome"]["result"]
+        result["action"]["arguments"]["command"] = "rm -r / # [masked:token]"
+        result.update(gate_id=new_id(), facts=result["facts"] | result["session"])
+
+    reseal(approved, answer.record, change, approval=use.id)
+    verdict = aver.verify(approved)
+    assert verdict.status == "qualified", verdict.to_dict()
+    assert "is not known to be the one that was approved" in verdict.check("decisions").reason

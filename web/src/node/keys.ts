@@ -2,8 +2,8 @@
 
 import { readFile } from "node:fs/promises";
 import { isPrimeOrderPoint } from "../verify/ed25519.ts";
-import { BadInput, type Json, decodeUtf8, isObject, readJson } from "../verify/json.ts";
-import { readKeyList } from "../verify/key_list.ts";
+import { BadInput, type Json, isObject, readJson } from "../verify/json.ts";
+import { readKeyList, refuseIndex } from "../verify/key_list.ts";
 import { PublicKey, Ring, type RingEntry, readRingEntry } from "../verify/ring.ts";
 import { checkObject, checkVersion } from "../verify/statement.ts";
 
@@ -22,7 +22,7 @@ export async function readKeyOption(given: string): Promise<(PublicKey | RingEnt
 }
 
 function readKeyFile(data: Uint8Array): (PublicKey | RingEntry)[] {
-  const plain = data.length <= TEXT_MAX ? decodeUtf8(data).trim() : "";
+  const plain = data.length <= TEXT_MAX ? Buffer.from(data).toString("latin1").trim() : "";
   if (/^[0-9A-Fa-f]{64}$/.test(plain)) return [new PublicKey(plain)];
   const document = readJson(data);
   if (!isObject(document)) throw new BadInput("it is in no format of keys that Aver reads");
@@ -32,10 +32,14 @@ function readKeyFile(data: Uint8Array): (PublicKey | RingEntry)[] {
     if (!Array.isArray(keys)) throw new BadInput("keys must be a list");
     return keys.map(readExported);
   }
-  // A ring, that of another program, or the index of a bundle.
-  if (["epochs", "entries", "public_key", "chains"].some((name) => document.has(name))) {
-    return readKeyList(data).map(({ key, entry }) => (entry === null ? key : readRingEntry(entry)));
+  refuseIndex(document);
+  const epochs = document.get("epochs"); // The ring of another program.
+  if (epochs !== undefined) {
+    checkVersion(document.get("version"), "epochs");
+    if (!Array.isArray(epochs)) throw new BadInput("epochs must be a list");
+    return epochs.map((epoch) => new PublicKey(isObject(epoch) ? epoch.get("public_key_hex") : null));
   }
+  if (document.has("entries")) return readKeyList(data).map(({ key, entry }) => (entry === null ? key : readRingEntry(entry)));
   return [...document].map(([name, value]) => readKnown(name, value));
 }
 

@@ -7,8 +7,8 @@
  * empty, 2 bad input. Without `--key`, no key is known. FILE is one of `aver keys export`. Other programs import `verifyPath`.
  */
 
-import { stat } from "node:fs/promises";
-import { basename, dirname } from "node:path";
+import { realpath, stat } from "node:fs/promises";
+import { basename, dirname, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import { BadInput } from "../verify/json.ts";
 import { NotJudged, type VerifyOptions } from "../verify/options.ts";
@@ -61,18 +61,33 @@ export function dumpVerdict(verdict: Verdict): string {
   return [...digits].reduce((out, [mark, number]) => out.replace(mark, number), text);
 }
 
+/** Whether a file of keys is the thing that is verified, or lies in it. */
+async function isInside(file: string, thing: string): Promise<boolean> {
+  const resolve = (path: string) => realpath(path).catch(() => null);
+  const key = await resolve(file);
+  const root = await resolve(basename(thing) === "index.json" ? dirname(thing) : thing);
+  return key !== null && root !== null && (key === root || key.startsWith(`${root}${sep}`));
+}
+
 async function main(given: string[]): Promise<number> {
   const things: string[] = [];
+  const files: string[] = [];
   const keys: (PublicKey | RingEntry)[] = [];
   let requirePq = false;
   try {
     for (let at = 0; at < given.length; at++) {
       const word = given[at] as string;
-      if (word === "--key") keys.push(...(await readKeyOption(given[++at] ?? "")));
+      if (word === "--key") {
+        const key = given[++at] ?? "";
+        keys.push(...(await readKeyOption(key)));
+        files.push(key);
+      }
       else if (word === "--require-pq") requirePq = true;
       else if (word.startsWith("-")) throw new BadInput(`there is no option ${word}`);
       else things.push(word);
     }
+    const inside = await Promise.all(files.map((file) => isInside(file, things[0] ?? "")));
+    if (inside.some(Boolean)) throw new BadInput("keys that come with the thing vouch for nothing: ask its owner for them");
     if (things.length !== 1) throw new BadInput("usage: node verify.mjs THING [--key HEX|FILE]... [--require-pq]");
     const ring = new Ring(keys);
     const verdict = await verifyPath(things[0] as string, { ring, requirePq, ed25519: await openEd25519() });

@@ -10,8 +10,8 @@
 import { signal } from "@preact/signals";
 import { canonicalJson } from "../verify/canonical.ts";
 import { isPrimeOrderPoint } from "../verify/ed25519.ts";
-import { BadInput } from "../verify/json.ts";
-import { readKeyList } from "../verify/key_list.ts";
+import { BadInput, readJson } from "../verify/json.ts";
+import { readKeyList, refuseIndex } from "../verify/key_list.ts";
 import { PublicKey } from "../verify/ring.ts";
 import type { PinnedKey, RememberedHeads } from "../worker/protocol.ts";
 
@@ -164,5 +164,6 @@ export function readKeys(text: string): PinnedKey[] {
 
 /** The keys of a list, with what their owner published, to be pinned. */
 export function readPins(text: Uint8Array | string): PinnedKey[] {
+  refuseIndex(readJson(text));
   return readKeyList(text).map(({ key, entry }) => toPin(key, entry === null ? "" : canonicalJson(entry)));
 }

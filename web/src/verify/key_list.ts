@@ -1,12 +1,19 @@
 /** The keys in a list: a file of `aver keys export`, the list of a server, known keys, or those of a bundle's index. */
 
-import { type JsonObject, readJson } from "./json.ts";
+import { BadInput, type Json, type JsonObject, isObject, readJson } from "./json.ts";
 import { PublicKey, readRingEntry } from "./ring.ts";
 
 interface ListedKey {
   key: PublicKey;
   /** What its owner published with it: whose it is, what for, and until when. Null for a bare key. */
   entry: JsonObject | null;
+}
+
+/** Raise `BadInput` for the index of a bundle, however it is called: its keys come with the records, and vouch for nothing. */
+export function refuseIndex(document: Json): void {
+  if (isObject(document) && (document.has("chains") || document.has("public_key"))) {
+    throw new BadInput("it is the index of a bundle, whose keys come with the records. Ask the owner for the file of aver keys export");
+  }
 }
 
 /** Read a list, which may have no key: a new ledger has none before its first record. Raises `BadInput`. */

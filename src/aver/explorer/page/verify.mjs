@@ -1,5 +1,5 @@
-import { lstat, open, readFile, readdir, stat } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { lstat, open, readFile, readdir, realpath, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import { constants, readFileSync } from "node:fs";
 import { createHash } from "node:crypto";
@@ -6655,6 +6655,7 @@ function compareWithDecision(action, mark, decided) {
 	else if (action.gate_decision !== decided.decision || mark.decision !== decided.decision) mismatch = `it says that the gate decided ${action.gate_decision}; the gate's record says ${decided.decision}`;
 	else if (!equalJson(action.gate_score, decided.score)) mismatch = "it says another score than the gate's record";
 	else if (action.action_type !== decided.type) mismatch = `it is a ${action.action_type}; the gated action is another`;
+	else if (["human_review", "human_approved"].includes(decided.decision) && mark.diffSha256 !== null && none(decided.diffSha256)) mismatch = "a change was made, and the person was shown none";
 	else if (areDiffsKnown && mark.diffSha256 !== decided.diffSha256) mismatch = "the change that was made is not the one that was gated";
 	else if (!none(decided.instructionHash) && decided.instructionHash !== action.instruction_hash) mismatch = "its instruction is not the one that was gated";
 	else if (!none(decided.inputHash) && decided.inputHash !== action.input_hash) mismatch = "its input is not the one that was gated";
@@ -12327,6 +12328,10 @@ var DiskDirectory = class {
 };
 // src/verify/key_list.ts
 /** The keys in a list: a file of `aver keys export`, the list of a server, known keys, or those of a bundle's index. */
+/** Raise `BadInput` for the index of a bundle, however it is called: its keys come with the records, and vouch for nothing. */
+function refuseIndex(document) {
+	if (isObject(document) && (document.has("chains") || document.has("public_key"))) throw new BadInput("it is the index of a bundle, whose keys come with the records. Ask the owner for the file of aver keys export");
+}
 /** Read a list, which may have no key: a new ledger has none before its first record. Raises `BadInput`. */
 function readKeyList(text) {
 	const found = [];
@@ -12366,7 +12371,7 @@ async function readKeyOption(given) {
 	return keys;
 }
 function readKeyFile(data) {
-	const plain = data.length <= TEXT_MAX ? decodeUtf8(data).trim() : "";
+	const plain = data.length <= TEXT_MAX ? Buffer.from(data).toString("latin1").trim() : "";
 	if (/^[0-9A-Fa-f]{64}$/.test(plain)) return [new PublicKey(plain)];
 	const document = readJson(data);
 	if (!isObject(document)) throw new BadInput("it is in no format of keys that Aver reads");
@@ -12380,12 +12385,14 @@ function readKeyFile(data) {
 		if (!Array.isArray(keys)) throw new BadInput("keys must be a list");
 		return keys.map(readExported);
 	}
-	if ([
-		"epochs",
-		"entries",
-		"public_key",
-		"chains"
-	].some((name) => document.has(name))) return readKeyList(data).map(({ key, entry }) => entry === null ? key : readRingEntry(entry));
+	refuseIndex(document);
+	const epochs = document.get("epochs");
+	if (epochs !== void 0) {
+		checkVersion(document.get("version"), "epochs");
+		if (!Array.isArray(epochs)) throw new BadInput("epochs must be a list");
+		return epochs.map((epoch) => new PublicKey(isObject(epoch) ? epoch.get("public_key_hex") : null));
+	}
+	if (document.has("entries")) return readKeyList(data).map(({ key, entry }) => entry === null ? key : readRingEntry(entry));
 	return [...document].map(([name, value]) => readKnown(name, value));
 }
 /** One of a list of known keys, such as that of a home: each under its fingerprint, or under itself. */
@@ -12501,18 +12508,30 @@ function dumpVerdict(verdict) {
 	}, 2);
 	return [...digits].reduce((out, [mark, number]) => out.replace(mark, number), text);
 }
+/** Whether a file of keys is the thing that is verified, or lies in it. */
+async function isInside(file, thing) {
+	const resolve = (path) => realpath(path).catch(() => null);
+	const key = await resolve(file);
+	const root = await resolve(basename(thing) === "index.json" ? dirname(thing) : thing);
+	return key !== null && root !== null && (key === root || key.startsWith(`${root}${sep}`));
+}
 async function main(given) {
 	const things = [];
+	const files = [];
 	const keys = [];
 	let requirePq = false;
 	try {
 		for (let at = 0; at < given.length; at++) {
 			const word = given[at];
-			if (word === "--key") keys.push(...await readKeyOption(given[++at] ?? ""));
-			else if (word === "--require-pq") requirePq = true;
+			if (word === "--key") {
+				const key = given[++at] ?? "";
+				keys.push(...await readKeyOption(key));
+				files.push(key);
+			} else if (word === "--require-pq") requirePq = true;
 			else if (word.startsWith("-")) throw new BadInput(`there is no option ${word}`);
 			else things.push(word);
 		}
+		if ((await Promise.all(files.map((file) => isInside(file, things[0] ?? "")))).some(Boolean)) throw new BadInput("keys that come with the thing vouch for nothing: ask its owner for them");
 		if (things.length !== 1) throw new BadInput("usage: node verify.mjs THING [--key HEX|FILE]... [--require-pq]");
 		const ring = new Ring(keys);
 		const verdict = await verifyPath(things[0], {

@@ -134,6 +134,10 @@ def _render_binding(
     yield DisplayLine(f"  request {request.id}")
     # The caller chose the name of its session.
     yield from _render_quoted([f"scope: {scope}"])
+    if request.statement != STATEMENT_VERSION:
+        yield DisplayLine(
+            "  an earlier version of Aver opened this request: the gate takes no answer to it, and asks anew", "warn"
+        )
     yield DisplayLine(f"  {'once' if uses == 1 else f'{uses} times'}, until {request.expires} (UTC)")
     beside = request.content.get("beside")
     left_out = beside.get("arguments") if isinstance(beside, Mapping) else None

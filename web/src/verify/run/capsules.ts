@@ -182,7 +182,9 @@ export function compareWithDecision(action: AgentAction, mark: GateReference, de
     mismatch = `it says that the gate decided ${action.gate_decision}; the gate's record says ${decided.decision}`;
   } else if (!equalJson(action.gate_score, decided.score)) mismatch = "it says another score than the gate's record";
   else if (action.action_type !== decided.type) mismatch = `it is a ${action.action_type}; the gated action is another`;
-  else if (areDiffsKnown && mark.diffSha256 !== decided.diffSha256) mismatch = "the change that was made is not the one that was gated";
+  else if (["human_review", "human_approved"].includes(decided.decision as string) && mark.diffSha256 !== null && none(decided.diffSha256)) {
+    mismatch = "a change was made, and the person was shown none";
+  } else if (areDiffsKnown && mark.diffSha256 !== decided.diffSha256) mismatch = "the change that was made is not the one that was gated";
   else if (!none(decided.instructionHash) && decided.instructionHash !== action.instruction_hash) {
     mismatch = "its instruction is not the one that was gated";
   } else if (!none(decided.inputHash) && decided.inputHash !== action.input_hash) mismatch = "its input is not the one that was gated";

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from aver.cli.options import add_json
 from aver.cli.record_line import RecordLine, to_record_line
 from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, clip, print_json
-from aver.cli.verdict_text import decision_label, status_parts
+from aver.cli.verdict_text import STATUS_STYLES, decision_label, status_parts
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 from aver.text import plural
@@ -226,8 +226,10 @@ def _ingest_transcripts(stage: Path, screen: Screen | None) -> tuple[list[Ingest
         if screen is not None:
             seen = session.reconciled.counts.sealed_and_seen
             words = f"  {session.title:<12}  {plural(session.records, 'record')}, {seen} match transcript  "
-            marks = status_parts(screen, session.reconciled.verdict)
-            screen.print_line("  ", *marks, words, StyledText(_shorten_chain(session.chain), "dim"))
+            status = session.reconciled.verdict.status
+            shown = StyledText(status, STATUS_STYLES[status])
+            chain = StyledText(_shorten_chain(session.chain), "dim")
+            screen.print_line("  ", screen.status_mark(status), " ", shown, words, chain)
     edited = edit_and_reconcile(home, user)
     if screen is not None:
         _print_finding(screen, "a transcript edited", edited)
@@ -346,7 +348,7 @@ def _print_run(screen: Screen, entries: list[RecordLine], fingerprint: str, verd
     )
     screen.print_line()
     extent = f"{plural(verdict.records, 'record')} in {plural(verdict.chains, 'chain')}"
-    screen.print_line("  ", *status_parts(screen, verdict), f": {extent} (two runs, the keys, where each run ended)")
+    screen.print_line("  ", *status_parts(screen, verdict), f": {extent}")
     screen.print_line()
     screen.print_line(
         StyledText("4. Tamper", "strong"), " with copies of the file, as someone with access to the disk could."

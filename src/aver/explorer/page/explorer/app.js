@@ -4891,6 +4891,7 @@ if (mark.gateId!==decided.gateId||mark.digest!==decided.digest) mismatch="the de
 else if (action.gate_decision!==decided.decision||mark.decision!==decided.decision) mismatch=`it says that the gate decided ${action.gate_decision}; the gate's record says ${decided.decision}`
 else if (!equalJson(action.gate_score,decided.score)) mismatch="it says another score than the gate's record"
 else if (action.action_type!==decided.type) mismatch=`it is a ${action.action_type}; the gated action is another`
+else if (["human_review","human_approved"].includes(decided.decision)&&mark.diffSha256!==null&&none(decided.diffSha256)) mismatch="a change was made, and the person was shown none"
 else if (areDiffsKnown&&mark.diffSha256!==decided.diffSha256) mismatch="the change that was made is not the one that was gated"
 else if (!none(decided.instructionHash)&&decided.instructionHash!==action.instruction_hash) mismatch="its instruction is not the one that was gated"
 else if (!none(decided.inputHash)&&decided.inputHash!==action.input_hash) mismatch="its input is not the one that was gated"
@@ -12596,6 +12597,9 @@ else waiting.reject(answer.isNotJudged?new NotJudgedHere(answer.words):new Error
 }
 };
 // src/verify/key_list.ts
+function refuseIndex(document) {
+if (isObject(document)&&(document.has("chains")||document.has("public_key"))) throw new BadInput("it is the index of a bundle, whose keys come with the records. Ask the owner for the file of aver keys export")
+}
 function readKeyList(text) {
 const found=[]
 const look=value=>{
@@ -12713,6 +12717,7 @@ if (!found.length) throw new Error(NO_KEY)
 return found
 }
 function readPins(text) {
+refuseIndex(readJson(text))
 return readKeyList(text).map(({key,entry})=>toPin(key,entry===null?"":canonicalJson(entry)))
 }
 var JUDGED_AGAIN_MAX=2e3
