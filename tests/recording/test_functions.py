@@ -44,7 +44,7 @@ def test_a_call_is_an_intent_and_an_outcome(ledger: Ledger, records: Any) -> Non
     assert outcome["trigger"]["correlation_id"] == intent["trigger"]["correlation_id"]
     assert re.fullmatch(r"[0-9a-f-]{36}", intent["trigger"]["correlation_id"])
     for record in (intent, outcome):
-        assert record["context"]["environment"]["masked"] == {"rules": 3, "count": 0, "by_rule": {}}
+        assert record["context"]["environment"]["masked"] == {"rules": 4, "count": 0, "by_rule": {}}
     assert ledger.verify().status == "verified"
 
 
@@ -318,7 +318,7 @@ def test_secrets_in_arguments_results_and_errors_are_masked(ledger: Ledger, reco
     login = first["context"]["environment"]["audit"]["arguments"]["login"]
     assert login == {"$type": f"{__name__}.Login", "fields": {"user": "ann", "password": "[masked:named]"}}
     assert first["context"]["environment"]["masked"] == {
-        "rules": 3,
+        "rules": 4,
         "count": 3,
         "by_rule": {"github-token": 1, "named": 2},
     }
@@ -338,7 +338,7 @@ def test_parameters_can_be_left_out_or_masked(ledger: Ledger, records: Any) -> N
     assert facts["left_out"] == ["body"]
     assert outcome["outcome"]["result"] == "[masked:parameter]"
     for record in (intent, outcome):
-        assert record["context"]["environment"]["masked"] == {"rules": 3, "count": 1, "by_rule": {"parameter": 1}}
+        assert record["context"]["environment"]["masked"] == {"rules": 4, "count": 1, "by_rule": {"parameter": 1}}
     assert "private" not in str(records())
 
     @aver.audit(chain=CHAIN, ledger=ledger, leave_out=["return"])

@@ -44,6 +44,10 @@ URL_SAFE = ALNUM + "_-"
 SECRETS: list[tuple[str, str]] = [
     ("aws-key", "AKIA" + of(UPPER + DIGITS, 16)),
     ("aws-key", "ASIA" + of(UPPER + DIGITS, 16)),
+    ("aws-key", "AKIA" + of(UPPER, 16)),
+    ("llm-key", "hf_" + of(UPPER + LOWER, 34)),
+    ("registry-token", "npm_" + of(UPPER + LOWER, 36)),
+    ("service-key", "sntrys_" + of(ALNUM, 60) + "==_" + of(ALNUM, 12) + "/+" + of(ALNUM, 29)),
     ("google-key", "AIza" + of(URL_SAFE, 35)),
     ("google-key", "ya29." + of(URL_SAFE, 60)),
     ("google-key", "GOCSPX-" + of(URL_SAFE, 28)),

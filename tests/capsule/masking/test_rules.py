@@ -7,8 +7,12 @@ import json
 import random
 import string
 from pathlib import Path
+from re import _constants as sre  # type: ignore[attr-defined]
+from re import _parser  # type: ignore[attr-defined]
+from typing import Any
 
 import pytest
+from capsule.masking.test_mask import shortest
 
 from aver import mask
 from aver.capsule.masking import rules_table
@@ -20,7 +24,7 @@ def test_the_table_is_made_from_the_file() -> None:
     assert masking_rules.RULES.with_name("rules_table.py").read_text() == masking_rules.build_table(
         masking_rules.RULES.read_text()
     )
-    assert RULES_VERSION == rules_table.VERSION == 3
+    assert RULES_VERSION == rules_table.VERSION == 4
 
 
 def word(alphabet: str, length: int) -> str:
@@ -113,6 +117,54 @@ def test_a_secret_is_known_by_what_stands_around_it(text: str) -> None:
 )
 def test_a_command_that_is_a_list(words: list[str]) -> None:
     assert SECRET not in json.dumps(mask({"command": words}).value)
+
+
+@pytest.mark.parametrize("option", ["-u", "-U", "-sSu", "--user", "--proxy-user", "--user=", "-u="])
+def test_the_password_that_curl_is_given(option: str) -> None:
+    given = [f"{option}ann:{SECRET}"] if option.endswith("=") else [option, f"ann:{SECRET}"]
+    for words in (["curl", *given, "https://host"], ["curl", "https://host?a=1&b=2", *given]):
+        for form in (" ".join(words), words, {"command": words}, json.dumps({"command": words}), f"ran {words}"):
+            assert SECRET not in json.dumps(mask(form).value), form
+
+
+def a_sample(pattern: Any, chance: random.Random) -> str:
+    """The shortest text of a pattern, with `SECRET` for its password."""
+    made = ""
+    for operator, argument in pattern:
+        if operator == sre.SUBPATTERN and argument[0] in pattern.state.groupdict.values():
+            made += SECRET
+        elif operator == sre.SUBPATTERN:
+            made += a_sample(argument[-1], chance)
+        elif operator == sre.BRANCH:
+            made += a_sample(argument[1][-1] if len(argument[1]) == 3 else chance.choice(argument[1]), chance)
+        elif operator in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
+            made += "".join(a_sample(argument[2], chance) for _ in range(argument[0]))
+        else:
+            made += shortest([(operator, argument)], chance)
+    return made
+
+
+@pytest.mark.parametrize("number", range(len(rules_table.COMMANDS)))
+def test_the_password_of_every_command_is_masked_in_a_text_and_in_lists(number: int) -> None:
+    programs, _, pattern, _, words = rules_table.COMMANDS[number]
+    chance, tried = random.Random(number), 0
+    for _ in range(20):
+        option, said = a_sample(_parser.parse(pattern), chance), " ".join(words)
+        for line in (f"{programs[0]} {said} {option}", f"{option} {said}", f"{option} | {programs[0]}"):
+            # The value of a cookie has its name before it.
+            text = " ".join(line.split()).replace(SECRET, chance.choice([SECRET, f"sid={SECRET}"]))
+            masked = mask(text)
+            if (
+                masked.count
+                and any(each in text for each in programs)
+                and SECRET not in masked.value
+                and SECRET in text
+            ):
+                tried += 1
+                listed = text.split()
+                for form in (listed, {"command": listed}, json.dumps(listed), json.dumps({"command": listed})):
+                    assert SECRET not in json.dumps(mask(form).value), form
+    assert tried, "no sample of this command is masked"
 
 
 PUBLISHED = [

@@ -111,6 +111,8 @@ _UNMASKED_FIELDS = {
 """Fields of a section that are not masked: a word of CPS, a time or a hash."""
 
 _FLAG = lazy_pattern(r"--?[A-Za-z][A-Za-z0-9_-]*+")
+_SHELL_MARK = lazy_pattern(r"[\s|&;()]")
+_BETWEEN_WORDS = lazy_pattern(r"[\"'],[ ]?[\"']")
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +348,9 @@ def _mask_words(words: list[str], run: _MaskingRun) -> list[str]:
         starts.append(at)
         at += len(word) + 1
     masked = list(words)
-    for span in find_command_spans(line):
+    # No shell reads a list: a blank or a `&` in a word is a part of it.
+    whole = " ".join(_SHELL_MARK.sub("_", word) if word.strip("|&;<>") else word for word in words)
+    for span in (*find_command_spans(whole), *find_command_spans(line)):
         number = bisect_right(starts, span.start) - 1
         begin, end = span.start - starts[number], span.end - starts[number]
         word = words[number]
@@ -399,7 +403,7 @@ def _mask_under_name(value: Any, name: str, run: _MaskingRun, depth: int, *, rul
 
 
 def _mask_text(text: str, run: _MaskingRun) -> str:
-    if len(text) < TEXT_MIN or text.isalpha() or not (run.forms or run.others):
+    if len(text) < (KEY_MIN if text.isalpha() else TEXT_MIN) or not (run.forms or run.others):
         return text
     for _ in range(ROUNDS_MAX):
         spans = _merge_spans(_find_spans(text, run))
@@ -423,7 +427,9 @@ def _find_spans(text: str, run: _MaskingRun) -> list[Span]:
     if names:
         spans += find_assignment_spans(text)
     if commands:
-        spans += find_command_spans(text)
+        # Between the words of a list that a text shows stand quotes and a comma.
+        spread = _BETWEEN_WORDS.sub(lambda between: " " * len(between[0]), text)
+        spans += [span for each in {text, spread} for span in find_command_spans(each)]
     if (names or commands) and text[0] in "{[" and len(text) <= JSON_MAX:
         spans += _find_json_spans(text, run)
     return [span for span in spans if not _MARK.fullmatch(text, span.start, span.end)]

@@ -134,8 +134,8 @@ def _is_secret_name(words: str) -> bool:
     if found is None:
         return False
     before = words[: found.start()].rstrip("_").split("_")
-    if before[0] in _SWITCH_WORDS:
-        return False
+    if before[0] in _SWITCH_WORDS or (before[-1], found["word"]) == ("existing", "secret"):
+        return False  # A chart of Helm calls a secret that is kept elsewhere by its name: `existingSecret`.
     return not (found["word"] == "token" and before[-1] in _COUNTED_TOKEN_WORDS)
 
 
@@ -167,7 +167,7 @@ def can_be_numeric(name: str) -> bool:
 _LOOKUP = lazy_pattern(
     r"(?:self|this|os|process|config|settings|env|args|ctx|context|request|req|options|opts|params|app|cfg|var|vars"
     r"|secrets|data|props|inputs?|github|steps|local|module|cls|kwargs|state|session|conn|client|user|event|import_meta)"
-    r"[.\[].*|[A-Za-z_][A-Za-z0-9_.]*\[[^\[\]]*\].*",
+    r"[.\[].*|[A-Za-z_][A-Za-z0-9_.]*\[[^\[\]]*\].*|(?:[A-Za-z_]+\.)+[A-Za-z_]+\(.*|[A-Za-z_]+\(\)?",
     re.DOTALL,
 )
 _IDENTIFIER = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
@@ -367,7 +367,7 @@ def _is_secret_bare_value(text: str, named: re.Match[str], bare: re.Match[str]) 
     digits_min = NUMERIC_PASSWORD_MIN if can_be_numeric(name) else NUMERIC_TOKEN_MIN
     if text.startswith("(", bare.end()) or (value.isdigit() and len(value) < digits_min):
         return False  # A call of a function, or a count.
-    if name.startswith(("self.", "this.", "cls.")):
+    if name.startswith(("self.", "this.", "cls.")) or value.rstrip(":") in rules_table.CODE:
         return False  # In code a text has quotes.
     if not name.isupper():
         refers = _LOOKUP.fullmatch(value) or (

@@ -5,14 +5,14 @@ A value is no secret if it is
 * a placeholder: `${TOKEN}`, `<token>`, `***`, `your-api-key-here`
 * a type or the beginning of a sentence: `password: string`, `token=None`
 * words about the secret: "this field is required"
-* a path, for a name that ends with `pwd` or `key`
+* a path, for a name that ends with `pwd` or `key`; the name of a method, for one that ends with `hash`
 """
 
 from __future__ import annotations
 
 import re
 
-from aver.capsule.masking.rules_table import PLAIN
+from aver.capsule.masking.rules_table import PLAIN, PUBLIC
 from aver.lazy_pattern import lazy_pattern
 
 _PLAIN_WORDS = frozenset(PLAIN)
@@ -40,10 +40,10 @@ PHRASE_WORDS_MIN = 12
 def is_secret_value(name: str, value: str) -> bool:
     """Whether the value of a secret-sounding name is a secret. It is, unless it plainly is not."""
     text = value.strip()
-    if not text or text.lower() in _PLAIN_WORDS or _PLACEHOLDER.fullmatch(text):
+    if not text or text.lower() in _PLAIN_WORDS or _PLACEHOLDER.fullmatch(text) or text.startswith(PUBLIC):
         return False
     lower = name.lower()
-    if lower.endswith("pwd") and _PATH.fullmatch(text):
+    if (lower.endswith("pwd") and _PATH.fullmatch(text)) or (lower.endswith("hash") and len(text) < RANDOM_MIN):
         return False
     if lower.endswith(("key", "keys")) and _KEY_FILE.fullmatch(text):
         return False
