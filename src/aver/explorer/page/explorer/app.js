@@ -14328,7 +14328,7 @@ const [approver,policy,reason]=["approver","policy_reference","escalation_reason
 switch (asText(section.get("type"))) {
 case "autonomous":return k$2($,null,"The agent did it by itself: nobody was asked.")
 case "policy":return policy?k$2($,null,"The record rests on this policy, and names no person: ",k$2(Text,null,policy)):k$2($,null,"The record rests on a policy that it does not name.")
-case "human_approved":return k$2($,null,approver?k$2(Text,null,approver):"A person"," approved it.")
+case "human_approved":return approver==="client"?k$2($,null,"A person approved it, as the client reports."):k$2($,null,approver?k$2(Text,null,approver):"A person"," approved it.")
 case "escalated":return k$2($,null,approver?k$2($,null,k$2(Text,null,approver)," was asked about it"):"It was passed on",reason?k$2($,null,": ",k$2(Text,null,reason)):".")
 case "unknown":return k$2($,null,"Nobody is known to have decided about it.")
 default:return null
@@ -14336,7 +14336,7 @@ default:return null
 }
 function denier(section) {
 const [type,approver,policy]=["type","approver","policy_reference"].map(name=>asText(section.get(name)))
-if (approver) return approver
+if (approver) return approver==="client"?"a person, as the client reports":approver
 if (type==="human_approved"||type==="escalated") return "a person, whom the record does not name"
 return policy?`the policy ${policy}`:"somebody whom the record does not name"
 }
