@@ -738,7 +738,7 @@ def test_record_of_a_denied_call_does_not_say_that_a_person_approved_it(
     press(page, "Enter")
     section = page.locator("#section-authority")
     section.wait_for()
-    assert "Denied by a person, whom the record does not name; nothing ran." in section.inner_text()
+    assert "Denied by a person, as the client reports; nothing ran." in section.inner_text()
     shown = page.locator("article.record").inner_text()
     assert "denied" in page.locator("h1").inner_text()
     assert "approved" not in section.inner_text()

@@ -330,9 +330,7 @@ class _DecisionExaminer:
             return
         # Other rules of masking, or another version's tables, may have written an honest action in another way.
         if decision.result["masked"]["count"] and not _is_masked_form(decision.result, request, self._reader.blob):
-            words = (
-                f"the action of {place} has masked secrets, and is not known to be the one that was approved"
-            )
+            words = f"the action of {place} has masked secrets, and is not known to be the one that was approved"
             self.tally.skip(DECISIONS_CHECK, words, matters=True)
         asked = self._asked.get(request.gate_id) or self._find_asked(request)
         if asked is None:

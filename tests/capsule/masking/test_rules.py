@@ -162,6 +162,8 @@ def test_the_password_of_every_command_is_masked_in_a_text_and_in_lists(number: 
             ):
                 tried += 1
                 listed = text.split()
+                if "|" in text:  # A list starts one program. It has no pipes.
+                    continue
                 for form in (listed, {"command": listed}, json.dumps(listed), json.dumps({"command": listed})):
                     assert SECRET not in json.dumps(mask(form).value), form
     assert tried, "no sample of this command is masked"

@@ -112,7 +112,7 @@ function AuthorityWords({ section }: { section: JsonObject }): JSX.Element | nul
   switch (asText(section.get("type"))) {
     case "autonomous": return <>The agent did it by itself: nobody was asked.</>;
     case "policy": return policy ? <>The record rests on this policy, and names no person: <Text>{policy}</Text></> : <>The record rests on a policy that it does not name.</>;
-    case "human_approved": return <>{approver ? <Text>{approver}</Text> : "A person"} approved it.</>;
+    case "human_approved": return approver === "client" ? <>A person approved it, as the client reports.</> : <>{approver ? <Text>{approver}</Text> : "A person"} approved it.</>;
     case "escalated": return <>{approver ? <><Text>{approver}</Text> was asked about it</> : "It was passed on"}{reason ? <>: <Text>{reason}</Text></> : "."}</>;
     case "unknown": return <>Nobody is known to have decided about it.</>;
     default: return null;
@@ -122,7 +122,7 @@ function AuthorityWords({ section }: { section: JsonObject }): JSX.Element | nul
 /** Who denied it. The specification has no type for a refusal: one by a person has the type of an approval, one of the first level that of the next. */
 function denier(section: JsonObject): string {
   const [type, approver, policy] = ["type", "approver", "policy_reference"].map((name) => asText(section.get(name))) as [string, string, string];
-  if (approver) return approver;
+  if (approver) return approver === "client" ? "a person, as the client reports" : approver;
   if (type === "human_approved" || type === "escalated") return "a person, whom the record does not name";
   return policy ? `the policy ${policy}` : "somebody whom the record does not name";
 }
