@@ -5428,6 +5428,7 @@ var ChainJudge = class {
 	tally = new Tally();
 	isFirst = true;
 	unreadableCount = 0;
+	unparsedCount = 0;
 	validCount = 0;
 	counts = {
 		content: 0,
@@ -5486,8 +5487,11 @@ var ChainJudge = class {
 		} catch (error) {
 			this.unreadableCount++;
 			if (error instanceof DuplicateKey) this.add("canonical", "failed", "DUPLICATE_KEY", error.message, sequence);
-			else if (error instanceof Unreadable) this.add("schema", "failed", "SCHEMA_INVALID", error.message, sequence);
-			else {
+			else if (error instanceof Unreadable) {
+				this.unparsedCount++;
+				this.add("schema", "failed", "SCHEMA_INVALID", error.message, sequence);
+			} else {
+				this.unparsedCount++;
 				this.add("schema", "failed", "SCHEMA_INVALID", `the record cannot be judged (${error.name})`, sequence);
 				content = null;
 			}
@@ -5506,6 +5510,7 @@ var ChainJudge = class {
 		this.tally.records++;
 		this.unreadableCount++;
 		const check = error.code === "DUPLICATE_KEY" ? "canonical" : "schema";
+		this.unparsedCount += Number(check === "schema");
 		this.add(check, "failed", error.code, where + error.message, this.expected);
 		this.expected = this.expected === null ? null : this.expected + 1n;
 		this.previous = null;
@@ -5523,7 +5528,7 @@ var ChainJudge = class {
 		const times = tally.records;
 		if (times) {
 			tally.countDone("schema", times);
-			tally.countDone("canonical", times);
+			tally.countDone("canonical", times - this.unparsedCount);
 			if (times === 1 && this.beforeFirst) {
 				counts.links = 0;
 				tally.skip("links", "a record on its own: its neighbours are not here", { matters: false });
@@ -8888,7 +8893,7 @@ async function judgeChainFile(name, file, options) {
 	}
 	const tally = judge.finish();
 	tally.chains = Number(seen.facts.count > 0);
-	tally.countDone("index");
+	tally.countDone("index", Number(seen.ownClaim !== null && seen.facts.count > 0));
 	const ownName = named?.has("name") ? pythonText(named.get("name")) : "";
 	if (seen.ownClaim !== null) {
 		seen.checkClaim(seen.ownClaim, {

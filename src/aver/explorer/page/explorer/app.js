@@ -4141,6 +4141,7 @@ var ChainJudge=class {
 tally=new Tally()
 isFirst=true
 unreadableCount=0
+unparsedCount=0
 validCount=0
 counts={content:0,signature:0,links:0,keys:0}
 verified=null
@@ -4184,8 +4185,11 @@ if (invalid) this.add("profile","warning","NOT_VALID_CPS",`not valid by CPS: ${i
 } catch (error) {
 this.unreadableCount++
 if (error instanceof DuplicateKey) this.add("canonical","failed","DUPLICATE_KEY",error.message,sequence)
-else if (error instanceof Unreadable) this.add("schema","failed","SCHEMA_INVALID",error.message,sequence)
-else {
+else if (error instanceof Unreadable) {
+this.unparsedCount++
+this.add("schema","failed","SCHEMA_INVALID",error.message,sequence)
+} else {
+this.unparsedCount++
 this.add("schema","failed","SCHEMA_INVALID",`the record cannot be judged (${error.name})`,sequence)
 content=null
 }
@@ -4202,6 +4206,7 @@ unreadable(error,where="") {
 this.tally.records++
 this.unreadableCount++
 const check=error.code==="DUPLICATE_KEY"?"canonical":"schema"
+this.unparsedCount+=Number(check==="schema")
 this.add(check,"failed",error.code,where+error.message,this.expected)
 this.expected=this.expected===null?null:this.expected+1n
 this.previous=null
@@ -4217,7 +4222,7 @@ const {tally,counts,rules}=this
 const times=tally.records
 if (times) {
 tally.countDone("schema",times)
-tally.countDone("canonical",times)
+tally.countDone("canonical",times-this.unparsedCount)
 if (times===1&&this.beforeFirst) {
 counts.links=0
 tally.skip("links","a record on its own: its neighbours are not here",{matters:false})
@@ -6499,7 +6504,7 @@ meter.add(items.length,records.reduce((sum,record)=>sum+record.canonical.length,
 }
 const tally=judge.finish()
 tally.chains=Number(seen.facts.count>0)
-tally.countDone("index")
+tally.countDone("index",Number(seen.ownClaim!==null&&seen.facts.count>0))
 const ownName=named?.has("name")?pythonText(named.get("name")):""
 if (seen.ownClaim!==null) {
 seen.checkClaim(seen.ownClaim,{name:"its summary",isAvers:named!==null},judge,null,ownName,shown)
