@@ -363,3 +363,17 @@ def test_key_that_its_owner_retired_counts_by_the_export(aver_home: Path, tmp_pa
         if name == "first_bad":
             expected, found = ({**one, "words": ""} for one in (expected, found))
         assert found == expected
+
+
+@pytest.mark.usefixtures("judges")
+def test_files_in_which_nothing_can_be_read(tmp_path: Path) -> None:
+    """No check passes that was carried out for nothing: neither `canonical` without a record, nor `index` without one."""
+    cases = Cases(tmp_path)
+    texts = ('{"capsules": [', '{"capsules": []}', "[{]", "[{}]", '{"capsules": [{}], "all_hashes_ok": 1}')
+    for text in texts:
+        cases.add_file("x.json", text.encode(), Ring(), text)
+    assert expect_agreement(tmp_path) == len(texts)
+    for text in texts:
+        (tmp_path / "x.json").write_text(text)
+        checks = {check.name: check.status for check in aver.verify(tmp_path / "x.json").checks}
+        assert "passed" not in (checks.get("canonical"), checks.get("index")), (text, checks)

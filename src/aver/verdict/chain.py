@@ -135,6 +135,7 @@ class ChainJudge:
         # Where the signer's name is not listed, every known key is tried, as CPS 8.3 wants it of the active one.
         self._fallback = tuple(rules.ring.known.values())
         self._unreadable = 0
+        self._unparsed = 0
         self._valid = 0
         self._counts = {"content": 0, "signature": 0, "links": 0, "keys": 0, "columns": 0}
         self._signer: PublicKey | None = None
@@ -195,6 +196,7 @@ class ChainJudge:
             self._add_failure("canonical", "DUPLICATE_KEY", str(error), sequence)
         except Unreadable as error:
             self._unreadable += 1
+            self._unparsed += 1
             self._add_failure("schema", "SCHEMA_INVALID", str(error), sequence)
         except Exception as error:  # A record that breaks the judge fails, and only it.
             if (fault := find_machine_fault(error)) is not None:
@@ -202,6 +204,7 @@ class ChainJudge:
             debug("verdict", "judging record %s of chain %s failed: %r", sequence, self._chain, error)
             words = f"the record cannot be judged ({type(error).__name__})"
             self._unreadable += 1
+            self._unparsed += 1
             self._add_failure("schema", "SCHEMA_INVALID", words, sequence)
             content = None
         self._first = False
@@ -233,6 +236,7 @@ class ChainJudge:
         """Report that the next record is there and cannot be read."""
         self.tally.records += 1
         self._unreadable += 1
+        self._unparsed += code != "DUPLICATE_KEY"
         self._add_failure("canonical" if code == "DUPLICATE_KEY" else "schema", code, words, self._expected)
         self._expected = None if self._expected is None else self._expected + 1
         self._previous = None
@@ -251,7 +255,7 @@ class ChainJudge:
         times = tally.records
         if times:
             tally.count_done("schema", times)
-            tally.count_done("canonical", times)
+            tally.count_done("canonical", times - self._unparsed)
             if times == 1 and self._before_first:
                 self._counts["links"] = 0
                 tally.skip("links", "a record on its own: its neighbours are not here", matters=False)

@@ -102,6 +102,7 @@ export class ChainJudge {
   private previous: string | null;
   private isFirst = true;
   private unreadableCount = 0;
+  private unparsedCount = 0;
   private validCount = 0;
   private readonly counts = { content: 0, signature: 0, links: 0, keys: 0 };
   private verified: PublicKey | null = null;
@@ -157,9 +158,11 @@ export class ChainJudge {
       if (error instanceof DuplicateKey) {
         this.add("canonical", "failed", "DUPLICATE_KEY", error.message, sequence);
       } else if (error instanceof Unreadable) {
+        this.unparsedCount++;
         this.add("schema", "failed", "SCHEMA_INVALID", error.message, sequence);
       } else {
         // A record that breaks the judge fails, and only it.
+        this.unparsedCount++;
         this.add("schema", "failed", "SCHEMA_INVALID", `the record cannot be judged (${(error as Error).name})`, sequence);
         content = null;
       }
@@ -180,6 +183,7 @@ export class ChainJudge {
     this.tally.records++;
     this.unreadableCount++;
     const check = error.code === "DUPLICATE_KEY" ? "canonical" : "schema";
+    this.unparsedCount += Number(check === "schema");
     this.add(check, "failed", error.code, where + error.message, this.expected);
     this.expected = this.expected === null ? null : this.expected + 1n;
     this.previous = null;
@@ -199,7 +203,7 @@ export class ChainJudge {
     const times = tally.records;
     if (times) {
       tally.countDone("schema", times);
-      tally.countDone("canonical", times);
+      tally.countDone("canonical", times - this.unparsedCount);
       if (times === 1 && this.beforeFirst) {
         counts.links = 0;
         tally.skip("links", "a record on its own: its neighbours are not here", { matters: false });

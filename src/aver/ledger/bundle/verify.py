@@ -541,7 +541,7 @@ def judge_chain_file(subject: Subject, options: VerifyOptions) -> Verdict:
             seen.take(item, judge)
     tally = judge.finish()
     tally.chains = int(seen.facts.count > 0)
-    tally.count_done("index")
+    tally.count_done("index", int(seen.own_claim is not None and seen.facts.count > 0))
     if seen.own_claim is not None:
         source, name = ClaimSource("its summary", is_avers=named is not None), str((named or {}).get("name", ""))
         seen.check_claim(seen.own_claim, source, judge, None, name, shown)

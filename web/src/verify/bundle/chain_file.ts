@@ -115,7 +115,7 @@ export async function judgeChainFile(name: string, file: ByteSource, options: Ve
   }
   const tally = judge.finish();
   tally.chains = Number(seen.facts.count > 0);
-  tally.countDone("index");
+  tally.countDone("index", Number(seen.ownClaim !== null && seen.facts.count > 0));
   const ownName = named?.has("name") ? pythonText(named.get("name") as Json) : "";
   if (seen.ownClaim !== null) {
     seen.checkClaim(seen.ownClaim, { name: "its summary", isAvers: named !== null }, judge, null, ownName, shown);
