@@ -367,7 +367,7 @@ def test_key_that_its_owner_retired_counts_by_the_export(aver_home: Path, tmp_pa
 
 @pytest.mark.usefixtures("judges")
 def test_files_in_which_nothing_can_be_read(tmp_path: Path) -> None:
-    """No check passes that was carried out for nothing: neither `canonical` without a record, nor `index` without one."""
+    """No check passes that was carried out for nothing."""
     cases = Cases(tmp_path)
     texts = ('{"capsules": [', '{"capsules": []}', "[{]", "[{}]", '{"capsules": [{}], "all_hashes_ok": 1}')
     for text in texts:
